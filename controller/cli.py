@@ -59,11 +59,11 @@ def run_show(options: argparse.Namespace) -> int:
     if options.planned:
         plan = load_plan(options.plan) if options.plan else _fabric(options)[0]
         switch = plan.switch_node(options.switch)
-        p4info = pipelines[switch.role].p4info
+        p4info = pipelines[switch.program].p4info
         found = [encode(p4info, entity) for entity in tables(plan, switch)]
     else:
         plan, where = _fabric(options)
-        p4info = pipelines[plan.switch_node(options.switch).role].p4info
+        p4info = pipelines[plan.switch_node(options.switch).program].p4info
         (address,) = _chosen(where, [options.switch]).values()
         found = read_switch(options.switch, address, p4info)
     if options.format == "json":

@@ -50,7 +50,7 @@ def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipel
 
         def one(name: str) -> tuple[str, Cells]:
             switch = plan.switch_node(name)
-            p4info = pipelines[switch.role].p4info
+            p4info = pipelines[switch.program].p4info
             return name, decoded(
                 p4info, P4RuntimeClient(channels, name, addresses[name]).read(cells(plan, switch, p4info))
             )

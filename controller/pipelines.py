@@ -13,10 +13,10 @@ from typing import Any
 from switch.frontend import compile_program
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info, parse_p4info_text
-from topo.node import SwitchRole
+from topo.node import SwitchProgram
 
 PROGRAMS = Path(__file__).parents[1] / "p4"
-ROLES: tuple[SwitchRole, ...] = ("leaf", "spine")
+NAMES: tuple[SwitchProgram, ...] = ("leaf", "spine")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PipelineConfig:
         return bytes(config.SerializeToString())
 
 
-Pipelines = Mapping[SwitchRole, PipelineConfig]
+Pipelines = Mapping[SwitchProgram, PipelineConfig]
 
 
 def without_places(device_config: bytes, *, positions: bool) -> bytes:
@@ -87,13 +87,13 @@ def read_pipeline(name: str, directory: Path) -> PipelineConfig:
 
 
 def read_pipelines(directory: Path) -> Pipelines:
-    return {role: read_pipeline(role, directory) for role in ROLES}
+    return {role: read_pipeline(role, directory) for role in NAMES}
 
 
 def compiled_pipelines(programs: Path | None = None) -> Pipelines:
     """`leaf.p4` and `spine.p4` of `programs` (p4/); the compiler caches its results. Raises CompileError."""
-    pipelines: dict[SwitchRole, PipelineConfig] = {}
-    for role in ROLES:
+    pipelines: dict[SwitchProgram, PipelineConfig] = {}
+    for role in NAMES:
         compiled = compile_program((programs or PROGRAMS) / f"{role}.p4")
         pipelines[role] = _pipeline(role, compiled.p4info_text, compiled.json_text)
     return pipelines

@@ -43,13 +43,13 @@ def check(plan: Plan) -> None:
     if all(plan.kind_of(switch) == "linux" for switch in plan.switches()):
         return
     pipelines = compiled_pipelines()
-    first = {switch.role: switch for switch in reversed(list(plan.switches()))}
-    for role, switch in first.items():
+    first = {switch.program: switch for switch in reversed(list(plan.switches()))}
+    for program, switch in first.items():
         try:
             for entity in tables(plan, switch):
-                encode(pipelines[role].p4info, entity)
+                encode(pipelines[program].p4info, entity)
         except P4RuntimeError as error:
-            raise ProvisionError(f"p4/{role}.p4 lacks what the controller fills: {error.message}") from None
+            raise ProvisionError(f"p4/{program}.p4 lacks what the controller fills: {error.message}") from None
 
 
 def provision(

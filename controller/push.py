@@ -149,7 +149,7 @@ def _each(
         def guarded(name: str) -> tuple[str, _Result]:
             try:
                 switch = plan.switch_node(name)
-                return name, one(P4RuntimeClient(channels, name, addresses[name]), switch, programs[switch.role])
+                return name, one(P4RuntimeClient(channels, name, addresses[name]), switch, programs[switch.program])
             except UnreachableError as error:
                 return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
             except ClientError as error:

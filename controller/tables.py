@@ -12,9 +12,10 @@ from ipaddress import IPv6Network
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import Exact, Lpm
-from topo.address import adjacency_usid, host_prefix, leaf_prefix, nic_usid, switch_usid, usid_prefix
-from topo.graph import leaf_host_port, leaf_spine_port, link_at, peer, ports, spine_leaf_port, towards_host
-from topo.node import Host, Switch, leaf, spine
+from topo.address import adjacency_usid, host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
+from topo.graph import link_at, peer, ports, towards_host
+from topo.node import Host, Switch
+from topo.plain_routes import live_ports, plain_route
 from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, PRIORITY_LOSSLESS, Plan
 
 # Traffic classes of the P4 programs (p4/README.md, "Classes").
@@ -79,44 +80,30 @@ def _segments(plan: Plan, switch: Switch) -> Iterator[Entity]:
         adjacency = adjacency_usid(ref.port)
         yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, adjacency)), "end_ua", (ref.port,))
         yield TableEntry("my_sid", _prefix("dst_addr", usid_prefix(plan, own, adjacency)), "end_un_ua", (ref.port,))
-        node = peer(plan, ref).node
-        usid = nic_usid(plan.downlink_of(node)) if isinstance(node, Host) else switch_usid(node)
+        usid = neighbour_usid(plan, peer(plan, ref).node)
         yield TableEntry("ipv6_route", _prefix("dst_addr", usid_prefix(plan, usid)), "set_next_hop", (ref.port,))
     yield TableEntry("ipv6_route", _prefix("dst_addr", plan.usid_block), "drop_unknown_usid")
 
 
 def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Iterator[Entity]:
-    """Plain IPv6 routes: from a leaf to its hosts and over every live spine to other leaves; from a spine to leaves."""
-    if switch.role == "spine":
-        for index in range(plan.leaves):
-            if frozenset((switch.name, leaf(switch.plane, index).name)) not in dead:
-                yield TableEntry(
-                    "ipv6_route", _prefix("dst_addr", leaf_prefix(index)), "set_next_hop", (spine_leaf_port(index),)
-                )
-        return
-    for downlink in range(plan.hosts_per_leaf):
-        host = plan.host_at(switch.index, downlink)
-        yield TableEntry(
-            "ipv6_route", _prefix("dst_addr", host_prefix(plan, host)), "set_next_hop", (leaf_host_port(plan, host),)
-        )
-    others = [index for index in range(plan.leaves) if index != switch.index]
-    if not others:
-        return
-    for index in range(plan.spines):
-        port = leaf_spine_port(plan, index)
+    """Plain IPv6 routes: to the hosts here, and to every other leaf by its one port down or by ECMP over live links."""
+    for ref in ports(plan, switch):
+        host = peer(plan, ref).node
+        if isinstance(host, Host):
+            yield TableEntry("ipv6_route", _prefix("dst_addr", host_prefix(plan, host)), "set_next_hop", (ref.port,))
+    ways = {index: plain_route(plan, switch, index) for index in range(plan.leaves)}
+    for port in sorted({port for route in ways.values() if route.ecmp for port in route.ports}):
         yield SelectorMember(ECMP_PROFILE, port, "set_next_hop", (port,))
-    for other in others:
-        far = leaf(switch.plane, other).name
-        alive = tuple(
-            leaf_spine_port(plan, index)
-            for index in range(plan.spines)
-            if frozenset((switch.name, spine(switch.plane, index).name)) not in dead
-            and frozenset((far, spine(switch.plane, index).name)) not in dead
-        )
-        group_id = other + 1
-        yield SelectorGroup(ECMP_PROFILE, group_id, alive, max_size=plan.spines)
-        yield GroupEntry("ecmp", (("ecmp_group", Exact(group_id)),), group_id)
-        yield TableEntry("ipv6_route", _prefix("dst_addr", leaf_prefix(other)), "set_ecmp_group", (group_id,))
+    for index, route in ways.items():
+        alive = live_ports(plan, switch, index, dead)
+        prefix = _prefix("dst_addr", leaf_prefix(index))
+        if route.ecmp:
+            group_id = index + 1
+            yield SelectorGroup(ECMP_PROFILE, group_id, alive, max_size=len(route.ports))
+            yield GroupEntry("ecmp", (("ecmp_group", Exact(group_id)),), group_id)
+            yield TableEntry("ipv6_route", prefix, "set_ecmp_group", (group_id,))
+        elif alive:
+            yield TableEntry("ipv6_route", prefix, "set_next_hop", alive)
 
 
 def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity]:

@@ -183,12 +183,17 @@ class Prober:
                 (destination.host, path.ev)
                 for path in destination.paths
                 if path.port in leaf_of
-                and ((host, leaf_of[path.port]) in bad or (leaf_of[path.port], path.via or "") in bad)
+                and ((host, leaf_of[path.port]) in bad or (leaf_of[path.port], _first(path.via)) in bad)
             }
             every = {(destination.host, path.ev) for path in destination.paths}
             if every - mine - others:
                 denials |= mine
         denylist.deny(denials, now_ns)
+
+
+def _first(via: str | None) -> str:
+    """The spine that the first leaf sends to: a path's `via` has the switches that its EV chose, with "+" between."""
+    return (via or "").partition("+")[0]
 
 
 def _is_leaf(name: str) -> bool:

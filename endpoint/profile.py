@@ -60,7 +60,7 @@ class ProfilePort:
 
 @dataclass(frozen=True, slots=True)
 class ProfilePath:
-    """One path to one destination: leave by `port` with destination address `da`; `via` is the spine or None."""
+    """One path to one destination: leave by `port` towards `da`; `via` names the switches that the EV chose, if any."""
 
     ev: int
     port: int

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from topo.address import nic_usid, switch_usid
+from topo.address import neighbour_usid
 from topo.fault import VERBS, Verb, make_fault
 from topo.fault.verb import PortState
 from topo.graph import links
 from topo.node import Host, Node
-from topo.path import evs
 from topo.pictures.graph import graph_of
 from topo.pictures.positions import lane_width, positions
 from topo.plan import Plan
@@ -20,8 +19,8 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
     """One fabric as JSON. `options` are a run's; empty for a plan and for a lab that no scenario runs in.
 
     Nodes are `[name, tier, plane, x, y, uSID]` (a host's uSID is its NIC's, local to its leaves), cables
-    `[a, b, port of a, port of b]` from the lower end; x and y are those of `topo.pictures.positions`. `evs` say which
-    spine or plane each EV names.
+    `[a, b, port of a, port of b, rate]` from the lower end; x and y are those of `topo.pictures.positions`. `ways` say
+    which switches each EV names.
     GraphError when the fabric is too large to be drawn.
     """
     graph = graph_of(plan)
@@ -30,14 +29,11 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
         "plan": {
             "name": plan.name,
             "planes": plan.planes,
-            "leaves": plan.leaves,
-            "spines": plan.spines,
-            "hosts_per_leaf": plan.hosts_per_leaf,
+            "words": plan.topology.words(),
             "lane_width": lane_width(graph),
             "encapsulation": plan.encapsulation,
             "usid_block": f"{int(plan.usid_block.network_address) >> 96:08x}",
             "host_rate_bps": plan.links.host_rate_bps,
-            "fabric_rate_bps": plan.links.fabric_rate_bps,
             "queue_bytes_max": plan.threshold_bytes(plan.queues.trim),
             "base_rtt_ns": plan.base_rtt_ns,
         },
@@ -45,29 +41,37 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
         "nodes": [
             [place.name, place.tier, place.plane, *at[place.name], usid(plan, place.name)] for place in graph.places
         ],
-        "cables": [[link.a.node.name, link.b.node.name, link.a.port, link.b.port] for link in links(plan)],
+        "cables": [
+            [link.a.node.name, link.b.node.name, link.a.port, link.b.port, link.rate_bps] for link in links(plan)
+        ],
         "kinds": {switch.name: plan.kind_of(switch) for switch in plan.switches()},
-        "evs": evs_of(plan),
+        "ways": ways_of(plan),
     }
 
 
-def evs_of(plan: Plan) -> dict[str, list[tuple[int, Any]]]:
-    """EVs and what each names, plane by plane: `across` two leaves a spine, `local` to one leaf a plane.
+def ways_of(plan: Plan) -> dict[str, Any]:
+    """Which EVs name which switches between two leaves.
 
-    An EV names the same spine for every pair of hosts, so one pair of hosts of each sort is enough.
+    `lists` has rows `[EVs, switches between the leaves, plane]`; `of[a][b]` is the place of the list of two leaves by
+    index, `leaf_of` the leaf of each host. On two even tiers every two leaves share one list.
     """
-    hosts = list(plan.hosts())
-    first, last = hosts[0], hosts[-1]
-    across = evs(plan, first, last) if plan.leaves > 1 else ()
-    return {
-        "across": [(ev, path.via) for ev, path in across],
-        "local": [(ev, path.plane) for ev, path in evs(plan, first, first)],
-    }
+    topology = plan.topology
+    lists: dict[Any, int] = {}
+
+    def place(source: int, destination: int) -> int:
+        rows = tuple(
+            (tuple(plane << 16 | low for low in way.lows), tuple(one.name for one in way.switches[1:-1]), plane)
+            for plane in range(plan.planes)
+            for way in topology.ways(plane, source, destination)
+        )
+        return lists.setdefault(rows, len(lists))
+
+    of = [[place(source, destination) for destination in range(plan.leaves)] for source in range(plan.leaves)]
+    return {"lists": list(lists), "of": of, "leaf_of": [plan.leaf_of(host) for host in plan.hosts()]}
 
 
 def usid(plan: Plan, name: str) -> int:
-    node = plan.node(name)
-    return nic_usid(plan.downlink_of(node)) if isinstance(node, Host) else switch_usid(node)
+    return neighbour_usid(plan, plan.node(name))
 
 
 def verbs() -> list[dict[str, Any]]:

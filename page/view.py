@@ -56,7 +56,7 @@ def what_is(root: Path, name: str) -> Path | Plan:
 
 def plan_view(plan: Plan) -> View:
     """A fabric without time."""
-    words = f"{plan.planes} planes × {plan.leaves} leaves × {plan.spines} spines; nothing runs: a plan"
+    words = f"{plan.topology.words()}; nothing runs: a plan"
     return View(f"plan {plan.name}", words, "plan", (plan,), (None,), ({},), (f"plan {plan.name}",))
 
 

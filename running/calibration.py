@@ -101,6 +101,8 @@ def cache_file() -> Path:
 def key(plan: Plan, scenario: Scenario) -> str:
     """The key of a measurement: machine, Python, the plan's sizes (not its name), and the scenario's workloads."""
     shape = f"{plan.planes}x{plan.leaves}x{plan.spines}x{plan.hosts_per_leaf}"
+    if plan.shape is not None:
+        shape = f"{plan.topology.words()}, {plan.host_count} hosts"
     sizes = f"{plan.packets.pmtu_bytes}@{plan.links.host_rate_bps}"
     machine = f"{platform.node()}, {os.cpu_count()} CPUs, Python {platform.python_version()}"
     sent = busiest(scenario, Setting(plan, "mrc", 0, {}))

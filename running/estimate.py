@@ -18,6 +18,7 @@ from running.choices import Choices
 from running.spec import RunSpec
 from scenarios.scenario import Workload
 from topo.emulation.lab import DRIVERS
+from topo.path import path_count
 from topo.plan import Plan
 
 MEGABYTE = 10**6
@@ -61,13 +62,13 @@ def fabric_bytes(choices: Choices) -> int:
     """Memory of switches, hosts and their profiles, without the workloads."""
     plan = choices.running_plan
     if choices.world == "simulated":
-        edge, fabric = plan.host_count * plan.planes, plan.planes * plan.leaves * plan.spines
+        edge, fabric = plan.host_count * plan.planes, round(sum(plan.topology.tier_links))
         switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + (edge + 2 * fabric) * VIRTUAL_PORT_BYTES
         return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
     each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
     switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
-    paths = plan.host_count * (plan.host_count - 1) * plan.planes * plan.spines
+    paths = plan.host_count * (plan.host_count - 1) * path_count(plan, local=False)
     return PROCESS_BYTES + switches + AGENT_BYTES * plan.host_count + paths * PATH_BYTES
 
 
@@ -79,7 +80,7 @@ def connections_bytes(workload: Workload, choices: Choices) -> int:
     pairs = neighbours.get(workload.kind, ranks * min(ranks - 1, NEIGHBOURS))
     queue_pairs = int(workload.options.get("qps", 1))
     under_way = ranks * WINDOWS * plan.planes * plan.plane_bdp_bytes
-    return pairs * queue_pairs * plan.planes * plan.spines * VIRTUAL_EV_BYTES + under_way
+    return pairs * queue_pairs * path_count(plan, local=False) * VIRTUAL_EV_BYTES + under_way
 
 
 def estimate(spec: RunSpec) -> Estimate:

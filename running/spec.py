@@ -132,9 +132,9 @@ class RunSpec:
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
             "hardware_rate_bps": plan.links.hardware_rate_bps,
             "base_rtt_ns": plan.base_rtt_ns,
-            "delay_ns": {way: plan.delay_ns(local=way == "local") for way in ("local", "fabric")},
+            "delay_ns": {"local": plan.delay_ns(1), "fabric": plan.delay_ns(plan.topology.longest_path_switches)},
             "pmtu_bytes": plan.packets.pmtu_bytes,
-            "fabric": {"planes": plan.planes, "leaves": plan.leaves, "spines": plan.spines},
+            "fabric": fabric_words(plan),
             "hosts": plan.host_count,
             "switches": plan.switch_count,
             "switch_kind": switch_kinds(plan),
@@ -146,6 +146,25 @@ class RunSpec:
         if (command := self.scenario.command) is not None:
             options |= {"program": command.text, "program_hosts": list(command.hosts)}
         return {**options, "key": identity.key(options)}
+
+
+def fabric_words(plan: Plan) -> dict[str, Any]:
+    """The shape of a fabric as a run's options have it.
+
+    Beyond two even tiers that is also where hosts hang and how many switches lie between two leaves, by their indices.
+    """
+    counts: dict[str, Any] = {"planes": plan.planes, "leaves": plan.leaves, "spines": plan.spines}
+    if plan.shape is None:
+        return counts
+    topology, leaves = plan.topology, range(plan.leaves)
+    return {
+        **counts,
+        "topology": topology.NAME,
+        "cores": topology.cores,
+        "leaf_of": [plan.leaf_of(host) for host in plan.hosts()],
+        "crossed": [[topology.crossed(one, other) for other in leaves] for one in leaves],
+        "link_delay_ns": plan.links.fabric_delay_ns,
+    }
 
 
 def scaled(fault: TimedFault, factor: float) -> TimedFault:

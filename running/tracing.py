@@ -72,7 +72,7 @@ class PlanExplainer:
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         trace = Trace()
         engine = ReferenceEngine(seed=0, trace=trace)
-        DirectControl(engine, self._pipelines[switch.role]).install(tables(self._plan, switch, virtual_time=True))
+        DirectControl(engine, self._pipelines[switch.program]).install(tables(self._plan, switch, virtual_time=True))
         for ref in ports(self._plan, switch):
             engine.configure_port(ref.port, PortConfig(), 0)
             if switch in self._full:

@@ -10,6 +10,7 @@ from judging.measures import planes, stalls
 from judging.run import Run
 from judging.story import PaperRow
 from judging.verdict import Finding
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, Workload, phases
 
 
@@ -19,7 +20,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
         "depth": 8,
         "qps": setting.queue_pairs,
         "messages": 0,
-        "shift": setting.plan.hosts_per_leaf,
+        "shift": places.shift_to_other_leaf(setting.plan),
     }
     return [Workload("permutation", options)]
 

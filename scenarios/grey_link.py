@@ -11,6 +11,7 @@ from judging.measures import paths, stalls
 from judging.run import Run
 from judging.story import PaperRow
 from judging.verdict import Finding
+from scenarios import places
 from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases
 
 LOSS = 0.20
@@ -56,7 +57,7 @@ def only_its_paths_were_left(run: Run) -> Finding:
     given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
     if not given_up:
         return Finding("paths abandoned", False, "no path was given up")
-    others = [key for key in given_up if key.via != f"p{PLANE}s{SPINE}"]
+    others = [key for key in given_up if f"p{PLANE}s{SPINE}" not in places.crossed_by(key.via)]
     reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
     # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
     return Finding("paths abandoned", len(others) <= len(given_up) // 2, reason, {"others": len(others)})

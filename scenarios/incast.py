@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from judging import checks
 from judging.checks import Check
 from judging.story import PaperRow
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, Workload, phases
 
 SENDERS = 7
@@ -15,12 +16,12 @@ SENDERS = 7
 def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
     """The incast (receiver first, senders under other leaves) and the victim pair, one leaf with the receiver."""
     plan = setting.plan
-    under_first = [f"h{index}" for index in range(plan.hosts_per_leaf)]
-    others = [f"h{index}" for index in range(plan.hosts_per_leaf, plan.host_count)]
+    under_first = places.hosts_under(plan, 0)
+    others = [host for host in plan.hosts() if host.name not in under_first]
     if len(under_first) < 2 or len(others) < SENDERS + 1:
         raise ValueError(f"incast needs 2 hosts per leaf and {SENDERS + 1} elsewhere; plan {plan.name!r} has too few")
     # Senders from every other leaf in turn, so that no uplink is the bottleneck instead of the receiver.
-    spread = sorted(others, key=lambda name: (int(name[1:]) % plan.hosts_per_leaf, int(name[1:])))
+    spread = [host.name for host in sorted(others, key=lambda host: (plan.downlink_of(host), host))]
     senders, victim_source = spread[:SENDERS], spread[SENDERS]
     return [under_first[0], *senders], (victim_source, under_first[1])
 

@@ -1,13 +1,13 @@
-"""Links between leaves and spines flap, several times a minute and more, under a training loop."""
+"""Links between switches flap, several times a minute and more, under a training loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 from judging import checks
 from judging.checks import Check
 from judging.story import PaperRow
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training
 
@@ -31,13 +31,14 @@ def timeline(setting: Setting) -> list[TimedFault]:
     lengths_s = [DOWN_S[0] + (DOWN_S[1] - DOWN_S[0]) * (part + rng.random()) / count for part in range(count)]
     rng.shuffle(lengths_s)
     flaps: list[TimedFault] = []
-    down_until_s: dict[tuple[int, int], float] = {}  # by leaf and spine: on the single plane their links are one
+    down_until_s: dict[str, float] = {}  # by the link without its plane: on the single plane those of all are one
+    everywhere = places.common_links(plan)
     for part, down_s in enumerate(lengths_s):
         at_s = part_s * (part + rng.uniform(0.0, 0.5))
-        up = [ends for ends in product(range(plan.leaves), range(plan.spines)) if down_until_s.get(ends, 0.0) <= at_s]
-        (leaf, spine), plane = rng.choice(up), rng.randrange(plan.planes)
-        flaps.append(TimedFault(at_s, "link-down", f"p{plane}l{leaf}-p{plane}s{spine}", down_s))
-        down_until_s[leaf, spine] = at_s + down_s
+        up = [link for link in everywhere if down_until_s.get(link, 0.0) <= at_s]
+        link, plane = rng.choice(up), rng.randrange(plan.planes)
+        flaps.append(TimedFault(at_s, "link-down", places.in_plane(link, plane), down_s))
+        down_until_s[link] = at_s + down_s
     return flaps
 
 

@@ -10,17 +10,19 @@ from judging.measures import paths
 from judging.run import Run
 from judging.story import PaperRow
 from judging.verdict import Finding
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training
+from topo.path import paths as topo_paths
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
     """Drain a spine for 20 s; meanwhile a link of another plane flaps as a technician reseats its optics."""
     plan, rng = setting.plan, setting.new_rng()
     plane, other = rng.sample(range(plan.planes), 2) if plan.planes > 1 else (0, 0)
-    link = f"p{other}l{rng.randrange(plan.leaves)}-p{other}s{rng.randrange(plan.spines)}"
+    link = rng.choice(places.uplinks(plan, other, rng.randrange(plan.leaves)))
     reseated = [TimedFault(4.0 + 4.0 * index, "link-down", link, 1.0) for index in range(3)]
-    return [TimedFault(1.0, "drain", f"p{plane}s{rng.randrange(plan.spines)}", 20.0), *reseated]
+    return [TimedFault(1.0, "drain", rng.choice(places.switches(plan, "spine", plane)), 20.0), *reseated]
 
 
 @check
@@ -29,18 +31,20 @@ def drained(run: Run, setting: Setting) -> Finding:
 
     `paths_healed` checks that the paths are back in the end.
     """
-    plan = setting.plan
-
-    def crosses(host: str, peers: set[str]) -> bool:
-        return any(plan.leaf_of(plan.host(peer)) != plan.leaf_of(plan.host(host)) for peer in peers)
-
     if setting.single_plane:
         return Finding("drained", None, "the baseline cannot be told to leave a switch")
     drain = next((fault for fault in run.faults if fault.verb == "drain"), None)
     if drain is None or drain.stop_ns is None:
         return Finding("drained", None, "no spine was drained and brought back")
+    plan = setting.plan
+
+    def crosses(host: str, peers: set[str], target: str = drain.target) -> bool:
+        ways = (path for peer in peers for path in topo_paths(plan, plan.host(host), plan.host(peer)))
+        return any(target in (switch.name for switch in path.switches) for path in ways)
+
     middle_ns = (drain.start_ns + drain.stop_ns) // 2
-    denying = {path.host for path in paths.in_state(run, "DENIED", middle_ns) if path.via == drain.target}
+    denied = paths.in_state(run, "DENIED", middle_ns)
+    denying = {path.host for path in denied if drain.target in places.crossed_by(path.via)}
     peers = {
         host: {str(qp["peer"]) for line in lines for qp in line["qps"]} for host, lines in run.agent_samples.items()
     }

@@ -18,6 +18,7 @@ from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, Workloa
 from schedules.errors import ScheduleError
 from schedules.reading import SUFFIXES, digest_of, shared
 from schedules.schedule import Schedule
+from topo.node import Host
 from topo.plan import Plan
 
 PACKED, RAIL, RANDOM = "packed", "rail", "random"
@@ -150,7 +151,7 @@ def placed(plan: Plan, placement: str, seed: int) -> list[str]:
     """
     numbers = list(range(plan.host_count))
     if placement == RAIL:
-        numbers.sort(key=lambda number: (number % plan.hosts_per_leaf, number // plan.hosts_per_leaf))
+        numbers.sort(key=lambda number: (plan.downlink_of(Host(number)), plan.leaf_of(Host(number))))
     elif placement == RANDOM:
         random.Random(derive(seed, Purpose.PLACEMENT)).shuffle(numbers)
     return [f"h{number}" for number in numbers]

@@ -9,7 +9,9 @@ from judging.check import Check, check
 from judging.run import Run
 from judging.story import PaperRow
 from judging.verdict import Finding
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, Workload, carried_out, phases
+from topo.path import evs
 
 CUTS = 32
 SENDER = "h0"
@@ -27,16 +29,17 @@ def timeline(setting: Setting) -> list[TimedFault]:
     each = max(1, CUTS // plan.planes)
     cuts = []
     for plane in range(plan.planes):
-        for spine in sorted(rng.sample(range(plan.spines), min(each, plan.spines - 1))):
-            link = f"p{plane}l{leaf}-p{plane}s{spine}"
-            cuts.append(TimedFault(1.0, "link-down", link, setting.phases["faults"] - 2.0))
+        uplinks = places.uplinks(plan, plane, leaf)
+        for number in sorted(rng.sample(range(len(uplinks)), min(each, len(uplinks) - 1))):
+            cuts.append(TimedFault(1.0, "link-down", uplinks[number], setting.phases["faults"] - 2.0))
     return cuts
 
 
 @check
 def every_path_used(run: Run, setting: Setting) -> Finding:
     """In the reference phase the sender's counters show data on every path to the receiver."""
-    paths = setting.plan.planes * setting.plan.spines
+    plan = setting.plan
+    paths = sum(1 for _ in evs(plan, plan.host(SENDER), plan.host(receiver(setting))))
     reference = run.phases.get("reference")
     if reference is None:
         return Finding("every path", None, "there was no reference phase")

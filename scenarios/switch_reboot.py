@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from judging import checks
 from judging.checks import Check
 from judging.story import PaperRow
+from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, carried_out, phases
 from scenarios.training import only_training
 
@@ -23,11 +24,18 @@ def outages(setting: Setting) -> tuple[int, float, float]:
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
-    """A spine crashes every 8 s and comes back provisioned 3 s later; a leaf does the same in a phase of its own."""
+    """A spine crashes every 8 s and comes back provisioned 3 s later; a leaf does the same in a phase of its own.
+
+    On three tiers every second one is a core.
+    """
     plan, rng = setting.plan, setting.new_rng()
     spines, apart_s, down_s = outages(setting)
-    names = [f"p{plane}s{spine}" for plane in range(plan.planes) for spine in range(plan.spines)]
-    chosen = rng.sample(names, min(spines, len(names)))
+    names, cores = places.switches(plan, "spine"), places.switches(plan, "core")
+    if cores:  # each tier gets its share
+        above = rng.sample(cores, min(spines // 2, len(cores)))
+        chosen = [*rng.sample(names, min(spines - len(above), len(names))), *above]
+    else:
+        chosen = rng.sample(names, min(spines, len(names)))
     crashes = [TimedFault(1.0 + apart_s * index, "switch-crash", name, down_s) for index, name in enumerate(chosen)]
     leaf = f"p{rng.randrange(plan.planes)}l{rng.randrange(plan.leaves)}"
     return [*crashes, TimedFault(1.0, "switch-crash", leaf, down_s, phase="leaf")]

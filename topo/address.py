@@ -4,11 +4,12 @@
 |---|---|
 | T0 uSID | `0x1000 + plane·512 + leaf` |
 | T1 uSID | `0x2000 + plane·256 + spine` |
+| T2 uSID | `0x4000 + plane·512 + core` |
 | NIC uSID | `0x3000 + downlink`, local to its T0 |
 | uA uSID | `0xE000 + port`, local to its switch |
 | host's own address | `fd00:<leaf>:<downlink>::1` |
 | host's address in a plane | `fd00:<leaf>:<downlink>:<plane + 1>::1`, the outer source |
-| MAC | `02:<kind><plane>:<index, 2 bytes>:<port, 2 bytes>`; kind 0 host, 1 leaf, 2 spine; a host's index has 4 bytes |
+| MAC | `02:<kind><plane>:<index, 2 bytes>:<port, 2 bytes>`; kind is the tier, 0 for hosts, whose index has 4 bytes |
 
 uSIDs up to 0xDFFF are global (GIB), from 0xE000 local (LIB), as in the F3216 convention of RFC 9800.
 """
@@ -18,11 +19,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 
-from topo.node import Host, Switch
+from topo.node import Host, Node, Switch, tier
 from topo.plan import Plan
 
 T0_USID_BASE = 0x1000
 T1_USID_BASE = 0x2000
+T2_USID_BASE = 0x4000
 NIC_USID_BASE = 0x3000
 UA_USID_BASE = 0xE000
 USIDS_PER_ADDRESS = 6  # 96 bits behind a 32-bit block
@@ -32,12 +34,19 @@ def switch_usid(switch: Switch) -> int:
     """The uN of a switch."""
     if switch.role == "leaf":
         return T0_USID_BASE + switch.plane * 512 + switch.index
+    if switch.role == "core":
+        return T2_USID_BASE + switch.plane * 512 + switch.index
     return T1_USID_BASE + switch.plane * 256 + switch.index
 
 
 def nic_usid(downlink: int) -> int:
     """A NIC's uSID at its own T0."""
     return NIC_USID_BASE + downlink
+
+
+def neighbour_usid(plan: Plan, node: Node) -> int:
+    """The uSID by which a switch sends to what is wired to it: a switch's uN, or a NIC's uSID."""
+    return nic_usid(plan.downlink_of(node)) if isinstance(node, Host) else switch_usid(node)
 
 
 def adjacency_usid(port: int) -> int:
@@ -102,7 +111,7 @@ def host_mac(host: Host, plane: int) -> str:
 
 def switch_mac(switch: Switch, port: int) -> str:
     """The MAC of a switch's port."""
-    return _mac(1 if switch.role == "leaf" else 2, switch.plane, switch.index << 16 | port)
+    return _mac(tier(switch), switch.plane, switch.index << 16 | port)
 
 
 def _mac(kind: int, plane: int, low: int) -> str:

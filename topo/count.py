@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from topo.node import leaf, spine
 from topo.path import path_count
 from topo.plan import Plan
 
@@ -27,6 +28,7 @@ class PartCount:
     planes: int
     leaves: int
     spines: int
+    cores: int
     links_edge: int
     links_fabric: int
     leaf_ports: int
@@ -37,7 +39,7 @@ class PartCount:
     paths_across: int
     nic_rate_bps: int
     bisection_bps: int
-    oversubscription: float  # host capacity of a leaf over its uplink capacity
+    oversubscription: float  # capacity of all host links over that of the narrowest tier of links above
     nics_in_one_hop: int
     optics: float
     fabric_link_loss_share: float  # of a leaf's uplink capacity in one plane
@@ -45,8 +47,8 @@ class PartCount:
 
     @property
     def switches(self) -> int:
-        """Leaves and spines of all planes."""
-        return self.leaves + self.spines
+        """Those of all tiers and planes."""
+        return self.leaves + self.spines + self.cores
 
     @property
     def switches_per_nic(self) -> float:
@@ -82,28 +84,31 @@ class PartCount:
 
 def count_parts(plan: Plan) -> PartCount:
     """Count a plan's parts; nothing is built."""
+    topology = plan.topology
     nic_rate_bps = plan.planes * plan.links.host_rate_bps
     links_edge = plan.planes * plan.host_count
-    links_fabric = plan.planes * plan.leaves * plan.spines
-    edge_bps, fabric_bps = links_edge * plan.links.host_rate_bps, links_fabric * plan.links.fabric_rate_bps
+    edge_bps = links_edge * plan.links.host_rate_bps
+    tiers_bps = [links * plan.links.fabric_rate_bps for links in topology.tier_links]
+    counts = topology.switch_counts
     return PartCount(
         nics=plan.host_count,
         planes=plan.planes,
-        leaves=plan.planes * plan.leaves,
-        spines=plan.planes * plan.spines,
+        leaves=counts["leaf"],
+        spines=counts["spine"],
+        cores=counts["core"],
         links_edge=links_edge,
-        links_fabric=links_fabric,
-        leaf_ports=plan.hosts_per_leaf + plan.spines,
-        spine_ports=plan.leaves,
-        tiers=2,
-        longest_path_switches=3 if plan.leaves > 1 else 1,
+        links_fabric=topology.fabric_links,
+        leaf_ports=topology.port_count(leaf(0, 0)),
+        spine_ports=topology.port_count(spine(0, 0)),
+        tiers=1 + len(tiers_bps),
+        longest_path_switches=topology.longest_path_switches if plan.leaves > 1 else 1,
         paths_same_leaf=path_count(plan, local=True),
         paths_across=path_count(plan, local=False),
         nic_rate_bps=nic_rate_bps,
-        bisection_bps=min(edge_bps, fabric_bps) // 2,
-        oversubscription=edge_bps / fabric_bps,
+        bisection_bps=round(min(edge_bps, *tiers_bps)) // 2,
+        oversubscription=edge_bps / min(tiers_bps),
         nics_in_one_hop=plan.hosts_per_leaf,
-        optics=2 * (edge_bps + fabric_bps) / nic_rate_bps,
-        fabric_link_loss_share=1 / plan.spines,
+        optics=2 * (edge_bps + sum(tiers_bps)) / nic_rate_bps,
+        fabric_link_loss_share=1 / topology.uplinks(leaf(0, 0)),
         nic_port_loss_share=1 / plan.planes,
     )

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
 
-from topo.graph import PortRef, peer, ports
-from topo.node import Host, Node, Switch, leaf, spine
+from topo.graph import peer, ports
+from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, tier
 from topo.path import Path, switches
 from topo.plan import Plan
 
@@ -18,33 +18,47 @@ HOSTS_SHOWN_MAX = 32
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b5a400")
 
 _BOX, _GAP, _PANEL_GAP, _MARGIN = 46, 10, 34, 24
-_SPINE_Y, _LEAF_Y, _HOST_Y = 78, 190, 330
+_TOP_Y, _TIER_Y, _HOST_Y = 78, 112, 140
 
 
 def _shown(count: int, most: int) -> int:
     return min(count, most)
 
 
+def _roles(plan: Plan) -> list[SwitchRole]:
+    """The tiers that the plan has, the highest first."""
+    return [role for role in reversed(ROLES) if plan.topology.count(role)]
+
+
+def _drawn(plan: Plan, plane: int, role: SwitchRole) -> list[Switch]:
+    """The switches of a tier and plane that are drawn."""
+    most = _shown(plan.topology.count(role), SWITCHES_SHOWN_MAX)
+    return [switch for n in range(most) if plan.topology.has(switch := Switch(plane, role, n))]
+
+
 def draw_text(plan: Plan) -> str:
     """Planes one above the other, hosts last."""
-    leaves, spines = _shown(plan.leaves, SWITCHES_SHOWN_MAX), _shown(plan.spines, SWITCHES_SHOWN_MAX)
-    lines = [
-        f"{plan.name}: every leaf of a plane is wired to every spine of it, every host to one leaf of each plane",
-        "",
-    ]
+    leaves, roles = _shown(plan.leaves, SWITCHES_SHOWN_MAX), _roles(plan)
+    usual = "every leaf of a plane is wired to every spine of it, every host to one leaf of each plane"
+    lines = [f"{plan.name}: {usual if plan.shape is None else plan.topology.words()}", ""]
     for plane in range(_shown(plan.planes, PLANES_SHOWN_MAX)):
-        tops = [spine(plane, index).name for index in range(spines)]
-        bottoms = [leaf(plane, index).name for index in range(leaves)]
-        lines.append(f"  plane {plane}   T1   " + "  ".join(f"{name:6}" for name in tops) + _more(plan.spines, spines))
-        lines.append("             ×    " + "──" * (4 * max(len(tops), len(bottoms))))
-        lines.append("            T0   " + "  ".join(f"{name:6}" for name in bottoms) + _more(plan.leaves, leaves))
+        names = {role: [switch.name for switch in _drawn(plan, plane, role)] for role in roles}
+        for role in roles:
+            place = f"  plane {plane}   " if role == roles[0] else " " * 12
+            count = plan.topology.count(role)
+            more = _more(count, _shown(count, SWITCHES_SHOWN_MAX))
+            lines.append(f"{place}T{ROLES.index(role)}   " + "  ".join(f"{name:6}" for name in names[role]) + more)
+            if role != "leaf":
+                lower = roles[roles.index(role) + 1]
+                lines.append("             ×    " + "──" * (4 * max(len(names[role]), len(names[lower]))))
         lines.append("")
     if plan.planes > PLANES_SHOWN_MAX:
         lines += [f"  … and {plan.planes - PLANES_SHOWN_MAX} more planes alike", ""]
     groups = []
     for index in range(leaves):
-        names = [plan.host_at(index, d).name for d in range(_shown(plan.hosts_per_leaf, 4))]
-        groups.append(f"[l{index}: " + " ".join(names) + _more(plan.hosts_per_leaf, 4) + "]")
+        count = plan.topology.hosts_under(index)
+        own = [plan.host_at(index, d).name for d in range(_shown(count, 4))]
+        groups.append(f"[l{index}: " + " ".join(own) + _more(count, 4) + "]")
     lines.append("  hosts   " + " ".join(groups) + _more(plan.leaves, leaves))
     return "\n".join(lines)
 
@@ -63,9 +77,12 @@ class _Drawing:
         self.plan = plan
         self.planes = _shown(plan.planes, PLANES_SHOWN_MAX)
         self.leaves = _shown(plan.leaves, SWITCHES_SHOWN_MAX)
-        self.spines = _shown(plan.spines, SWITCHES_SHOWN_MAX)
+        self.roles = _roles(plan)
+        self.shown = {role: _shown(plan.topology.count(role), SWITCHES_SHOWN_MAX) for role in self.roles}
+        self.leaf_y = _TOP_Y + _TIER_Y * (len(self.roles) - 1)
+        self.host_y = self.leaf_y + _HOST_Y
         self.downlinks = max(1, _shown(plan.hosts_per_leaf, HOSTS_SHOWN_MAX // self.leaves))
-        widest = max(self.leaves, self.spines)
+        widest = max(self.shown.values())
         self.panel = widest * (_BOX + _GAP) - _GAP
         hosts_width = self.leaves * (self.downlinks * (_BOX - 10) + 16)
         planes_width = self.planes * self.panel + (self.planes - 1) * _PANEL_GAP
@@ -85,14 +102,14 @@ class _Drawing:
                 return None
             group = (self.width - 2 * _MARGIN) / self.leaves
             middle = (self.downlinks - 1) / 2
-            return _MARGIN + group * (leaf_index + 0.5) + (downlink - middle) * (_BOX - 8), _HOST_Y
-        count = self.leaves if node.role == "leaf" else self.spines
+            return _MARGIN + group * (leaf_index + 0.5) + (downlink - middle) * (_BOX - 8), self.host_y
+        count = self.shown[node.role]
         if node.plane >= self.planes or node.index >= count:
             return None
         start = self.left + node.plane * (self.panel + _PANEL_GAP)
         offset = (self.panel - (count * (_BOX + _GAP) - _GAP)) / 2
         x = start + offset + node.index * (_BOX + _GAP) + _BOX / 2
-        return x, _LEAF_Y if node.role == "leaf" else _SPINE_Y
+        return x, self.leaf_y - _TIER_Y * (tier(node) - 1)
 
     def _line(self, a: Node, b: Node, colour: str) -> str:
         start, end = self._place(a), self._place(b)
@@ -123,19 +140,18 @@ class _Drawing:
         lines, boxes, labels = [], [], []
         for plane in range(self.planes):
             colour = COLOURS[plane]
-            for index in range(self.leaves):
-                node = leaf(plane, index)
-                lines += [self._line(node, peer(plan, ref).node, colour) for ref in self._drawn_ports(node)]
-                boxes.append(self._box(node, colour))
-            boxes += [self._box(spine(plane, index), colour) for index in range(self.spines)]
+            for role in reversed(self.roles):
+                for node in _drawn(plan, plane, role):
+                    lines += [self._line(node, other, colour) for other in self._cabled(node)]
+                    boxes.append(self._box(node, colour))
             middle = self.left + plane * (self.panel + _PANEL_GAP) + self.panel / 2
             labels.append(f'<text x="{middle:.1f}" y="50" fill="{colour}" font-weight="bold">plane {plane}</text>')
         for index in range(self.leaves):
-            boxes += [self._box(plan.host_at(index, downlink), "#333333") for downlink in range(self.downlinks)]
-        title = escape(f"{plan.name}: {plan.planes} planes × {plan.leaves} leaves × {plan.spines} spines,"
-                       f" {plan.host_count:,} hosts")  # fmt: skip
+            under = min(self.downlinks, plan.topology.hosts_under(index))
+            boxes += [self._box(plan.host_at(index, downlink), "#333333") for downlink in range(under)]
+        title = escape(f"{plan.name}: {plan.topology.words()}, {plan.host_count:,} hosts")
         notes = escape(self._omitted())
-        height, middle = _HOST_Y + 48, self.width / 2
+        height, middle = self.host_y + 48, self.width / 2
         return "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:.0f} {height}" role="img"'
@@ -152,15 +168,19 @@ class _Drawing:
             ]
         )  # fmt: skip
 
-    def _drawn_ports(self, node: Switch) -> Iterable[PortRef]:
-        return (ref for ref in ports(self.plan, node) if self._place(peer(self.plan, ref).node) is not None)
+    def _cabled(self, node: Switch) -> Iterable[Node]:
+        """What a switch is wired to: of a leaf all that is drawn, of others what is above."""
+        others = (peer(self.plan, ref).node for ref in ports(self.plan, node))
+        return (one for one in others if self._place(one) and (node.role == "leaf" or tier(one) > tier(node)))
 
     def _omitted(self) -> str:
         plan = self.plan
         pairs = (
             ("planes", plan.planes, self.planes),
-            ("leaves a plane", plan.leaves, self.leaves),
-            ("spines a plane", plan.spines, self.spines),
+            *(
+                (f"{PLURALS[role]} a plane", plan.topology.count(role), self.shown[role])
+                for role in reversed(self.roles)
+            ),
             ("hosts a leaf", plan.hosts_per_leaf, self.downlinks),
         )
         missing = [f"{shown} of {count} {what}" for what, count, shown in pairs if count > shown]

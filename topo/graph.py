@@ -1,6 +1,6 @@
 """The graph: which port of which node is wired to which. Ports are P4Runtime's, counted from 1.
 
-Leaf: hosts first, then spines. Spine: leaves. Host: one port per plane.
+The topology numbers them. Leaf: hosts first, then spines. Spine: leaves, then cores. Host: one port per plane.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from topo.address import host_mac, switch_mac
-from topo.node import Host, Node, Switch, leaf, spine
+from topo.node import Host, Node, Switch, tier
 from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
 
 
@@ -40,7 +40,7 @@ class PortRef:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A cable. `a` is the lower end: a host towards its leaf, a leaf towards its spine."""
+    """A cable. `a` is the lower end: a host towards its leaf, a leaf towards its spine, a spine towards its core."""
 
     a: PortRef
     b: PortRef
@@ -56,41 +56,24 @@ class Link:
         return f"{self.a.node}–{self.b.node}"
 
 
-def leaf_host_port(plan: Plan, host: Host) -> int:
-    """The port of its leaf, in every plane, that this host hangs on."""
-    return plan.downlink_of(host) + 1
-
-
-def leaf_spine_port(plan: Plan, spine_index: int) -> int:
-    """A leaf's port to a spine of its plane: behind the hosts' ports."""
-    return plan.hosts_per_leaf + spine_index + 1
-
-
-def spine_leaf_port(leaf_index: int) -> int:
-    """A spine's port to a leaf of its plane."""
-    return leaf_index + 1
-
-
 def port_count(plan: Plan, node: Node) -> int:
     """How many ports the plan connects at a node."""
-    if isinstance(node, Host):
-        return plan.planes
-    return plan.hosts_per_leaf + plan.spines if node.role == "leaf" else plan.leaves
+    return plan.topology.port_count(node)
+
+
+def port_towards(plan: Plan, node: Node, neighbour: Node) -> int:
+    """The port of a node that a neighbour is wired to."""
+    return plan.topology.port_towards(node, neighbour)
 
 
 def peer(plan: Plan, ref: PortRef) -> PortRef:
     """The other end of the cable; ValueError for a port that the node does not have."""
-    node, port = ref.node, ref.port
-    count = port_count(plan, node)
+    node, port, topology = ref.node, ref.port, plan.topology
+    count = topology.port_count(node)
     if not 1 <= port <= count:
         raise ValueError(f"{node} has no port {port}: its ports are 1 to {count}")
-    if isinstance(node, Host):
-        return PortRef(leaf(port - 1, plan.leaf_of(node)), leaf_host_port(plan, node))
-    if node.role == "spine":
-        return PortRef(leaf(node.plane, port - 1), leaf_spine_port(plan, node.index))
-    if port <= plan.hosts_per_leaf:
-        return PortRef(plan.host_at(node.index, port - 1), node.plane + 1)
-    return PortRef(spine(node.plane, port - 1 - plan.hosts_per_leaf), spine_leaf_port(node.index))
+    other = topology.neighbour(node, port)
+    return PortRef(other, topology.port_towards(other, node))
 
 
 def ports(plan: Plan, node: Node) -> Iterator[PortRef]:
@@ -106,18 +89,19 @@ def towards_host(plan: Plan, ref: PortRef) -> bool:
 def link_at(plan: Plan, ref: PortRef) -> Link:
     """The cable in this port."""
     other = peer(plan, ref)
-    upper = isinstance(ref.node, Switch) and (isinstance(other.node, Host) or ref.node.role == "spine")
-    a, b = (other, ref) if upper else (ref, other)
+    a, b = (ref, other) if tier(ref.node) < tier(other.node) else (other, ref)
     if isinstance(a.node, Host):
         return Link(a, b, plan.links.host_rate_bps, plan.links.edge_delay_ns)
-    return Link(a, b, plan.links.fabric_rate_bps, plan.links.fabric_delay_ns)
+    speed = plan.topology.speed(a.node, b.node)
+    rate_bps = plan.links.fabric_rate_bps if speed == 1.0 else max(1, round(plan.links.fabric_rate_bps * speed))
+    return Link(a, b, rate_bps, plan.links.fabric_delay_ns)
 
 
 def links(plan: Plan) -> Iterator[Link]:
-    """Every cable once, plane by plane, from the leaves: hosts first, then spines."""
-    for plane in range(plan.planes):
-        for index in range(plan.leaves):
-            yield from (link_at(plan, ref) for ref in ports(plan, leaf(plane, index)))
+    """Every cable once, plane by plane, from the lower ends: of the leaves hosts first, then spines; then higher up."""
+    topology = plan.topology
+    for cable in topology.cables():
+        yield link_at(plan, PortRef(cable.lower, topology.port_towards(cable.lower, cable.upper)))
 
 
 def link_between(plan: Plan, a: Node, b: Node) -> Link:
@@ -142,5 +126,4 @@ def port_queues(plan: Plan) -> tuple[QueuePlan, ...]:
 
 def device_id(plan: Plan, switch: Switch) -> int:
     """P4Runtime's device id: from 1, in the order of `plan.switches()`."""
-    offset = switch.index + (plan.leaves if switch.role == "spine" else 0)
-    return switch.plane * (plan.leaves + plan.spines) + offset + 1
+    return plan.topology.number(switch) + 1

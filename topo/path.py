@@ -1,10 +1,11 @@
 """Paths from NIC to NIC, the EV of each, and its uSID list.
 
-An EV is 32 bits: the high half is the plane, the low half `0xC000 + spine`, or counts down from 0xFFFF under one leaf.
-The low half travels in the UDP source port (so from the dynamic range), the high half in the inner flow label.
+An EV is 32 bits: the high half is the plane, the low half names a way between the two leaves, as the topology says:
+on two tiers `0xC000 + spine`. Under one leaf it counts down from 0xFFFF. The low half travels in the UDP source port
+(so from the dynamic range), the high half in the inner flow label.
 
-Under one leaf a plane has one path, and as many EVs for it as a plane has spines, so that two neighbours have as many
-EVs as any other pair of hosts: an EV need not choose a path.
+Under one leaf a plane has one path, and as many EVs for it as there are between two leaves, so that two neighbours have
+as many EVs as any other pair of hosts: an EV need not choose a path.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from topo.address import address_usids, nic_usid, switch_usid, usid_address
-from topo.graph import PortRef, leaf_host_port, leaf_spine_port, peer, port_count, spine_leaf_port
-from topo.node import Host, Switch, leaf, spine
+from topo.address import address_usids, neighbour_usid, nic_usid, switch_usid, usid_address
+from topo.graph import PortRef, peer, port_towards, ports
+from topo.node import Host, Node, Switch, leaf
 from topo.plan import Plan
+from topo.topologies.topology import EV_BASE as EV_BASE
 
-EV_SPINE_BASE = 0xC000
-EV_LOCAL = 0xFFFF
+VIA_SEPARATOR = "+"
+"""Between the names of the switches that an EV has chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,13 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way from a NIC to a NIC: a plane and, unless both hang on one leaf, a spine."""
+    """One way from a NIC to a NIC. `ev` takes it, 32 bits; the first of several that do (`evs`)."""
 
     source: Host
     destination: Host
     plane: int
-    spine: int | None
-
-    @property
-    def ev(self) -> int:
-        """The entropy value that takes this path, 32 bits; under one leaf the first of several (`evs`)."""
-        return self.plane << 16 | (EV_LOCAL if self.spine is None else EV_SPINE_BASE + self.spine)
+    ev: int
+    switches: tuple[Switch, ...]
 
     @property
     def port(self) -> int:
@@ -54,57 +52,67 @@ class Path:
         return self.plane + 1
 
     @property
+    def spine(self) -> int | None:
+        """The spine that the first leaf sends to, by index; None under one leaf."""
+        return None if len(self.switches) == 1 else self.switches[1].index
+
+    @property
     def via(self) -> str | None:
-        return None if self.spine is None else spine(self.plane, self.spine).name
+        """The switches between the two leaves, as far as the EV chose them; None under one leaf."""
+        chosen = self.switches[1 : 1 + len(self.switches) // 2]
+        return VIA_SEPARATOR.join(switch.name for switch in chosen) or None
 
 
 def paths(plan: Plan, source: Host, destination: Host) -> Iterator[Path]:
     """Every path, plane by plane. To the host itself: the path to its leaf and back."""
-    local = plan.leaf_of(source) == plan.leaf_of(destination)
+    here, there = plan.leaf_of(source), plan.leaf_of(destination)
     for plane in range(plan.planes):
-        for index in (None,) if local else range(plan.spines):
-            yield Path(source, destination, plane, index)
+        for way in plan.topology.ways(plane, here, there):
+            yield Path(source, destination, plane, plane << 16 | way.lows[0], way.switches)
 
 
 def evs(plan: Plan, source: Host, destination: Host) -> Iterator[tuple[int, Path]]:
     """Every EV of a pair of hosts with its path, plane by plane; as many of them under one leaf as under two."""
-    for path in paths(plan, source, destination):
-        if path.spine is None:
-            for number in range(plan.spines):
-                yield path.ev - number, path
-        else:
-            yield path.ev, path
+    here, there = plan.leaf_of(source), plan.leaf_of(destination)
+    for plane in range(plan.planes):
+        for way in plan.topology.ways(plane, here, there):
+            path = Path(source, destination, plane, plane << 16 | way.lows[0], way.switches)
+            for low in way.lows:
+                yield plane << 16 | low, path
 
 
 def path_count(plan: Plan, *, local: bool) -> int:
-    """How many distinct paths two hosts have, under one leaf (`local`) or two."""
-    return plan.planes if local else plan.planes * plan.spines
+    """How many distinct paths two hosts have, under one leaf (`local`) or two; of the pair that has most."""
+    return plan.planes if local else plan.topology.paths_across
 
 
 def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
     """The path of an EV, the inverse of `evs`; ValueError for an EV that names no path of this pair."""
     plane, low = ev >> 16, ev & 0xFFFF
-    index = None if low > EV_LOCAL - plan.spines else low - EV_SPINE_BASE
-    local = plan.leaf_of(source) == plan.leaf_of(destination)
-    if not 0 <= plane < plan.planes or (index is None) != local or (index is not None and not 0 <= index < plan.spines):
-        first = EV_LOCAL - plan.spines + 1 if local else EV_SPINE_BASE
-        low_valid = f"{first:#06x} to {first + plan.spines - 1:#06x}"
+    here, there = plan.leaf_of(source), plan.leaf_of(destination)
+    way = plan.topology.way_of(plane, here, there, low) if 0 <= plane < plan.planes else None
+    if way is None:
+        lows = [low for way in plan.topology.ways(min(max(plane, 0), plan.planes - 1), here, there) for low in way.lows]
         raise ValueError(
             f"EV {ev:#010x} names no path {source} → {destination}: the high half is a plane, 0 to {plan.planes - 1},"
-            f" the low half {low_valid}"
+            f" the low half {min(lows):#06x} to {max(lows):#06x}"
         )
-    return Path(source, destination, plane, index)
+    return Path(source, destination, plane, plane << 16 | way.lows[0], way.switches)
+
+
+def crossed(plan: Plan, source: Host, destination: Host) -> int:
+    """How many switches lie on a path of two hosts: on the longest, where they differ."""
+    return plan.topology.crossed(plan.leaf_of(source), plan.leaf_of(destination))
 
 
 def switches(plan: Plan, path: Path) -> list[Switch]:
     """The switches that a path goes through, in order."""
-    first, last = leaf(path.plane, plan.leaf_of(path.source)), leaf(path.plane, plan.leaf_of(path.destination))
-    return [first] if path.spine is None else [first, spine(path.plane, path.spine), last]
+    return list(path.switches)
 
 
 def usid_list(plan: Plan, path: Path) -> list[int]:
-    """`T0 | T1 | T0 | NIC`, or `T0 | NIC` under one leaf."""
-    return [*map(switch_usid, switches(plan, path)), nic_usid(plan.downlink_of(path.destination))]
+    """`T0 | T1 | T0 | NIC`, `T0 | NIC` under one leaf, `T0 | T1 | T2 | T1 | T0 | NIC` across three tiers."""
+    return [*map(switch_usid, path.switches), nic_usid(plan.downlink_of(path.destination))]
 
 
 def path_da(plan: Plan, path: Path) -> ipaddress.IPv6Address:
@@ -115,16 +123,11 @@ def path_da(plan: Plan, path: Path) -> ipaddress.IPv6Address:
 def hops(plan: Plan, path: Path) -> list[Hop]:
     """The packet's journey: at each switch one uSID is consumed and the next one looked up."""
     usids = usid_list(plan, path)
-    crossed = switches(plan, path)
     result = []
     ref = peer(plan, PortRef(path.source, path.port))
-    for position, switch in enumerate(crossed):
-        if position == len(crossed) - 1:
-            port_out = leaf_host_port(plan, path.destination)
-        elif switch.role == "leaf":
-            port_out = leaf_spine_port(plan, crossed[position + 1].index)
-        else:
-            port_out = spine_leaf_port(crossed[position + 1].index)
+    following: list[Node] = [*path.switches[1:], path.destination]
+    for position, switch in enumerate(path.switches):
+        port_out = port_towards(plan, switch, following[position])
         da_in, da_out = usid_address(plan, usids[position:]), usid_address(plan, usids[position + 1 :])
         result.append(Hop(switch, ref.port, port_out, usids[position], da_in, da_out))
         ref = peer(plan, PortRef(switch, port_out))
@@ -152,19 +155,30 @@ def walk(plan: Plan, source: Host, plane: int, da: ipaddress.IPv6Address) -> lis
 
 
 def _lookup(plan: Plan, switch: Switch, usid: int) -> int | None:
-    for port in range(1, port_count(plan, switch) + 1):
-        other = peer(plan, PortRef(switch, port)).node
-        if usid == (nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)):
-            return port
+    for ref in ports(plan, switch):
+        if usid == neighbour_usid(plan, peer(plan, ref).node):
+            return ref.port
     return None
+
+
+def probed_switches(plan: Plan, host: Host, plane: int) -> list[Switch]:
+    """The switches of a plane that a host's probes go to: its leaf, and the spines that the leaf is wired to."""
+    own = leaf(plane, plan.leaf_of(host))
+    return [own, *(node for ref in ports(plan, own) if isinstance(node := peer(plan, ref).node, Switch))]
 
 
 def self_probe(plan: Plan, host: Host, target: Switch) -> tuple[int, ipaddress.IPv6Address]:
     """(NIC port, destination) of a probe that goes to one of the host's T0s, or to a T1, and comes back."""
+    if target not in probed_switches(plan, host, target.plane):
+        own = leaf(target.plane, plan.leaf_of(host))
+        raise ValueError(f"{host} probes its own leaves, in plane {target.plane} {own}, and their spines; not {target}")
+    return probe_there_and_back(plan, host, target)
+
+
+def probe_there_and_back(plan: Plan, host: Host, target: Switch) -> tuple[int, ipaddress.IPv6Address]:
+    """`self_probe` of a target that is one of `probed_switches`."""
     own = leaf(target.plane, plan.leaf_of(host))
-    if target.role == "leaf" and target != own:
-        raise ValueError(f"{host} probes its own leaves, in plane {target.plane} {own}, and spines; not {target}")
     usids = [switch_usid(own), nic_usid(plan.downlink_of(host))]
-    if target.role == "spine":
+    if target != own:
         usids = [switch_usid(own), switch_usid(target), *usids]
     return target.plane + 1, usid_address(plan, usids)

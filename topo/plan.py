@@ -10,10 +10,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
-from topo.node import Host, Node, Switch, leaf, parse_node, spine
+from topo.node import Host, Node, Switch, parse_node
+from topo.topologies import LeafSpine, Topology
 
 SwitchKind = Literal["embedded", "bmv2", "linux"]
 SWITCH_KINDS: tuple[SwitchKind, ...] = ("embedded", "bmv2", "linux")
@@ -122,9 +124,17 @@ class Pfc:
     watchdog_rtts: float = 100.0  # base round trips; a longer pause is counted
 
 
+@lru_cache(maxsize=256)
+def _leaf_spine(planes: int, leaves: int, spines: int, hosts_per_leaf: int) -> LeafSpine:
+    return LeafSpine(planes, leaves, spines, hosts_per_leaf)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A fabric of `planes` separate leaf-spine networks, to each of which every host has one port."""
+    """A fabric of `planes` separate networks, to each of which every host has one port.
+
+    Without a `shape` each plane is a leaf-spine network of the four numbers. With one, the numbers are the shape's.
+    """
 
     name: str
     planes: int
@@ -142,18 +152,26 @@ class Plan:
     trimming: Trimming = field(default=Trimming())
     dscp: Dscp = field(default=Dscp())
     pfc: Pfc = field(default=Pfc())
+    shape: Topology | None = None
 
     # --- nodes ----------------------------------------------------------------------------------------------
 
     @property
+    def topology(self) -> Topology:
+        """Nodes, cables, and the ways between leaves."""
+        if self.shape is not None:
+            return self.shape
+        return _leaf_spine(self.planes, self.leaves, self.spines, self.hosts_per_leaf)
+
+    @property
     def host_count(self) -> int:
         """NICs, each with a port in every plane."""
-        return self.leaves * self.hosts_per_leaf
+        return self.topology.host_count
 
     @property
     def switch_count(self) -> int:
-        """Leaves and spines of all planes."""
-        return self.planes * (self.leaves + self.spines)
+        """Switches of all planes."""
+        return self.topology.switch_count
 
     def hosts(self) -> Iterator[Host]:
         """Every host, by index."""
@@ -161,9 +179,7 @@ class Plan:
 
     def switches(self) -> Iterator[Switch]:
         """Plane by plane, leaves before spines."""
-        for plane in range(self.planes):
-            yield from (leaf(plane, index) for index in range(self.leaves))
-            yield from (spine(plane, index) for index in range(self.spines))
+        return self.topology.switches()
 
     def nodes(self) -> Iterator[Node]:
         """Hosts, then switches."""
@@ -172,31 +188,21 @@ class Plan:
 
     def leaf_of(self, host: Host) -> int:
         """The index, in every plane, of the leaf that this host hangs on."""
-        return host.index // self.hosts_per_leaf
+        return self.topology.leaf_of(host)
 
     def downlink_of(self, host: Host) -> int:
         """Which of its leaf's hosts this is, from 0."""
-        return host.index % self.hosts_per_leaf
+        return self.topology.downlink_of(host)
 
     def host_at(self, leaf_index: int, downlink: int) -> Host:
         """The host at this place: the inverse of `leaf_of` and `downlink_of`."""
-        return Host(leaf_index * self.hosts_per_leaf + downlink)
+        return self.topology.host_at(leaf_index, downlink)
 
     def node(self, name: str) -> Node:
         """The node of this name; ValueError with the valid names when the plan has none such."""
         node = parse_node(name)
-        if isinstance(node, Host):
-            if node.index >= self.host_count:
-                raise ValueError(f"plan {self.name!r} has no {name}: its hosts are h0 to h{self.host_count - 1}")
-            return node
-        count = self.leaves if node.role == "leaf" else self.spines
-        if node.plane >= self.planes or node.index >= count:
-            first, last = Switch(0, node.role, 0), Switch(self.planes - 1, node.role, count - 1)
-            kind = "leaves" if node.role == "leaf" else "spines"
-            raise ValueError(
-                f"plan {self.name!r} has no {name}: its {kind} are {first} to {last}"
-                f" ({self.planes} planes of {count}, counted from 0)"
-            )
+        if not self.topology.has(node):
+            raise ValueError(f"plan {self.name!r} has no {name}: {self.topology.lacks(node)}")
         return node
 
     def host(self, name: str) -> Host:
@@ -230,28 +236,28 @@ class Plan:
         """The largest Ethernet frame on any link: what one packet of a threshold in packets stands for."""
         return ETHERNET_HEADER_BYTES + self.links.mtu_bytes
 
-    def path_links(self, *, local: bool = False) -> list[tuple[int, int]]:
-        """(rate_bps, delay_ns) of the links of a path from NIC to NIC, under one leaf or across a spine."""
+    def path_links(self, crossed: int) -> list[tuple[int, int]]:
+        """(rate_bps, delay_ns) of the links of a path from NIC to NIC that crosses so many switches."""
         edge = (self.links.host_rate_bps, self.links.edge_delay_ns)
         core = (self.links.fabric_rate_bps, self.links.fabric_delay_ns)
-        return [edge, edge] if local else [edge, core, core, edge]
+        return [edge, *[core] * (crossed - 1), edge]
 
     @property
     def base_rtt_ns(self) -> int:
-        """A full data packet across a spine and its SACK back, through empty store-and-forward queues."""
-        return self.path_rtt_ns(local=False)
+        """A full data packet on a longest path and its SACK back, through empty store-and-forward queues."""
+        return self.path_rtt_ns(self.topology.longest_path_switches)
 
-    def path_rtt_ns(self, *, local: bool) -> int:
-        """The base round trip of two hosts under one leaf (`local`) or two."""
+    def path_rtt_ns(self, crossed: int) -> int:
+        """The base round trip of two hosts with so many switches between them."""
         return sum(
             (self.frame_bytes_max + ACK_FRAME_BYTES + 2 * self.links.wire_overhead_bytes) * 8_000_000_000 // rate_bps
             + 2 * delay_ns
-            for rate_bps, delay_ns in self.path_links(local=local)
+            for rate_bps, delay_ns in self.path_links(crossed)
         )
 
-    def delay_ns(self, *, local: bool) -> int:
-        """The propagation of all links from a host to another, one way: under one leaf (`local`) or two."""
-        return sum(delay_ns for _, delay_ns in self.path_links(local=local))
+    def delay_ns(self, crossed: int) -> int:
+        """The propagation of all links from a host to another, one way, with so many switches between them."""
+        return sum(delay_ns for _, delay_ns in self.path_links(crossed))
 
     @property
     def plane_bdp_bytes(self) -> int:
@@ -293,7 +299,7 @@ class Plan:
     # --- other plans --------------------------------------------------------------------------------------------
 
     def single_plane(self) -> Plan:
-        """The same leaves, spines and hosts with one plane at port rate × planes: what the RoCE baseline runs on.
+        """The same switches and hosts with one plane at port rate × planes: what the RoCE baseline runs on.
 
         Packets carry no outer header and switches choose by ECMP. Delays and buffers in bytes per plane add up in
         the one plane because Plane_BDP is recomputed from the faster port.
@@ -307,7 +313,13 @@ class Plan:
         name = f"{self.name}-single-plane"
         overrides = {key: kind for key, kind in self.switch_overrides.items() if key.startswith("p0")}
         return replace(
-            self, name=name, planes=1, links=links, encapsulation="none", switch_overrides=MappingProxyType(overrides)
+            self,
+            name=name,
+            planes=1,
+            links=links,
+            encapsulation="none",
+            switch_overrides=MappingProxyType(overrides),
+            shape=None if self.shape is None else self.shape.single_plane(),
         )
 
     def with_pfc(self) -> Plan:

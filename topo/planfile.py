@@ -12,7 +12,7 @@ from typing import Any
 
 from common import plain_file
 from common.fields import Fields
-from topo import topology
+from topo import htsim
 from topo.errors import PlanError as PlanError
 from topo.plan import (
     ENCAPSULATIONS,
@@ -27,14 +27,14 @@ from topo.plan import (
     Queues,
     Trimming,
 )
+from topo.topologies import TOPOLOGIES, LeafSpine, Topology, TopologyError
 
 PLANS_DIR = Path(__file__).parent / "plans"
 
 TOPO = ".topo"
-"""The ending of a topology file of htsim (`topology.py`)."""
+"""The ending of a topology file of htsim (`htsim.py`)."""
 
 USID_BLOCK = "fcbb:bbbb::/32"
-_FABRIC_RANGES = {"planes": (1, 8), "leaves": (1, 512), "spines": (1, 256), "hosts_per_leaf": (1, 256)}
 _RATE = (1_000, 1_600_000_000_000)
 _DELAY = (0, 1_000_000_000)
 _RANGES: dict[str, dict[str, tuple[float, float]]] = {
@@ -98,7 +98,7 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
     except UnicodeDecodeError as error:
         raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
     if path.suffix == TOPO:
-        return _changed(topology.document(text, str(path)), str(path), overrides)
+        return _changed(htsim.document(text, str(path)), str(path), overrides)
     return parse_plan(text, source=str(path), overrides=overrides)
 
 
@@ -140,7 +140,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "description": plan.description,
         "switch": plan.switch,
         "encapsulation": plan.encapsulation,
-        "fabric": {key: getattr(plan, key) for key in _FABRIC_RANGES},
+        "fabric": _fabric_document(plan),
         **{section: asdict(getattr(plan, section)) for section in _SECTIONS},
         "srv6": {"usid_block": str(plan.usid_block)},
         "switches": dict(plan.switch_overrides),
@@ -151,8 +151,7 @@ def parse_document(document: object) -> Plan:
     """A plan from what `plan_document` made. Raises PlanError."""
     known = ("name", "description", "switch", "encapsulation", "fabric", "srv6", "switches", *_SECTIONS)
     top = Fields("", document, PlanError, known)
-    fabric = top.fields("fabric", tuple(_FABRIC_RANGES), {})
-    shape: dict[str, Any] = {key: fabric.integer(key, *limits) for key, limits in _FABRIC_RANGES.items()}
+    topology = _topology(top)
     plan = Plan(
         name=top.string("name"),
         description=top.string("description", ""),
@@ -160,7 +159,11 @@ def parse_document(document: object) -> Plan:
         encapsulation=top.choice("encapsulation", ENCAPSULATIONS, "srv6"),
         usid_block=top.fields("srv6", ("usid_block",), {}).converted("usid_block", _block, USID_BLOCK),
         **{section: _section(top, section) for section in _SECTIONS},
-        **shape,
+        planes=topology.planes,
+        leaves=topology.leaves,
+        spines=topology.spines,
+        hosts_per_leaf=topology.hosts_per_leaf,
+        shape=None if isinstance(topology, LeafSpine) else topology,
     )
     switches = top.fields("switches", default={})
     for key in switches.values:
@@ -176,9 +179,7 @@ def parse_document(document: object) -> Plan:
 
 def check_plan(plan: Plan) -> None:
     """The rules that tie one key to another; also for plans made in code. PlanError on the first one broken."""
-    fabric = Fields("fabric", {key: getattr(plan, key) for key in _FABRIC_RANGES}, PlanError)
-    for key, shape_range in _FABRIC_RANGES.items():
-        fabric.integer(key, *shape_range)
+    _check_topology(plan)
     for section in _SECTIONS:
         values = Fields(section, asdict(getattr(plan, section)), PlanError)
         for key, valid_range in _RANGES[section].items():
@@ -224,6 +225,39 @@ def _check_mtu(plan: Plan) -> None:
             f" = {need}, but it is {plan.links.mtu_bytes}; valid: {need} to 65521,"
             f" or packets.pmtu_bytes at most {plan.links.mtu_bytes - sum(parts.values())}"
         )
+
+
+def _fabric_document(plan: Plan) -> dict[str, Any]:
+    """The usual topology goes without its name."""
+    found = plan.topology.document()
+    return found if plan.shape is not None else {key: found[key] for key in LeafSpine.RANGES}
+
+
+def _topology(top: Fields) -> Topology:
+    """The section `[fabric]`: which topology, and what it asks for."""
+    fabric = top.fields("fabric", default={})
+    kind = TOPOLOGIES[fabric.choice("topology", tuple(TOPOLOGIES), LeafSpine.NAME)]
+    fabric = top.fields("fabric", ("topology", *kind.KEYS), {})
+    try:
+        return kind.parse(fabric)
+    except TopologyError as error:
+        raise PlanError(f"fabric.{error}") from None
+
+
+def _check_topology(plan: Plan) -> None:
+    """Ranges, and numbers that fit together; a plan with a shape has its shape's numbers."""
+    topology = plan.topology
+    fabric = Fields("fabric", topology.document(), PlanError)
+    for key, limits in topology.RANGES.items():
+        fabric.integer(key, *limits)
+    for key in LeafSpine.RANGES:
+        if getattr(plan, key) != getattr(topology, key):
+            raise PlanError(
+                f"fabric.{key}: must be the topology's, {getattr(topology, key)} (got {getattr(plan, key)}): change"
+                f" the shape, a {topology.NAME}"
+            )
+    if why := topology.complaint():
+        raise PlanError(f"fabric.{why}")
 
 
 def check_pfc(plan: Plan) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from common import files
 from topo.address import host_address, nic_usid, port_address, usid_address
 from topo.graph import PortRef, peer
-from topo.node import Host, leaf, spine
-from topo.path import EV_SPINE_BASE, evs, path_da, self_probe
+from topo.node import Host
+from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, probed_switches
 from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
@@ -75,9 +75,8 @@ def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:
 def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
     probes = []
     for plane in range(plan.planes):
-        own = leaf(plane, plan.leaf_of(host))
-        for target in (own, *(spine(plane, index) for index in range(plan.spines))):
-            port, da = self_probe(plan, host, target)
+        for target in probed_switches(plan, host, plane):
+            port, da = probe_there_and_back(plan, host, target)
             probes.append({"target": target.name, "port": port, "da": str(da)})
     return probes
 
@@ -93,7 +92,7 @@ def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
 
 def pair_rtt_ns(plan: Plan, host: Host, other: Host) -> int:
     """The base round trip of two hosts."""
-    return plan.path_rtt_ns(local=plan.leaf_of(host) == plan.leaf_of(other))
+    return plan.path_rtt_ns(crossed(plan, host, other))
 
 
 def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:
@@ -101,8 +100,7 @@ def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:
     if plan.encapsulation == "none":
         address = str(host_address(plan, other))
         return [
-            {"ev": EV_SPINE_BASE + seed, "port": 1, "plane": 0, "via": None, "da": address}
-            for seed in range(BASELINE_EVS)
+            {"ev": EV_BASE + seed, "port": 1, "plane": 0, "via": None, "da": address} for seed in range(BASELINE_EVS)
         ]
     return [
         {"ev": ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}

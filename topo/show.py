@@ -58,10 +58,10 @@ def show_plan(plan: Plan) -> str:
     rows = [
         ("plan", f"{plan.name}: {plan.description}" if plan.description else plan.name),
         ("switches", f"{count.switches:,}: {count.leaves:,} T0 of {count.leaf_ports} ports, {count.spines:,} T1 of"
-                     f" {count.spine_ports} ports, {plan.planes} planes; {plan.switch}{_overrides(plan)}"),
+                     f" {count.spine_ports} ports{_cores(count)}, {_planes(plan)}; {plan.switch}{_overrides(plan)}"),
         ("hosts", f"{count.nics:,}, {plan.hosts_per_leaf} a leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
         ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.edge_delay_ns)};"
-                  f" {count.links_fabric:,} T0–T1 of {rate(links.fabric_rate_bps)} and"
+                  f" {count.links_fabric:,} {'above' if count.cores else 'T0–T1'} of {rate(links.fabric_rate_bps)} and"
                   f" {duration(links.fabric_delay_ns)}"),
         ("optics", f"{count.optics:,.0f} of {rate(count.nic_rate_bps)}"),
         ("paths", f"{count.paths_across} between hosts of different leaves, {count.paths_same_leaf} under one leaf"),
@@ -87,6 +87,16 @@ def _time_scale(plan: Plan) -> str:
     if plan.time_scale == 1:
         return f"at the hardware's own {hardware}"
     return f"time runs {plan.time_scale:,.6g} times slower than at {hardware}"
+
+
+def _cores(count: PartCount) -> str:
+    return f", {count.cores:,} T2" if count.cores else ""
+
+
+def _planes(plan: Plan) -> str:
+    """The planes, and the shape beyond two even tiers."""
+    planes = f"{plan.planes} planes" if plan.planes != 1 or plan.shape is None else "1 plane"
+    return planes if plan.shape is None else f"{planes}: {plan.topology.words()}"
 
 
 def _overrides(plan: Plan) -> str:

@@ -21,7 +21,7 @@ def document(plan: Plan) -> dict[str, Any]:
     pipelines = controller.compiled_pipelines()
     entries: dict[str, list[dict[str, str]]] = {}
     for switch in plan.switches():
-        info = pipelines[switch.role].p4info
+        info = pipelines[switch.program].p4info
         items = [encode(info, entity).entity for entity in tables(plan, switch)]
         entries[switch.name] = [{"key": words.key(info, item), "value": words.value(info, item)} for item in items]
     return {

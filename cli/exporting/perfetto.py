@@ -14,7 +14,7 @@ from common.journal import Line
 from judging.journal import scan
 from judging.run import fault_spans
 from judging.stored_journal import mapped
-from topo.node import Host, parse_node
+from topo.node import Host, parse_node, tier
 
 LAB = "lab"
 """The process of what no node did: phases, faults, the controller."""
@@ -187,7 +187,7 @@ def order(node: str) -> int:
     found = parse_node(node)
     if isinstance(found, Host):
         return 1 + found.index
-    return 1_000_000 * (1 + found.plane) + 100_000 * (found.role == "spine") + found.index
+    return 1_000_000 * (1 + found.plane) + 100_000 * (tier(found) - 1) + found.index
 
 
 def is_node(name: str) -> bool:

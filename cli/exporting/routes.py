@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 
-from topo.address import host_prefix, leaf_prefix, nic_usid, switch_usid, usid_prefix
-from topo.graph import PortRef, leaf_spine_port, peer, ports
+from topo.address import host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
+from topo.graph import PortRef, peer, ports
 from topo.node import Host, Switch
+from topo.plain_routes import plain_route
 from topo.plan import Plan
 
 NEXT_HOP = "fe80::1"  # every interface's peer in the lab (topo/emulation/wiring.py); other gear has its own
@@ -30,16 +31,11 @@ def routes(plan: Plan, switch: Switch) -> list[StaticRoute]:
     """The static table without uA: neighbours' uSIDs, then plain prefixes of hosts and leaves."""
     found = []
     for ref in ports(plan, switch) if plan.encapsulation == "srv6" else ():
-        other = peer(plan, ref).node
-        usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
-        found.append(StaticRoute(usid_prefix(plan, usid), (ref,)))
+        found.append(StaticRoute(usid_prefix(plan, neighbour_usid(plan, peer(plan, ref).node)), (ref,)))
     for ref in ports(plan, switch):
-        other = peer(plan, ref).node
-        if isinstance(other, Host):
-            found.append(StaticRoute(host_prefix(plan, other), (ref,)))
-        elif switch.role == "spine":
-            found.append(StaticRoute(leaf_prefix(other.index), (ref,)))
-    if switch.role == "leaf":
-        uplinks = tuple(PortRef(switch, leaf_spine_port(plan, index)) for index in range(plan.spines))
-        found += [StaticRoute(leaf_prefix(index), uplinks) for index in range(plan.leaves) if index != switch.index]
+        if isinstance(host := peer(plan, ref).node, Host):
+            found.append(StaticRoute(host_prefix(plan, host), (ref,)))
+    for index in range(plan.leaves):
+        out = tuple(PortRef(switch, port) for port in plain_route(plan, switch, index).ports)
+        found += [StaticRoute(leaf_prefix(index), out)] if out else []
     return found

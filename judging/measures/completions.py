@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from judging.arrays import np
 from judging.run import SECOND_NS, Run
@@ -83,12 +84,20 @@ def ideal(run: Run, source: str, target: str, size: int) -> float:
     """
     options = run.options
     rate_bps, port_bps = float(options.get("host_rate_bps") or 1), float(options.get("port_rate_bps") or 1)
-    per_leaf = int(options.get("hosts") or 1) // int((options.get("fabric") or {}).get("leaves") or 1)
-    local = int(source[1:]) // per_leaf == int(target[1:]) // per_leaf
-    delay_ns = float((options.get("delay_ns") or {}).get("local" if local else "fabric") or 0)
+    crossed, delay_ns = between(options, int(source[1:]), int(target[1:]))
     last_bytes = min(size, int(options.get("pmtu_bytes") or size))
-    further = 1 if local else 3
-    return max(1.0, delay_ns + (size / rate_bps + further * last_bytes / port_bps) * 8 * SECOND_NS)
+    return max(1.0, delay_ns + (size / rate_bps + crossed * last_bytes / port_bps) * 8 * SECOND_NS)
+
+
+def between(options: Mapping[str, Any], source: int, target: int) -> tuple[int, float]:
+    """The switches between two hosts, given by index, and the propagation of all links between them, ns."""
+    fabric, delays = options.get("fabric") or {}, options.get("delay_ns") or {}
+    if "crossed" in fabric:
+        crossed = int(fabric["crossed"][fabric["leaf_of"][source]][fabric["leaf_of"][target]])
+        return crossed, float(delays.get("local") or 0) + (crossed - 1) * float(fabric["link_delay_ns"])
+    per_leaf = int(options.get("hosts") or 1) // int(fabric.get("leaves") or 1)
+    local = source // per_leaf == target // per_leaf
+    return (1 if local else 3), float(delays.get("local" if local else "fabric") or 0)
 
 
 def times(run: Run) -> list[Times]:

@@ -16,7 +16,7 @@ from switch.p4rt.p4info import TableInfo
 from switch.p4rt.store import EntityStore, TableRow
 from switch.reference.engine import ReferenceEngine
 from topo.address import switch_usid, usid_prefix
-from topo.graph import leaf_spine_port
+from topo.graph import port_towards
 from topo.node import Switch
 from topo.plan import Plan
 
@@ -44,7 +44,8 @@ def _changed_entry(plan: Plan, one: Hidden, entry: TableEntry) -> TableEntry | N
             return entry
         if one.kind == "missing-entry":
             return None
-        return replace(entry, args=(leaf_spine_port(plan, plan.switch_node(one.names["instead"]).index),))
+        here, instead = plan.switch_node(one.component), plan.switch_node(one.names["instead"])
+        return replace(entry, args=(port_towards(plan, here, instead),))
     if entry.table != LIMITS or entry.action != TRIMS:
         return entry
     if one.kind == "no-trimming":
@@ -62,7 +63,7 @@ def shown(store: EntityStore | None) -> list[dict[str, str]]:
 
 def planned(plan: Plan, switch: Switch) -> tuple[tuple[str, str, str], ...]:
     """The same of the plan's entries, as (table, match, action)."""
-    control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.role])
+    control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.program])
     control.install(tables(plan, switch, virtual_time=True))
     return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
 

@@ -33,7 +33,7 @@ class SimulatedSwitch:
         self._fetch = fetch
         self.running = True
         self._plan = plan
-        self._pipeline = pipelines[node.role]
+        self._pipeline = pipelines[node.program]
         self._control: DirectControl | None = None
         self._clock = clock
         limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}

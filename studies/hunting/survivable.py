@@ -12,8 +12,10 @@ from endpoint.nic.config import Settings
 from running.timeline import moments
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, Fault, FaultError, conditions, make_fault
+from topo.node import Switch
 from topo.path import paths
 from topo.plan import Plan
+from topo.topologies import Topology
 
 OUTAGE_ROUND_TRIPS = 15
 """Without any sound path: less than the seven linear retries of a queue pair, of more than four round trips each."""
@@ -41,7 +43,7 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> fl
     A queue pair has `known` of the paths, any of them: as many bad ones are an outage. Outages with too short a respite
     between them are one.
     """
-    shape = (plan.planes, plan.leaves, plan.spines, plan.hosts_per_leaf)
+    shape = plan.topology
     all_ways = ways(shape)
     respite_s = lab_seconds(plan, RESPITE_ROUND_TRIPS)
     dead_since: dict[int, float] = {}
@@ -70,28 +72,31 @@ def lab_seconds(plan: Plan, round_trips: int) -> float:
     return round_trips * plan.base_rtt_ns / 1e9 / plan.pace
 
 
-Shape = tuple[int, int, int, int]
-"""Planes, leaves, spines, hosts of a leaf: all that paths depend on."""
-Way = tuple[int, int, int | None]
-"""Number of the pair, plane, spine: a path in both directions."""
+Way = tuple[int, int, frozenset[Switch]]
+"""Number of the pair, plane, switches: a path in both directions."""
+
+
+def on(shape: Topology) -> Plan:
+    """A plan of this shape: all that paths depend on."""
+    return Plan("shape", shape.planes, shape.leaves, shape.spines, shape.hosts_per_leaf, shape=shape)
 
 
 @lru_cache(maxsize=64)
-def ways(shape: Shape) -> tuple[frozenset[Way], ...]:
+def ways(shape: Topology) -> tuple[frozenset[Way], ...]:
     """All ways of each pair of hosts."""
-    plan = Plan("shape", *shape)
-    pairs = combinations(plan.hosts(), 2)
+    plan = on(shape)
     return tuple(
-        frozenset((number, path.plane, path.spine) for path in paths(plan, *pair)) for number, pair in enumerate(pairs)
+        frozenset((number, path.plane, frozenset(path.switches)) for path in paths(plan, *pair))
+        for number, pair in enumerate(combinations(plan.hosts(), 2))
     )
 
 
 @lru_cache(maxsize=4096)
-def spoilt(shape: Shape, fault: Fault) -> frozenset[Way]:
+def spoilt(shape: Topology, fault: Fault) -> frozenset[Way]:
     """The ways that a fault touches, in either direction."""
-    plan = Plan("shape", *shape)
+    plan = on(shape)
     return frozenset(
-        (number, path.plane, path.spine)
+        (number, path.plane, frozenset(path.switches))
         for number, (one, other) in enumerate(combinations(plan.hosts(), 2))
         for path in (*paths(plan, one, other), *paths(plan, other, one))
         if conditions(plan, [fault], path)

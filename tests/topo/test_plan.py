@@ -47,7 +47,7 @@ def test_a_wires_overhead_and_a_nics_latency_lengthen_the_round_trip():
     assert around.base_rtt_ns == 4 * (364 + 1000)
     both = replace(around, links=replace(around.links, nic_latency_ns=800))
     assert both.base_rtt_ns == 4 * (364 + 1000) + 4 * 800
-    assert both.path_rtt_ns(local=True) == 2 * (364 + 1000) + 4 * 800
+    assert both.path_rtt_ns(1) == 2 * (364 + 1000) + 4 * 800
     assert both.plane_bdp_bytes == 12_500 * both.base_rtt_ns // 1000
     assert both.single_plane().links.nic_latency_ns == 800
     faster = both.at_rate(400_000_000_000)

@@ -20,7 +20,7 @@ from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, LabState, NoLabError
 from topo.fault import ActiveFaults, Fault
 from topo.graph import PortRef, port_count, ports
-from topo.node import Host, Node, Switch, leaf, spine
+from topo.node import Host, Node, Switch
 from topo.path import Path as FabricPath
 from topo.plan import Plan, SwitchKind
 from topo.planfile import check_plan
@@ -336,7 +336,7 @@ def _check(plan: Plan) -> None:
             f"plan {plan.name!r} has {plan.switch_count} switches: it is for showing (`topo show {plan.name}`), not for"
             f" running; the most that `up` takes is {EMULATED_SWITCHES_MAX}"
         )
-    most_ports = max(port_count(plan, leaf(0, 0)), port_count(plan, spine(0, 0)))
+    most_ports = max(port_count(plan, switch) for switch in plan.switches())
     if most_ports > PORTS_MAX:
         raise LabError(
             f"plan {plan.name!r} has switches of {most_ports} ports: P4 switches number {PORTS_MAX} (v1model: 9"

@@ -11,6 +11,7 @@ from topo.address import (
     host_address,
     host_prefix,
     leaf_prefix,
+    neighbour_usid,
     nic_usid,
     port_address,
     switch_usid,
@@ -18,9 +19,10 @@ from topo.address import (
     usid_prefix,
 )
 from topo.emulation.labname import DEFAULT_LAB, LabName
-from topo.graph import PortRef, leaf_spine_port, links, peer, ports
+from topo.graph import PortRef, links, peer, ports
 from topo.node import Host, Node, Switch, leaf
 from topo.path import Path, path_da
+from topo.plain_routes import plain_route
 from topo.plan import Plan
 
 FABRIC_PREFIX = "fd00::/16"
@@ -164,16 +166,17 @@ def kernel_switch_routes(plan: Plan, switch: Switch, up: Collection[int]) -> lis
                 f" dev {ref.interface} metric {1024 + ref.port}"
             )
             other = peer(plan, ref).node
-            usid = nic_usid(plan.downlink_of(other)) if isinstance(other, Host) else switch_usid(other)
-            lines.append(f"route replace {usid_prefix(plan, usid)} via {GATEWAY} dev {ref.interface}")
+            lines.append(
+                f"route replace {usid_prefix(plan, neighbour_usid(plan, other))} via {GATEWAY} dev {ref.interface}"
+            )
     for ref in ports(plan, switch):
         other = peer(plan, ref).node
-        if ref.port in up and (isinstance(other, Host) or switch.role == "spine"):
-            prefix = host_prefix(plan, other) if isinstance(other, Host) else leaf_prefix(other.index)
-            lines.append(f"route replace {prefix} via {GATEWAY} dev {ref.interface}")
-    if switch.role == "leaf":
-        uplinks = [PortRef(switch, leaf_spine_port(plan, index)) for index in range(plan.spines)]
-        hops = " ".join(f"nexthop via {GATEWAY} dev {ref.interface}" for ref in uplinks if ref.port in up)
-        others = (index for index in range(plan.leaves) if index != switch.index)
-        lines += [f"route replace {leaf_prefix(index)} {hops}" for index in others if hops]
+        if ref.port in up and isinstance(other, Host):
+            lines.append(f"route replace {host_prefix(plan, other)} via {GATEWAY} dev {ref.interface}")
+    for index in range(plan.leaves):
+        route = plain_route(plan, switch, index)
+        out = [PortRef(switch, port).interface for port in route.ports if port in up]
+        word = "nexthop via" if route.ecmp else "via"
+        hops = " ".join(f"{word} {GATEWAY} dev {interface}" for interface in out)
+        lines += [f"route replace {leaf_prefix(index)} {hops}"] if hops else []
     return lines

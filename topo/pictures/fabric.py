@@ -41,7 +41,7 @@ def picture(graph: Graph, form: str) -> bytes:
             axes.text(*at[place.name], text, color=colour, fontsize=8, zorder=5, bbox=box, **CENTRED)
         axes.set_title(graph.title, fontsize=10, color=INK)
         axes.set_xlim(min(x for x, _ in at.values()) - 1, max(x for x, _ in at.values()) + 1)
-        axes.set_ylim(-0.4, 2.4)
+        axes.set_ylim(-0.4, graph.tiers + 0.4)
         axes.axis("off")
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, dpi=130, metadata={"Date": None} if form == "svg" else None)

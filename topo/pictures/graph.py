@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from topo.fault import VERBS, Fault, transmitters
 from topo.graph import links, peer
-from topo.node import Host, Node
+from topo.node import Host, Node, tier
 from topo.plan import Plan
 
 NODES_MAX = 600  # a picture of more is too dense to read
@@ -21,7 +21,7 @@ class GraphError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A node. `tier` is 0 for hosts, 1 for leaves, 2 for spines; `faults` are those on the whole switch."""
+    """A node. `tier` is that of `topo.node.tier`; `faults` are those on the whole switch."""
 
     name: str
     tier: int
@@ -55,6 +55,11 @@ class Graph:
     places: tuple[Place, ...]
     cables: tuple[Cable, ...]
 
+    @property
+    def tiers(self) -> int:
+        """Tiers of switches."""
+        return max(place.tier for place in self.places)
+
 
 def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[str], float] | None = None) -> Graph:
     """The whole fabric. GraphError when it is too large."""
@@ -81,7 +86,7 @@ def place(node: Node, faults: Sequence[Fault]) -> Place:
     if isinstance(node, Host):
         return Place(node.name, 0, 0, ())
     own = tuple(f.words() for f in faults if VERBS[f.verb].target == "switch" and f.target == node.name)
-    return Place(node.name, 1 if node.role == "leaf" else 2, node.plane, own)
+    return Place(node.name, tier(node), node.plane, own)
 
 
 def blend(share: float) -> str:
@@ -94,8 +99,8 @@ def blend(share: float) -> str:
 def dot(graph: Graph) -> str:
     """Graphviz: hosts below, spines on top, a cluster a plane."""
     lines = [f'graph "{graph.title}" {{', "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
-    for tier in (0, 1, 2):
-        names = [f'"{p.name}"' for p in graph.places if p.tier == tier]
+    for level in range(graph.tiers + 1):
+        names = [f'"{p.name}"' for p in graph.places if p.tier == level]
         lines.append(f"  {{ rank=same; {'; '.join(names)}; }}")
     for place in graph.places:
         if place.faults:

@@ -10,7 +10,7 @@ from random import Random
 from common.seeds import Purpose, derive
 from topo.address import nic_usid, switch_usid, usid_address
 from topo.node import Host, leaf, spine
-from topo.path import Path, hops, path_da, self_probe, usid_list
+from topo.path import Path, hops, path_da, path_of_ev, self_probe, usid_list
 from topo.plan import Plan
 
 BLOCKS = ("fcbb:bbbb::/32", "fcbb:a1::/32", "fc00:7::/32", "fdc0:ffee::/32")
@@ -62,7 +62,8 @@ class Asker:
             source, destination = rng.sample(hosts, 2)
             if (plan.leaf_of(source) == plan.leaf_of(destination)) is local:
                 via = None if local else rng.randrange(1, plan.spines)
-                return Path(source, destination, rng.randrange(1, plan.planes), via)
+                low = 0xFFFF if via is None else 0xC000 + via
+                return path_of_ev(plan, source, destination, rng.randrange(1, plan.planes) << 16 | low)
 
     def words(self, path: Path) -> str:
         via = "under one leaf" if path.spine is None else f"spine {path.spine}"

@@ -100,7 +100,7 @@ function signs(ctx, place, scene, state, cable, a, b, colours) {
 function nodes(ctx, place, scene, state, look, view) {
   const { colours } = view;
   for (const node of scene.nodes) {
-    if (node.tier === 2 && place.lanes[node.plane].folded) continue;
+    if (node.tier > 1 && place.lanes[node.plane].folded) continue;
     const { x, y } = place.at.get(node.name), { w, h } = place.sizes(node);
     const found = look.nodes.get(node.name);
     const gone = look.left.get(node.name);
@@ -116,7 +116,7 @@ function nodes(ctx, place, scene, state, look, view) {
     ctx.setLineDash([]);
     ctx.fillStyle = found ? colours[CONDITIONS[found.kind].colour] : colours.ink;
     label(ctx, place, node, x, y, w, found);
-    if (gone && node.tier === 2) {
+    if (gone && node.tier > 1) {
       font(ctx, place.unit * 0.75, "600");
       ctx.fillStyle = gone.bad ? colours.broken : colours.gone;
       ctx.fillText(gone.bad ? `✕${gone.bad} left` : `⊘${gone.denied}`, x, y - h - place.unit * 0.55);
@@ -132,16 +132,17 @@ function label(ctx, place, node, x, y, w, found) {
   ctx.fillText(found ? `${short} ${CONDITIONS[found.kind].sign}` : short, x, y + 0.5);
 }
 
-// A folded plane: one cell a spine, marked where a path was left or a switch broken, and how many there are.
+// A folded plane: one cell a switch above the leaves, marked where a path was left or a switch broken, and their number.
 function folded(ctx, place, scene, look, view) {
   const { colours } = view;
   for (const lane of place.lanes) {
     if (!lane.folded) continue;
-    const y = place.rows[2], h = place.unit * 0.75;
-    let bad = 0;
+    const h = place.unit * 0.75;
+    let bad = 0, all = 0;
     for (const node of scene.nodes) {
-      if (node.tier !== 2 || node.plane !== lane.plane) continue;
-      const { x } = place.at.get(node.name), { w } = place.sizes(node);
+      if (node.tier < 2 || node.plane !== lane.plane) continue;
+      all += 1;
+      const { x, y } = place.at.get(node.name), { w } = place.sizes(node);
       const gone = look.left.get(node.name), found = look.nodes.get(node.name);
       bad += Boolean(gone || found);
       ctx.fillStyle = found ? colours[CONDITIONS[found.kind].colour] : gone ? (gone.bad ? colours.broken : colours.gone) : colours.idle;
@@ -150,7 +151,7 @@ function folded(ctx, place, scene, look, view) {
     }
     font(ctx, place.unit * 0.8);
     ctx.fillStyle = bad ? colours.broken : colours.soft;
-    ctx.fillText(`${scene.plan.spines} spines${bad ? `, ✕${bad}` : ""}`, lane.left + lane.width / 2, y - place.unit * 1.5);
+    ctx.fillText(`${all} ${place.rows.length > 3 ? "upper switches" : "spines"}${bad ? `, ✕${bad}` : ""}`, lane.left + lane.width / 2, place.rows.at(-1) - place.unit * 1.5);
     bundles(ctx, place, scene, look, lane, colours);
   }
 }

@@ -1,14 +1,15 @@
-// Where things are on the screen: planes as lanes, their spines above their leaves, hosts below all. A plane whose
-// spines would stand too close is folded into a strip, one cell a spine; a person may fold and unfold each.
+// Where things are on the screen: planes as lanes, their tiers above each other, hosts below all. A plane whose upper
+// switches would stand too close is folded into strips, one cell a switch; a person may fold and unfold each.
 
 const SPINE_PIXELS_MIN = 13;
 const FOLDED_WEIGHT = 1, UNFOLDED_WEIGHT = 5;
 
 export function layout(scene, width, height, unit, unfolded) {
-  const { planes, lane_width: places, spines } = scene.plan;
+  const { planes, lane_width: places } = scene.plan;
+  const most = widest(scene), tiers = most.length - 1;
   const gap = unit * 1.1;
   const room = width - gap * (planes + 1);
-  const crowded = room / planes / spines < SPINE_PIXELS_MIN;
+  const crowded = room / planes / Math.max(1, ...most.slice(2)) < SPINE_PIXELS_MIN;
   const weights = Array.from({ length: planes }, (_, plane) => !crowded || unfolded.has(plane) ? UNFOLDED_WEIGHT : FOLDED_WEIGHT);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const lanes = [];
@@ -18,7 +19,9 @@ export function layout(scene, width, height, unit, unfolded) {
     lanes.push({ plane, left, width: wide, folded: crowded && !unfolded.has(plane) });
     left += wide + gap;
   }
-  const rows = [height - unit * 2.6, height * 0.57, unit * 3.9];
+  const low = height * (tiers > 2 ? 0.64 : 0.57), high = unit * 3.9;
+  const rows = [height - unit * 2.6, low];
+  for (let tier = 2; tier <= tiers; tier++) rows.push(low + (high - low) * (tier - 1) / (tiers - 1));
   const at = new Map();
   const totalPlaces = planes * (places + 1) - 1;
   for (const node of scene.nodes) {
@@ -28,18 +31,27 @@ export function layout(scene, width, height, unit, unfolded) {
       : lane.left + lane.width * (node.x - node.plane * (places + 1)) / places;
     at.set(node.name, { x, y: rows[node.tier] });
   }
-  return { lanes, rows, at, width, height, unit, crowded, sizes: sizes(scene, lanes, width, unit) };
+  return { lanes, rows, at, width, height, unit, crowded, sizes: sizes(most, lanes, width, unit) };
+}
+
+// By tier: the nodes of the plane that has most of them.
+function widest(scene) {
+  const counts = [];
+  for (const { tier, plane } of scene.nodes) {
+    const row = counts[tier] ??= [];
+    row[plane] = (row[plane] ?? 0) + 1;
+  }
+  return counts.map((row) => Math.max(...row.filter(Boolean)));
 }
 
 // Half the width and height of a node of each tier, so that neighbours do not touch.
-function sizes(scene, lanes, width, unit) {
-  const { leaves, spines } = scene.plan;
+function sizes(counts, lanes, width, unit) {
   const most = (room, count) => Math.max(3, Math.min(unit * 1.55, room / count / 2 - 2));
   return (node) => {
-    if (node.tier === 0) return { w: most(width, scene.hosts.length), h: unit * 0.85 };
-    const lane = lanes[node.plane];
-    if (node.tier === 1) return { w: most(lane.width, leaves), h: unit * 0.75 };
-    return { w: lane.folded ? Math.max(1.5, lane.width / spines / 2 - 0.5) : most(lane.width, spines), h: unit * 0.75 };
+    const count = counts[node.tier], lane = lanes[node.plane];
+    if (node.tier === 0) return { w: most(width, count), h: unit * 0.85 };
+    if (node.tier > 1 && lane.folded) return { w: Math.max(1.5, lane.width / count / 2 - 0.5), h: unit * 0.75 };
+    return { w: most(lane.width, count), h: unit * 0.75 };
   };
 }
 
@@ -56,7 +68,7 @@ export function hit(scene, place, x, y) {
     if (away < least) [nearest, least] = [cable, away];
   }
   if (nearest) return { cable: nearest };
-  const lane = place.lanes.find((one) => x >= one.left && x <= one.left + one.width && y < place.rows[2] - place.unit);
+  const lane = place.lanes.find((one) => x >= one.left && x <= one.left + one.width && y < place.rows.at(-1) - place.unit);
   return lane ? { lane } : null;
 }
 

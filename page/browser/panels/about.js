@@ -7,7 +7,7 @@ import { SHAPES } from "../drawing/shapes.js";
 import { rate, span } from "../words.js";
 
 export function aboutNode(scene, state, node) {
-  const rows = [["kind", node.tier === 0 ? "host" : `${node.tier === 1 ? "leaf" : "spine"}, ${scene.kinds[node.name]}`],
+  const rows = [["kind", node.tier === 0 ? "host" : `${["leaf", "spine", "core"][node.tier - 1]}, ${scene.kinds[node.name]}`],
     ["uSID", `0x${node.usid.toString(16)}${node.tier ? "" : " (of the NIC, at its leaves)"}`]];
   const pair = (node.tier ? state.switches : state.samples).get(node.name);
   if (state.states.has(node.name)) rows.push(["state", state.states.get(node.name)]);
@@ -25,7 +25,7 @@ export function aboutNode(scene, state, node) {
 export function aboutCable(scene, state, cable) {
   const carried = load(scene, state, cable), filled = queue(scene, state, cable), lost = dropped(state, cable);
   return [element("h2", {}, cable.name), plain([
-    ["load", carried === null ? "not measured here" : `${(carried * 100).toFixed(0)} % of ${rate(cable.edge ? scene.plan.host_rate_bps : scene.plan.fabric_rate_bps)}`],
+    ["load", carried === null ? "not measured here" : `${(carried * 100).toFixed(0)} % of ${rate(cable.rate)}`],
     ["queue", filled === null ? "not measured here" : `${(filled * 100).toFixed(0)} % of the length that trims`],
     ["dropped", lost ? `${lost.count} since the previous sample` : "none"],
     ["ports", `${cable.a}:${cable.aPort} ↔ ${cable.b}:${cable.bPort}`],
@@ -34,7 +34,7 @@ export function aboutCable(scene, state, cable) {
 
 export function aboutRun(lane, state) {
   const { record, scene } = lane, options = { ...scene.options, ...record.options };
-  const rows = [["plan", `${scene.plan.name}: ${scene.plan.planes} plane${scene.plan.planes > 1 ? "s" : ""} × ${scene.plan.leaves} leaves × ${scene.plan.spines} spines, ${scene.hosts.length} hosts`]];
+  const rows = [["plan", `${scene.plan.name}: ${scene.plan.words}, ${scene.hosts.length} hosts`]];
   if (options.scenario) rows.push(["scenario", `${options.scenario}, ${options.transport}, seed ${options.seed}`], ["world", options.world === "simulated" ? "virtual time" : "real links"]);
   let abandoned = 0;
   for (const line of state.evs.values()) abandoned += line.new !== "good" && line.new !== "skip";

@@ -26,12 +26,12 @@ export function looks(scene, state, verbs) {
   return { cables, nodes, left: left(state), counts: counts(state) };
 }
 
-// By spine: how many senders have given its path up, and how many deny it.
+// By the highest switch of a path: how many senders have given the path up, and how many deny it.
 function left(state) {
   const found = new Map();
   for (const line of state.evs.values()) {
     if (usable(line.new)) continue;
-    const key = line.via ?? `p${line.plane} local`;
+    const key = line.via?.split("+").at(-1) ?? `p${line.plane} local`;
     const row = found.get(key) ?? { bad: 0, denied: 0 };
     if (line.new === "denied") row.denied += 1;
     else row.bad += 1;
@@ -59,11 +59,11 @@ export function load(scene, state, cable) {
     const pair = state.samples.get(cable.a);
     if (!pair) return null;
     const up = portRate(pair, cable.aPort, "tx_bytes"), down = portRate(pair, cable.aPort, "rx_bytes");
-    return up === null ? null : Math.max(up, down) / scene.plan.host_rate_bps;
+    return up === null ? null : Math.max(up, down) / cable.rate;
   }
   const lower = state.switches.get(cable.a), upper = state.switches.get(cable.b);
   const up = lower && portRate(lower, cable.aPort, "tx_bytes"), down = upper && portRate(upper, cable.bPort, "tx_bytes");
-  return up === null && down === null || up === undefined && down === undefined ? null : Math.max(up ?? 0, down ?? 0) / scene.plan.fabric_rate_bps;
+  return up === null && down === null || up === undefined && down === undefined ? null : Math.max(up ?? 0, down ?? 0) / cable.rate;
 }
 
 // The longest queue at either end, as a share of the length at which packets are trimmed; null where not measured.

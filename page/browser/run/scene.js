@@ -7,17 +7,17 @@ export class Scene {
     this.kinds = told.kinds;
     this.nodes = told.nodes.map(([name, tier, plane, x, y, usid]) => ({ name, tier, plane, x, y, usid }));
     this.byName = new Map(this.nodes.map((node) => [node.name, node]));
-    this.cables = told.cables.map(([a, b, aPort, bPort]) => ({
-      a, b, aPort, bPort, name: `${a}-${b}`, edge: this.byName.get(a).tier === 0, plane: this.byName.get(b).plane,
+    this.cables = told.cables.map(([a, b, aPort, bPort, rate]) => ({
+      a, b, aPort, bPort, rate, name: `${a}-${b}`, edge: this.byName.get(a).tier === 0, plane: this.byName.get(b).plane,
     }));
     this.byCable = new Map(this.cables.map((cable) => [cable.name, cable]));
     this.hosts = this.nodes.filter((node) => node.tier === 0);
     this.leaves = new Map(this.hosts.map((host) => [host.name, []]));
     for (const cable of this.cables) if (cable.edge) this.leaves.get(cable.a)[cable.plane] = cable.b;
-    this.across = told.evs.across;
-    this.local = told.evs.local;
-    this.spineOfEv = new Map(this.across);
-    this.planeOfEv = new Map(this.local);
+    this.leafOf = new Map(this.hosts.map((host, index) => [host.name, told.ways.leaf_of[index]]));
+    this.listOf = told.ways.of;
+    this.lists = told.ways.lists.map((rows) => rows.map(([evs, between, plane]) => ({ ev: evs[0], evs, between, plane })));
+    this.ofEv = this.lists.map((ways) => new Map(ways.flatMap((way) => way.evs.map((ev) => [ev, way]))));
   }
 
   // The cable of a target such as p0l0-p0s0, p0s0>p0l0 or h3.p2.
@@ -28,34 +28,31 @@ export class Scene {
     return this.byCable.get(`${one}-${other}`) ?? this.byCable.get(`${other}-${one}`);
   }
 
-  underOneLeaf(source, destination) {
-    return this.leaves.get(source)[0] === this.leaves.get(destination)[0];
+  // The place of the list of ways between the leaves of two hosts.
+  placeOf(source, destination) {
+    return this.listOf[this.leafOf.get(source)][this.leafOf.get(destination)];
   }
 
-  // Every path of a pair of hosts, plane by plane: EV, spine (null under one leaf), nodes. Of the EVs that name one
-  // path under a leaf, the first is the path's.
+  // Every path of a pair of hosts, plane by plane: EV, what the EV chose (null under one leaf), nodes. Of the EVs that
+  // name one path, the first is the path's.
   paths(source, destination) {
-    if (!this.underOneLeaf(source, destination)) return this.across.map(([ev, via]) => this.path(source, destination, ev, this.byName.get(via).plane, via));
-    const first = this.local.filter(([, plane], place) => place === 0 || this.local[place - 1][1] !== plane);
-    return first.map(([ev, plane]) => this.path(source, destination, ev, plane, null));
+    return this.lists[this.placeOf(source, destination)].map((way) => this.path(source, destination, way));
   }
 
-  path(source, destination, ev, plane, via) {
+  path(source, destination, { ev, between, plane }) {
     const first = this.leaves.get(source)[plane], last = this.leaves.get(destination)[plane];
-    const switches = via === null ? [first] : [first, via, last];
+    const switches = first === last ? [first] : [first, ...between, last];
+    const via = between.slice(0, Math.ceil((between.length + 1) / 2)).join("+") || null;
     return { source, destination, plane, via, ev, switches, nodes: [source, ...switches, destination] };
   }
 
   // The path that an EV takes; null for one that names none.
   pathOfEv(source, destination, ev) {
-    const local = this.underOneLeaf(source, destination);
-    const plane = local ? this.planeOfEv.get(ev) : this.byName.get(this.spineOfEv.get(ev))?.plane;
-    if (plane === undefined) return null;
-    if (!local) return this.path(source, destination, ev, plane, this.spineOfEv.get(ev));
-    return this.path(source, destination, this.local.find(([, other]) => other === plane)[0], plane, null);
+    const way = this.ofEv[this.placeOf(source, destination)].get(ev);
+    return way ? this.path(source, destination, way) : null;
   }
 
-  // The EV by which this page knows a path: under one leaf as many EVs as there are spines name the same one.
+  // The EV by which this page knows a path: several EVs may name the same one.
   knownEv(source, destination, ev) {
     return this.pathOfEv(source, destination, ev)?.ev ?? ev;
   }

@@ -48,7 +48,7 @@ def prepared(plan: Plan, name: str, engine_name: str) -> Engine:
         queues[queue.priority] = QueueConfig(depth_packets=queue.depth_packets)
     for ref in ports(plan, switch):
         engine.configure_port(ref.port, PortConfig(rate_bps=50_000_000, delay_ns=1000, queues=tuple(queues)), 0)
-    DirectControl(engine, compiled_pipelines()[switch.role]).install(tables(plan, switch, virtual_time=True))
+    DirectControl(engine, compiled_pipelines()[switch.program]).install(tables(plan, switch, virtual_time=True))
     return engine
 
 
@@ -82,7 +82,7 @@ def test_an_overloaded_switch_trims_marks_and_drops_alike(plan: Plan, name: str)
         counts = [engine.port_counters(port, now_ns + 10**10) for engine in engines]
         assert counts[0] == counts[1]
     totals: dict[str, int] = {}
-    for counter in load_program(compiled_pipelines()[switch.role].device_config).counters:
+    for counter in load_program(compiled_pipelines()[switch.program].device_config).counters:
         values = [[engine.read_counter(counter.name, i) for i in range(counter.size)] for engine in engines]
         assert values[0] == values[1], counter.name
         totals[counter.name.rsplit(".", 1)[-1]] = sum(v.packets for v in values[0])

@@ -1,0 +1,61 @@
+"""Places of a fabric that scenarios draw from, on every topology: links, uplinks, and who is under another leaf."""
+
+from __future__ import annotations
+
+import re
+
+from topo.graph import links, peer, ports
+from topo.node import Host, Switch, SwitchRole, leaf
+from topo.path import VIA_SEPARATOR
+from topo.plan import Plan
+
+
+def in_plane(name: str, plane: int) -> str:
+    """The same switch or link in another plane."""
+    return re.sub(r"\bp\d+", f"p{plane}", name)
+
+
+def common_links(plan: Plan) -> list[str]:
+    """The links between switches that every plane has, spelt as those of plane 0."""
+    planes: list[list[str]] = [[] for _ in range(plan.planes)]
+    for link in links(plan):
+        if isinstance(link.a.node, Switch):
+            planes[link.a.node.plane].append(in_plane(f"{link.a.node}-{link.b.node}", 0))
+    everywhere = set(planes[0]).intersection(*planes[1:])
+    return [name for name in planes[0] if name in everywhere]
+
+
+def uplinks(plan: Plan, plane: int, leaf_index: int) -> list[str]:
+    """The links of a leaf to the spines that it is wired to."""
+    own = leaf(plane, leaf_index)
+    others = (peer(plan, ref).node for ref in ports(plan, own))
+    return [f"{own}-{other}" for other in others if isinstance(other, Switch)]
+
+
+def switches(plan: Plan, role: SwitchRole, plane: int | None = None) -> list[str]:
+    """The switches of a role, of one plane or of all."""
+    found = (switch for switch in plan.switches() if switch.role == role)
+    return [switch.name for switch in found if plane is None or switch.plane == plane]
+
+
+def hosts_under(plan: Plan, leaf_index: int) -> list[str]:
+    """The hosts of a leaf."""
+    return [plan.host_at(leaf_index, place).name for place in range(plan.topology.hosts_under(leaf_index))]
+
+
+def shift_to_other_leaf(plan: Plan) -> int:
+    """The least number n for which each host h is under another leaf than host h + n, counted round.
+
+    ValueError where there is none.
+    """
+    count = plan.host_count
+    leaves = [plan.leaf_of(Host(index)) for index in range(count)]
+    for shift in range(1, count):
+        if all(leaves[index] != leaves[(index + shift) % count] for index in range(count)):
+            return shift
+    raise ValueError(f"no permutation of plan {plan.name!r} by a shift sends every host to another leaf")
+
+
+def crossed_by(via: str | None) -> list[str]:
+    """The switches that an EV chose, from the `via` of a journal's line."""
+    return via.split(VIA_SEPARATOR) if via else []
