@@ -42,7 +42,7 @@ class StudentSwitches:
             engine = ReferenceEngine(seed=0, trace=trace)
             own = [row.entity for row in self._rows[switch]]
             try:
-                pipeline = compiled_pipelines()[switch.role]
+                pipeline = compiled_pipelines()[switch.program]
                 DirectControl(engine, pipeline).install([*others(self._plan, switch), *own])
             except (BatchError, P4RuntimeError) as error:
                 raise BoxError(f"{self._name}: {switch} refuses the rows: {error}") from error
