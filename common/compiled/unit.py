@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from common import cache
 
-FORMAT = "1"
+FORMAT = "2"
 """Changes when builds are made in another way."""
 CHECKED = "checked"
 """The last line of a record: what stands before has been imported and is whole."""

@@ -12,7 +12,9 @@ import ctypes
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 
@@ -29,6 +31,29 @@ def main(arguments: list[str]) -> None:
         return
     from mypyc.build import mypycify
     from setuptools import Extension, setup
+    from setuptools.command.build_ext import build_ext
+
+    processors = os.cpu_count() or 1
+    pool = ThreadPoolExecutor(processors)
+
+    class BuildSideBySide(build_ext):  # type: ignore[misc]  # setuptools has no types of it
+        """Nearly all of the code is one extension of many files, which setuptools compiles one after the other."""
+
+        def build_extensions(self) -> None:
+            compile_all = self.compiler.compile
+
+            def compile_each(sources: list[str], *given: Any, **named: Any) -> list[str]:
+                def one(source: str) -> list[str]:
+                    made: list[str] = compile_all([source], *given, **named)
+                    return made
+
+                # The largest first, or one processor would have it to itself at the end.
+                largest = sorted(sources, key=os.path.getsize, reverse=True)
+                made = dict(zip(largest, pool.map(one, largest), strict=True))
+                return [file for source in sources for file in made[source]]
+
+            self.compiler.compile = compile_each
+            super().build_extensions()
 
     name, *files = arguments
     modules = [file for file in files if not file.endswith(".c")]
@@ -37,6 +62,7 @@ def main(arguments: list[str]) -> None:
         ["--python-executable", sys.executable, "--explicit-package-bases", "--hide-error-context", *modules],
         opt_level="2",
         debug_level="0",
+        multi_file=True,  # a C file for each module
         group_name=name.removesuffix("__mypyc"),
     )
     for extension in extensions:  # calls within an extension need no detour by which another could replace them
@@ -47,8 +73,8 @@ def main(arguments: list[str]) -> None:
         for file in files
         if file.endswith(".c")
     ]
-    words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(os.cpu_count() or 1)]
-    setup(name=name, ext_modules=extensions, script_args=["--quiet", *words])
+    words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(processors)]
+    setup(name=name, ext_modules=extensions, script_args=["--quiet", *words], cmdclass={"build_ext": BuildSideBySide})
 
 
 if __name__ == "__main__":
