@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from cli.compiled_form import StartAgainError, start_again
 from cli.needs import needs, start_with_huge_pages
 from cli.ownership import handing_over
 from cli.root import need_root
@@ -88,10 +89,14 @@ def _say_needs(words: list[str]) -> int:
 def _run(words: list[str], whole: bool) -> int:
     """Carry out a command; `whole` says that these are the words of this process and not of a caller in it."""
     namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
+    namespace.whole = whole
     if whole:
         start_with_huge_pages(namespace)
     reading = namespace.command == "fault" and namespace.verb is None
     if WORDS[namespace.command].root and not reading:
         need_root(WORDS[namespace.command].root)
-    with handing_over(files.cache_directory()):
-        return int(namespace.run(namespace))
+    try:
+        with handing_over(files.cache_directory()):
+            return int(namespace.run(namespace))
+    except StartAgainError:
+        start_again()

@@ -22,9 +22,9 @@ def in_virtual_time(namespace: argparse.Namespace) -> bool:
 
 
 def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
-    """Of `compiler`, `headers`, `network` and `tcpdump` those that this command line needs."""
-    known = WORDS[namespace.command].needs
-    return tuple(need for need in known if not (need == "network" and in_virtual_time(namespace)))
+    """Of `compiler`, `headers`, `extensions`, `network` and `tcpdump` those that this command line needs."""
+    useless = "network" if in_virtual_time(namespace) else "extensions"
+    return tuple(need for need in WORDS[namespace.command].needs if need != useless)
 
 
 def start_with_huge_pages(namespace: argparse.Namespace) -> None:

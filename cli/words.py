@@ -16,7 +16,8 @@ from topo.summaries import SUMMARIES
 class CommandEntry:
     """`place` is MODULE:FUNCTION, or "" for `register` of the module here with the word's name; the function takes the
     subparsers and adds the word, perhaps with others. `needs` names what the command needs of the machine beside
-    Python: `compiler`, `headers` (of Python, to compile extensions), `network` (namespaces and Mininet), `tcpdump`.
+    Python: `compiler`, `headers` (of Python, to compile extensions), `extensions` (the same where they can be had: long
+    runs in virtual time compile the endpoint), `network` (namespaces and Mininet), `tcpdump`.
 
     `root` says why root is needed before the command begins; "" when the command asks for root itself, or never.
     """
@@ -30,18 +31,21 @@ class CommandEntry:
 LAB = "cli.commands.lab:register"
 COMPILER = ("compiler",)
 FABRIC = ("compiler", "network")
+VIRTUAL = ("compiler", "extensions")
 
 WORDS: Mapping[str, CommandEntry] = {
-    "run": CommandEntry("run a scenario, judge it, write a report", needs=FABRIC),
+    "run": CommandEntry("run a scenario, judge it, write a report", needs=("compiler", "extensions", "network")),
     "list": CommandEntry("the scenarios there are"),
     "report": CommandEntry("judge a run again and rewrite its report"),
     "compare": CommandEntry("runs on one page, such as MRC against RoCE"),
-    "sweep": CommandEntry("a scenario on many seeds: shares and differences with intervals", needs=FABRIC),
-    "contest": CommandEntry("algorithms on the same seeds: differences with intervals, and ranks", needs=COMPILER),
-    "hunt": CommandEntry("random faults until something breaks, made as small as it gets", needs=COMPILER),
+    "sweep": CommandEntry(
+        "a scenario on many seeds: shares and differences with intervals", needs=("compiler", "extensions", "network")
+    ),
+    "contest": CommandEntry("algorithms on the same seeds: differences with intervals, and ranks", needs=VIRTUAL),
+    "hunt": CommandEntry("random faults until something breaks, made as small as it gets", needs=VIRTUAL),
     "incident": CommandEntry("a lab with a hidden fault: find it with the lab's own tools", needs=COMPILER),
-    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", needs=COMPILER),
-    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=COMPILER),
+    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", needs=VIRTUAL),
+    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=VIRTUAL),
     "course": CommandEntry("the labs of the course, and which of them are done"),
     "start": CommandEntry("put the starter of a lab into mylab/"),
     "grade": CommandEntry("grade a folder of submissions: tables, pages, similar pairs", needs=COMPILER),

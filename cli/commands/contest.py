@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from cli import words
 from cli.commands.run import chosen
 from cli.commands.sweep import add_engine_options, make_engine, name_of, parse_seeds
+from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
@@ -92,6 +93,8 @@ def contest_command(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place.parent, place))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
+        if not (sweep.decided or arguments.cluster):
+            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
         by_title = {one.variant.title: one for one in subjects}
         find: Kept = lambda one, row: kept(place / "worst", by_title[one.variant.title].task(row.seed))  # noqa: E731
         try:

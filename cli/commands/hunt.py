@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.commands.run import parsed, run_command
+from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers
 from cli.words import add
 from common.interrupts import sigterm_too
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from studies.hunting.hunt import Hunt
 
 MINUTES = 2.0
+TRY_S = 0.3  # about, of one processor and interpreted
 
 DESCRIPTION = "Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it."
 EXAMPLES = """examples:
@@ -59,6 +61,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     check_workers(arguments.workers)
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
+    want_compiled(arguments, min((minutes or 1e9) * 60, (arguments.tries or 1e9) * TRY_S))
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_json, add_runs
 from cli.words import add
 from common.interrupts import sigterm_too
@@ -24,6 +25,7 @@ EXAMPLES = """examples:
 exit status: 0 safe, 1 not safe, 3 not known with so few seeds, 2 no rehearsal"""
 STATUS = {"safe": 0, "not safe": 1, "unknown": 3}
 SEEDS, SEEDS_MAX = 30, 10_000
+LONG_SEEDS = 10
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,6 +53,7 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--hunt must be between 0 and {SEEDS_MAX} tries (got {arguments.hunt})")
     changes = [read(path) for path in (arguments.change, arguments.against) if path is not None]
     seeds = range(1, arguments.seeds + 1)
+    want_compiled(arguments, LONG_S if arguments.seeds + arguments.hunt >= LONG_SEEDS else 0)
     statements: list[Statement] = []
     for change in changes:
         statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments)))

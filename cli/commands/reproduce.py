@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from cli import words
+from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
@@ -83,6 +84,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         store = stack.enter_context(RowStore(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
         budget = MemoryBudget(reproduction.missing, available_memory())
+        if budget:
+            want_compiled(arguments, 0 if arguments.short else LONG_S)
         try:
             if budget:
                 engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
@@ -131,6 +134,8 @@ def ablate(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, page.parent))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
+        if not sweep.decided:
+            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
         try:
             if not sweep.decided:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cli.compiled_form import want_compiled
 from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
@@ -195,6 +196,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     console = Console(quiet=not told)
     spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
     prepared = prepare(spec)
+    if arguments.world == "simulated":
+        want_compiled(arguments, prepared.needed.seconds, told=False)
     directory = RunDirectory.create(arguments.runs, scenario.name, spec.seed)
     with (
         Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher,

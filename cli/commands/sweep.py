@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cli import words
 from cli.commands.run import chosen, refuse_second_lab
+from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from cli.root import need_root
@@ -165,6 +166,8 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place, *scenarios))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)), until)
+        if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
+            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
         found: list[Statement] = []
         try:
             if not sweep.decided:

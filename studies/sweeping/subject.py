@@ -15,13 +15,14 @@ from studies.sweeping.variant import Variant
 class Subject:
     """`options` are those of a run of it, whose seed does not matter; `title` is the scenario's claim.
 
-    `memory_bytes` is the most memory that one run takes.
+    `memory_bytes` is the most memory that one run takes, `seconds` the most time, interpreted.
     """
 
     variant: Variant
     title: str
     options: Mapping[str, Any]
     memory_bytes: int
+    seconds: float
 
     def task(self, seed: int) -> Task:
         """The run with this seed."""
@@ -36,7 +37,7 @@ def subject(variant: Variant, choose: Choose, seed: int) -> Subject:
     """The variant, gone through on paper with one seed. ValueError says what is wrong with it."""
     spec = choose([*variant.words, "--seed", str(seed)])
     needed = prepare(spec).needed
-    return Subject(variant, spec.scenario.title, spec.options(), needed.memory_bytes)
+    return Subject(variant, spec.scenario.title, spec.options(), needed.memory_bytes, needed.seconds)
 
 
 def whole(task: Task, runs: str) -> Task:

@@ -22,6 +22,7 @@ PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 case "$*" in
 *"-m cli --needs"*) shift 3; cd "$ROOT" && exec "$REAL" -c "$MAIN" "$@" ;;
+*Python.h*) [ -e "$FAKES/python3-dev" ] ;;
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
 *"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python"
@@ -30,7 +31,7 @@ esac
 """
 APT = """#!/bin/sh
 echo "apt-get $*" >>"$LOG"
-case "$*" in *" python3-venv"*) : >"$FAKES/python3-venv" ;; esac
+for word in "$@"; do case $word in python3-*) : >"$FAKES/$word" ;; esac; done
 """
 
 
@@ -113,7 +114,7 @@ def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machi
     "words", [("run", "smoke", "--world", "simulated"), ("run", "smoke", "--world=simulated", "--seed", "1")]
 )
 def test_a_run_in_virtual_time_needs_a_compiler_and_no_network(machine: Machine, words: tuple[str, ...]) -> None:
-    assert machine.installed(*words) - {"libc6-dev"} == {"python3-venv", "gcc"}
+    assert machine.installed(*words) - {"libc6-dev"} == {"python3-venv", "gcc", "python3-dev"}
 
 
 @pytest.mark.parametrize("words", [("run", "link-flap"), ("up", "tiny"), ("shell",)])
@@ -122,10 +123,22 @@ def test_what_builds_a_network_installs_what_that_takes(machine: Machine, words:
     assert machine.installed(*words) - {"libc6-dev", "iproute2"} == {"python3-venv", "gcc", "mininet", "iputils-ping"}
 
 
-def test_install_brings_what_any_command_needs_and_runs_none(machine: Machine) -> None:
-    wanted = {"python3-venv", "gcc", "mininet", "iputils-ping", "tcpdump"}
+def test_headers_alone_are_no_reason_to_ask_for_a_password(machine: Machine) -> None:
+    machine.run("list")
+    for command in ("cc", "gcc"):
+        machine.fake(command, "#!/bin/sh\n")
+    machine.fake("id", "#!/bin/sh\necho 1000\n")
+    machine.fake("sudo", '#!/bin/sh\necho "sudo $*" >>"$LOG"\nexec "$@"\n')
+    libc = Path("/usr/include/stdlib.h").exists()
+    assert libc == (machine.installed("run", "smoke", "--world", "simulated") == set())
+    machine.fake("id", "#!/bin/sh\necho 0\n")
+    assert "python3-dev" in machine.installed("run", "smoke", "--world", "simulated")
+
+
+def test_install_brings_what_any_command_needs_and_compiles_the_endpoint(machine: Machine) -> None:
+    wanted = {"python3-venv", "gcc", "python3-dev", "mininet", "iputils-ping", "tcpdump"}
     assert machine.installed("install") - {"libc6-dev", "iproute2"} == wanted
-    assert not any("-m cli" in line for line in machine.log)
+    assert [line for line in machine.log if "-m cli" in line] == ["python -P -m cli compile"]
 
 
 def test_a_capture_needs_tcpdump(machine: Machine) -> None:

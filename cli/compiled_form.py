@@ -1,0 +1,81 @@
+"""The compiled endpoint for commands that are long in virtual time: they have it made first, or say that they do not.
+
+A process has imported the endpoint in one form. After a build its command line starts again, in the other form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import NoReturn
+
+WORTH_S = 20.0
+"""Of interpreted runs in virtual time, by the estimate: less is over before a build is. A build is made once for each
+state of the sources, takes about a minute, and leaves a third of the time to every later run."""
+LONG_S = WORTH_S
+"""Of a command whose many runs are not estimated."""
+AGAIN = "MRCLAB_STARTED_AGAIN"
+"""Set by a command line for the process that takes its place."""
+
+
+class StartAgainError(BaseException):
+    """Unwinds a command that has had the endpoint compiled: `cli.main` starts its words again."""
+
+
+def want_compiled(arguments: argparse.Namespace, seconds: float, *, told: bool = True) -> None:
+    """Have the endpoint compiled for a command in virtual time that would run for `seconds` interpreted.
+
+    To be called before the command has made anything. Returns at once where the endpoint runs compiled. Where it is to
+    run interpreted, this is said in one line on standard error with the reason; without `told` only for a command that
+    is worth a build. Raises StartAgainError after a build.
+    """
+    from endpoint import compiled
+
+    tried = os.environ.pop(AGAIN, None) is not None
+    if compiled.FORM.compiled:
+        return
+    why = _refusal(arguments, seconds, tried)
+    if why is None:
+        why = _built()
+    if told or seconds >= WORTH_S:
+        sys.stderr.write(f"mrclab: the endpoint runs interpreted, at a third of its speed: {why}\n")
+
+
+def _refusal(arguments: argparse.Namespace, seconds: float, tried: bool) -> str | None:
+    """Why nothing is to be compiled; None where a build is due."""
+    from common.compiled.finder import SWITCH, switch
+    from endpoint import compiled
+
+    if switch() == "off" or tried:
+        return compiled.FORM.why
+    if seconds < WORTH_S:
+        return f"so short a command is not worth a build (./lab compile makes one, {SWITCH}=off forbids it)"
+    if not getattr(arguments, "whole", False):
+        return f"{compiled.FORM.why}, and a command within another makes none"
+    return None
+
+
+def _built() -> str:
+    """Make a build and start again; why there is none, where it fails."""
+    from common.compiled.build import ExtensionBuildError, build
+    from endpoint import compiled
+
+    try:
+        build(compiled.UNIT, say)
+    except (ExtensionBuildError, OSError) as error:
+        return str(error).replace("\n", " · ")
+    raise StartAgainError
+
+
+def say(what: str) -> None:
+    """A line of a build's progress, which takes about a minute."""
+    hint = ", once, about a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
+    sys.stderr.write(f"mrclab: {what}{hint}\n")
+    sys.stderr.flush()
+
+
+def start_again() -> NoReturn:
+    """This process's own command line from its beginning, in this process."""
+    sys.stdout.flush()
+    os.execve(sys.executable, sys.orig_argv, {**os.environ, AGAIN: "1"})
