@@ -16,10 +16,10 @@ from typing import Any
 from common import user_code
 from endpoint.mrc.algorithms import SEAMS
 from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.guards import USERS
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.parameter import Parameter
 from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc.seams.guards import USERS
 from endpoint.nic.config import ConfigError
 
 KINDS: Mapping[str, tuple[type[Any], str]] = {

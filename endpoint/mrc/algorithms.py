@@ -14,11 +14,13 @@ from endpoint.mrc.congestion.cc_profile import CcProfile, PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.dctcp import Dctcp
 from endpoint.mrc.congestion.fixed_window import FixedWindow
+from endpoint.mrc.congestion.granter import CreditGranter
 from endpoint.mrc.congestion.nscc import Nscc
+from endpoint.mrc.congestion.rccc import Rccc
 from endpoint.mrc.congestion.swift import Swift
-from endpoint.mrc.guards import USERS, GuardedCongestion, GuardedLossDetection, GuardedSelection
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.reorder import ReorderRule
+from endpoint.mrc.loss.sleek import SleekRule
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.select_bitmap import BitmapSelection
@@ -30,6 +32,7 @@ from endpoint.mrc.paths.select_round_robin import RoundRobinSelection
 from endpoint.mrc.paths.select_single_path import SinglePathSelection
 from endpoint.mrc.paths.select_two_choices import TwoChoicesSelection
 from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc.seams.guards import USERS, GuardedCongestion, GuardedGranter, GuardedLossDetection, GuardedSelection
 from endpoint.nic.config import ConfigError, Settings
 
 SELECTIONS: dict[str, type[Selection]] = {
@@ -42,8 +45,14 @@ SELECTIONS: dict[str, type[Selection]] = {
     "round_robin": RoundRobinSelection,
     "two_choices": TwoChoicesSelection,
 }
-CONGESTIONS: dict[str, type[Congestion]] = {"nscc": Nscc, "fixed_window": FixedWindow, "dctcp": Dctcp, "swift": Swift}
-LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule}
+CONGESTIONS: dict[str, type[Congestion]] = {
+    "nscc": Nscc,
+    "fixed_window": FixedWindow,
+    "dctcp": Dctcp,
+    "swift": Swift,
+    "rccc": Rccc,
+}
+LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule, "sleek": SleekRule}
 SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGESTIONS, "loss": LOSSES}
 """By setting."""
 
@@ -110,6 +119,14 @@ class Chosen:
         if kind in USERS:
             return GuardedCongestion(kind, path, profile.values, self._shared)
         return kind.make(path, profile.values, self._shared)
+
+    def granter(self, path: PathTraits) -> CreditGranter | None:
+        """The receiving side of the congestion control that the settings name; None: it has none."""
+        kind = find_congestion(self.cc_profile.algorithm)
+        if kind in USERS:
+            guarded = GuardedGranter(kind, path, self.cc_profile.values)
+            return guarded if guarded.grants_anything else None
+        return kind.receiver(path, self.cc_profile.values)
 
     def loss(self, base_rtt_ns: int, jitter_ns: int) -> LossDetection:
         """The loss rule of a QP."""

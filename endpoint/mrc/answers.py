@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from endpoint.mrc.congestion.granter import CREDIT_UNIT
 from endpoint.mrc.port_sacks import PortSacks
 from endpoint.nic import codec, packet, wire
 from endpoint.nic.packet import VARIANT_MASKED, Route
@@ -12,6 +13,7 @@ from endpoint.nic.wire import NackReason, Opcode, Syndrome
 
 SACK_TYPE: Final = int(wire.PdsType.SACK) << 12
 NACK_TYPE: Final = int(wire.PdsType.NACK) << 12
+CREDIT_CC: Final = int(wire.CcType.CREDIT) << 4
 NACK_CC: Final = int(wire.CcType.NACK) << 4
 
 
@@ -28,6 +30,8 @@ class Answers:
         self._traffic_class = traffic_class
         self.mpr = 0
         """The dynamic MPR as SACKs say it, in units of 128 PSNs; 0: off."""
+        self.granted_bytes = -1
+        """Credit granted so far, where this host's congestion control grants any; -1: SACKs say what was received."""
         self.sacks_sent = self.nacks_sent = 0
 
     def sack(
@@ -51,7 +55,11 @@ class Answers:
         self.sacks_sent += 1
         first = SACK_TYPE | signals
         cack &= PSN_MASK
-        if codec.SACK is not None and self._port_sacks is None:
+        kind = 0
+        if self.granted_bytes >= 0:
+            kind = CREDIT_CC
+            congestion = congestion & ~0xFFFFFF | self.granted_bytes // CREDIT_UNIT & 0xFFFFFF
+        elif codec.SACK is not None and self._port_sacks is None:
             frame = codec.SACK(
                 route.headers, self._traffic_class, self._dest_masked, cack, first, answer, ev, self.mpr, start, bitmap,
                 stamp, beyond, congestion,
@@ -62,7 +70,7 @@ class Answers:
         packet.SACK.pack_into(
             transport, 0,
             wire.OP_SACK, 0, 0xFFFF, self._dest_masked, cack,
-            first, answer, ev, 0, 0, cack, 0, self.mpr, start, bitmap,
+            first, answer, ev, 0, 0, cack, kind, self.mpr, start, bitmap,
             stamp, beyond, congestion,
         )  # fmt: skip
         if self._port_sacks is not None:

@@ -15,6 +15,7 @@ from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
 from endpoint.mrc.port_sacks import PortSacks
+from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
 from endpoint.nic.config import Limits, Settings
 from endpoint.nic.dialect import Dialect
@@ -80,6 +81,7 @@ class Context:
     chosen: Chosen
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
+    crediting: Crediting
     mismatches: MismatchLog
     statement: str
     """What connecting peers are told of our dialect."""

@@ -26,6 +26,7 @@ from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.qp import QueuePair
+from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import check, codec, icrc, packet, wire
 from endpoint.nic import dialect as dialects
 from endpoint.nic import ev as evs
@@ -72,6 +73,9 @@ class Endpoint(Nic[QueuePair]):
         mismatches = self._mismatches = MismatchLog(dialect, self.log, self.scheduler)
         sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
         self._port_sacks = sacks if dialect.ports_in_sacks else None
+        rtt_ns, jitter_ns = limits.base_rtt_ns, limits.jitter_ns
+        path = PathTraits(rtt_ns, rtt_ns, limits.rate_bps, limits.pmtu, jitter_ns=jitter_ns, trimming=limits.trimming)
+        self._crediting = Crediting(chosen.granter(path))
         self._context = Context(
             host=profile.host,
             settings=self.settings,
@@ -83,17 +87,11 @@ class Endpoint(Nic[QueuePair]):
             log=self.log,
             classes=TrafficClasses.of(profile.dscp),
             stamps=Stamps.lasting(limits.timeout_ns, dialect) if self.settings.timestamps else Stamps(),
-            path=PathTraits(
-                limits.base_rtt_ns,
-                limits.base_rtt_ns,
-                limits.rate_bps,
-                limits.pmtu,
-                jitter_ns=limits.jitter_ns,
-                trimming=limits.trimming,
-            ),
+            path=path,
             chosen=chosen,
             cc_profiles=CcProfiles(chosen.cc_profile),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
+            crediting=self._crediting,
             mismatches=mismatches,
             statement=dialect.statement(profile.udp_port),
             solicited_bit=0x40 if dialect.migrated_first else 0x80,
@@ -250,6 +248,9 @@ class Endpoint(Nic[QueuePair]):
             return
         first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(view, packet.BEHIND_BTH)
         penalty = state >> 24 & 0x7F
+        if mpr > 0xFF:  # a congestion type beside the MPR
+            qp.requester.credit.hear(mpr >> 12, state, now_ns)
+            mpr &= 0xFF
         qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
         qp.freshen(ev)
         if self._port_sacks is not None and len(view) >= self._sack_size:
@@ -406,6 +407,7 @@ class Endpoint(Nic[QueuePair]):
         sack = wire.Seth.unpack(view, at)
         state = wire.CcState.unpack(view, at + wire.SETH_BYTES)
         first = sack.mark << 5 | sack.probe_response << 1
+        qp.requester.credit.hear(sack.cc_type, state.rcvd_units, now_ns)
         qp.requester.receive_sack(
             now_ns,
             sack.cack_psn,
@@ -440,6 +442,7 @@ class Endpoint(Nic[QueuePair]):
 
     def _ports_settled(self, now_ns: int, up: bool) -> None:
         """A lost port is left at once, with what was queued on it, and every peer is told."""
+        self._crediting.ports_changed(now_ns, self.ports)
         for qp in self.qps.values():
             if qp.joined:
                 qp.refresh_ports()
@@ -483,12 +486,13 @@ class Endpoint(Nic[QueuePair]):
     def handle_timer(self, now_ns: int) -> None:
         super().handle_timer(now_ns)
         self._operations.handle_timer(now_ns)
+        self._crediting.handle_timer(now_ns)
         if self._port_sacks is not None:
             self._port_sacks.handle_timer(now_ns)
 
     def timers_ns(self) -> tuple[int, int]:
         due_ns, pacing_ns = super().timers_ns()
-        due_ns = min(due_ns, self._operations.next_timer_ns())
+        due_ns = min(due_ns, self._operations.next_timer_ns(), self._crediting.due_ns)
         if self._port_sacks is not None:
             due_ns = min(due_ns, self._port_sacks.next_timer_ns())
         return due_ns, pacing_ns

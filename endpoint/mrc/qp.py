@@ -191,6 +191,7 @@ class QueuePair(VerbQueuePair):
         if self.dynamic_mpr:
             self.responder.grant(self.values["mpr_dest"])
         context.penalty.join(self.responder)
+        context.crediting.join(self.qpn, self.responder)
         self.refresh_ports()
         self.deny(self.peer.denied, now_ns)
         self.peer.joined(context.ports.up, now_ns)
@@ -299,6 +300,7 @@ class QueuePair(VerbQueuePair):
             self.peer.left()
         if self.joined:
             self._context.penalty.leave(self.responder)
+            self._context.crediting.leave(self.qpn)
         self._remote = None
         self._reverse_due_ns = NEVER
         self._received_seen = self._sent_seen = 0

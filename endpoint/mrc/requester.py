@@ -9,15 +9,16 @@ from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
-from endpoint.mrc.hearers import Hearers
 from endpoint.mrc.loss.loss_detection import LossDetection
-from endpoint.mrc.pacer import Pacer
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
 from endpoint.mrc.paths.selection import Selection, next_after_loss
 from endpoint.mrc.repair import Repair
 from endpoint.mrc.retry import RetryTimer
+from endpoint.mrc.seams.crediting import CreditHeard
+from endpoint.mrc.seams.hearers import Hearers
+from endpoint.mrc.seams.pacer import Pacer
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT_MASKED, WritePacker, left_out
@@ -79,20 +80,19 @@ class Requester(Sender):
         self._hearers = Hearers([selection.listener(), congestion.listener(), rule.listener()])
         self._pacer = Pacer(congestion, context.scheduler)
         self._rtt = RttEstimator(base_rtt_ns)
-        room = window if granted is None else min(window, granted)
         self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
+        room = window if granted is None else min(window, granted)
         self.flight = Flight(psn, room, self._rule, self._rtt, self._arrived_late, self._confirmations.placed)
         self.flight.window = window
+        self.credit = CreditHeard(congestion, self.flight)
         self._dynamic = granted is not None
-        if granted is not None:
-            self.flight.granted = psn + granted
+        self.flight.granted = NEVER if granted is None else psn + granted
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
         self._first_psn = psn
         self._probes = ProbeTable(dest_qpn, context.classes.probe)
-        self._ask_every = limits.sack_threshold_bytes
-        self._unasked = 0
-        """Bytes sent since the last packet that asked for an acknowledgement."""
+        self._ask_every, self._unasked = limits.sack_threshold_bytes, 0
+        """Bytes sent from one request for an acknowledgement to the next at most, and since the last."""
         self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight, spread, context.rng)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0

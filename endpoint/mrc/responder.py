@@ -14,6 +14,7 @@ from endpoint.mrc.context import Context
 from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import wire
 from endpoint.nic.memory import place
+from endpoint.nic.packet import Route
 from endpoint.nic.port import Port
 from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.nic.verbs import Fail
@@ -63,6 +64,10 @@ class Responder:
         self._answers = answers
         self._fail = fail
         self._penalty = context.penalty
+        self._crediting = context.crediting if context.crediting.grants_anything else None
+        self.qpn = 0
+        """This end's, once the responder has joined the `Crediting`."""
+        self._granting_at = 0
         self._writable = context.memory.writable
         self._pmtu = pmtu
         self._threshold = context.limits.sack_threshold_bytes
@@ -132,6 +137,8 @@ class Responder:
             self.duplicates += 1
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
             return False
+        if self._crediting is not None:
+            self._crediting.arrived(now_ns, self, size, bool(mark))
         region = self._writable.get(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
@@ -142,8 +149,7 @@ class Responder:
             ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
             pmtu = self._pmtu
             if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
-                what = f"{Opcode(opcode).name} of {size} bytes in a message of {length}"
-                self._invalid(now_ns, port, ev, psn, what)
+                self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes in a message of {length}")
                 return False
             if opcode in IMMEDIATES:
                 if len(self.immediates) >= self._max_write_imm:
@@ -164,11 +170,10 @@ class Responder:
         urgent = self._advance(now_ns) if not distance else False
         self._sack_bytes += size if size > SACK_SIZE_MIN else SACK_SIZE_MIN
         if urgent or mark or self._sack_bytes > self._threshold or flags & (ACK_REQUEST | RETRANSMISSION):
-            if mark:
-                self.marked += 1
+            self.marked += mark != 0
             self.acknowledge(now_ns, port, ev, psn, mark, stamp)
             return False
-        return True
+        return self._crediting is None
 
     def _unplaced(self, now_ns: int, va: int, size: int) -> bool:
         what = f"write of {size} bytes to {va:#x}, where the program has no memory any more"
@@ -185,9 +190,12 @@ class Responder:
         elif self.bitmap >> distance & 1:
             self.duplicates += 1
             self.acknowledge(now_ns, port, ev, psn, PathMark.NONE, stamp)
-        elif self._trim_nack:
-            reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
-            self.nack(port, ev, psn, reason, stamp)
+        else:
+            if self._crediting is not None:
+                self._crediting.trimmed(now_ns, self, self._pmtu, lasthop)
+            if self._trim_nack:
+                reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
+                self.nack(port, ev, psn, reason, stamp)
 
     def receive_probe(
         self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
@@ -316,11 +324,22 @@ class Responder:
 
     def tell_ports(self, now_ns: int) -> None:
         """Send on every live plane a SACK that nothing asked for: of its own fields only the port states are news."""
-        cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         for route in self._reverse.live():
-            self._answers.sack(
-                route, cack, 1, self.bitmap & WORD, route.ev, 0, NO_CAUSE, 0, self.bitmap.bit_count(), congestion
-            )
+            self._tell(now_ns, route)
+
+    def _tell(self, now_ns: int, route: Route) -> None:
+        cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        self._answers.sack(
+            route, cack, 1, self.bitmap & WORD, route.ev, 0, NO_CAUSE, 0, self.bitmap.bit_count(), congestion
+        )
+
+    def credit(self, now_ns: int, size: int) -> None:
+        """Grant `size` bytes more, and say so on one live plane after the other: the next SACK repeats what is lost."""
+        self._answers.granted_bytes = max(self._answers.granted_bytes, 0) + size
+        routes = self._reverse.live()
+        if routes:
+            self._granting_at = (self._granting_at + 1) % len(routes)
+            self._tell(now_ns, routes[self._granting_at])
 
     def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
         """A packet cannot be accepted: tell the peer on every live port, and end the QP."""

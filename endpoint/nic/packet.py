@@ -40,8 +40,9 @@ UDP_OFFSET: Final = INNER_OFFSET + frame.IPV6
 LENGTH_OFFSET: Final = INNER_OFFSET + 4
 """Of that length, 16 bits."""
 BTH_OFFSET: Final = UDP_OFFSET + frame.UDP
-SACK_BODY: Final = Struct("!HhI4xIxBhQ4xI")
-"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, MPR, offset, bitmap, congestion."""
+SACK_BODY: Final = Struct("!HhI4xIHhQ4xI")
+"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, congestion type and MPR, offset,
+bitmap, congestion."""
 BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 

@@ -121,6 +121,7 @@ class CcType(IntEnum):
     """The kind of congestion control fields in a SETH or NETH."""
 
     STATE = 0  # CC_STATE follows the SETH
+    CREDIT = 1  # the same, but its last three bytes are credit granted so far, in units of 256 bytes (as in UET)
     NACK = 2
 
 

@@ -38,7 +38,7 @@ OTHER_MEANINGS = {
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
     ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
     ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
-    ("endpoint/mrc/guards.py", "loss"): "the setting that names a loss rule",
+    ("endpoint/mrc/seams/guards.py", "loss"): "the setting that names a loss rule",
     ("endpoint/plugins.py", "loss"): "the setting that names a loss rule",
 }
 

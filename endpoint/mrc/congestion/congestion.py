@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 from mypy_extensions import mypyc_attr
 
 from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.granter import CreditGranter
 from endpoint.mrc.parameter import Parameter, Values
 from endpoint.mrc.paths.signals import Signals
 
@@ -35,6 +36,14 @@ class Congestion(Signals):
     def make(cls, path: PathTraits, values: Values, shared: dict[str, Any]) -> Self:
         """An instance from the checked values of its parameters."""
         return cls(path, values, shared)
+
+    @classmethod
+    def receiver(cls, path: PathTraits, values: Values) -> CreditGranter | None:
+        """The receiving side of a host whose setting names this algorithm; None: receivers grant nothing."""
+        return None
+
+    def on_credit(self, now_ns: int, granted_bytes: int, inflight_bytes: int) -> None:
+        """The receiver granted so many bytes more (`endpoint.mrc.congestion.granter`)."""
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         """`acked_bytes` were newly acknowledged, perhaps none; `marked` is of the packet that caused the SACK, and so

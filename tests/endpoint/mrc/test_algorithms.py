@@ -10,35 +10,21 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig.profiles import profile as profile_data
-from endpoint import profile as profiles
 from endpoint.mrc.algorithms import CONGESTIONS, SELECTIONS
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.dctcp import Dctcp
 from endpoint.mrc.congestion.swift import Swift
-from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.entropies import EntropySelection
-from endpoint.mrc.paths.ev_set import EvSet
+from tests.helpers.transport.bench import ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
-RECORDED = sorted((Path(__file__).parent / "decisions").glob("*.json"))
+RECORDED = sorted(
+    file for file in (Path(__file__).parent / "decisions").glob("*.json") if not file.name.startswith("rule-")
+)
 BDP = 150_000
 PATH = PathTraits(12_000, 12_000, 100_000_000_000, 1500)
-
-
-def ev_set(active: int) -> EvSet:
-    return EvSet(
-        Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes,
-        Random(2),
-        active=active,
-        backup=0,
-        floor_share=0.25,
-        probes_needed=2,
-        probe_interval_ns=1000,
-        on_change=lambda *_: None,
-    )
 
 
 class Recorded(Random):

@@ -12,6 +12,7 @@ from typing import Any
 
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.packet_window import PacketWindow
 from endpoint.mrc.parameter import Values
@@ -31,11 +32,13 @@ BPS_MAX = 1 << 50
 class Guarded:
     """One object of a user's class. Every call and every value that comes back goes through here."""
 
-    def __init__(self, kind: type[Any], seam: str, *arguments: Any) -> None:
+    def __init__(self, kind: type[Any], seam: str, *arguments: Any, make: str = "__init__") -> None:
+        """`make` is the class method that gives the object; by itself the class."""
         self.kind = kind
         self.seam = seam
         self.object: Any = None
-        self.object = self.call(lambda: kind(*arguments), "__init__")
+        maker: Any = kind if make == "__init__" else getattr(kind, make)
+        self.object = self.call(lambda: maker(*arguments), make)
 
     def call(self, work: Callable[[], Any], method: str) -> Any:
         """What `work` returns. Raises `AlgorithmError` with the line that raised."""
@@ -173,8 +176,58 @@ class GuardedCongestion(Congestion):
     def on_penalty(self, penalty: int) -> None:
         self._tell("on_penalty", penalty)
 
+    def on_credit(self, now_ns: int, granted_bytes: int, inflight_bytes: int) -> None:
+        self._tell("on_credit", now_ns, granted_bytes, inflight_bytes)
+
     def listener(self) -> Signals:
         return GuardedSignals(self._guarded, self._copy)
+
+
+class GuardedGranter(CreditGranter):
+    """The receiving side of a user's congestion control."""
+
+    def __init__(self, kind: type[Any], path: PathTraits, values: Values) -> None:
+        super().__init__()
+        self._guarded = Guarded(kind, "congestion", path, values, make="receiver")
+        self.grants_anything = self._guarded.object is not None
+        if self.grants_anything:
+            self._copy()
+
+    def _copy(self) -> None:
+        due_ns = getattr(self._guarded.object, "due_ns", None)
+        if type(due_ns) is not int or due_ns < 0:
+            raise self._guarded.broken("receiver", f"due_ns must be an integer of at least 0 (got {due_ns!r})")
+        self.due_ns = due_ns
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._guarded.ask(method, *arguments)
+        self._copy()
+
+    def on_packet_arrived(self, now_ns: int, qp: int, size: int, marked: bool) -> None:
+        self._tell("on_packet_arrived", now_ns, qp, size, marked)
+
+    def on_packet_trimmed(self, now_ns: int, qp: int, size: int, last_hop: bool) -> None:
+        self._tell("on_packet_trimmed", now_ns, qp, size, last_hop)
+
+    def on_ports_changed(self, now_ns: int, share: float) -> None:
+        self._tell("on_ports_changed", now_ns, share)
+
+    def on_closed(self, qp: int) -> None:
+        self._tell("on_closed", qp)
+
+    def grants(self, now_ns: int) -> list[tuple[int, int]]:
+        found = self._guarded.ask("grants", now_ns)
+        self._copy()
+        if not isinstance(found, list):
+            raise self._guarded.broken("receiver", f"grants must return a list of (qp, bytes) (got {found!r})")
+        for grant in found:
+            right = type(grant) is tuple and len(grant) == 2 and type(grant[0]) is int and type(grant[1]) is int
+            if not right or not 0 < grant[1] <= BYTES_MAX or grant[1] % CREDIT_UNIT:
+                rule = f"a grant must be (qp, bytes) with a positive multiple of {CREDIT_UNIT} bytes (got {grant!r})"
+                raise self._guarded.broken("receiver", rule)
+        if self.due_ns <= now_ns:
+            raise self._guarded.broken("receiver", f"grants must set due_ns later than {now_ns} (got {self.due_ns})")
+        return found
 
 
 class GuardedLossDetection(LossDetection):

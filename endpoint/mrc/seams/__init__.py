@@ -1,0 +1,1 @@
+"""Between a queue pair and its algorithms: their signals, guards, pacing, grants of credit."""

@@ -1,0 +1,78 @@
+"""The loss rule SLEEK and the rate of RCCC's receivers against recorded decisions of the reference."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from endpoint.mrc.algorithms import CONGESTIONS, LOSSES
+from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.rccc import RcccReceiver
+from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.sleek import SleekRule
+from endpoint.mrc.parameter import checked
+from tests.helpers.transport.bench import ev_set
+
+DECISIONS = Path(__file__).parent / "decisions"
+SLEEK = sorted(DECISIONS.glob("rule-sleek-*.json"))
+RCCC = sorted(DECISIONS.glob("rule-rccc-*.json"))
+
+
+class Window(PacketWindow):
+    """What a requester does to its window, without a requester."""
+
+    def send(self, count: int, size: int) -> None:
+        for psn in range(self.nxt, self.nxt + count):
+            self.sizes[psn & self.mask] = size
+        self.nxt += count
+
+    def take_acked(self, psns: list[int]) -> None:
+        for psn in psns:
+            self.acked |= 1 << psn - self.una
+        self.lost &= ~self.acked
+        count = (~self.acked & -~self.acked).bit_length() - 1
+        self.acked >>= count
+        self.lost >>= count
+        self.una += count
+
+
+@pytest.mark.parametrize("file", SLEEK, ids=[file.stem for file in SLEEK])
+def test_sleek_takes_the_same_packets_for_lost_as_the_reference(file: Path) -> None:
+    recorded = json.loads(file.read_text())
+    rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
+    flight, window_bytes = Window(0, 1024), recorded["first_window"]
+    path = ev_set(8).planes[0].active[0]
+    told = Counter(step[0] for step in recorded["steps"])
+    assert min(told[kind] for kind in ("send", "resend", "window", "ack", "probe")) > 5
+    assert sum(len(step[2]) for step in recorded["steps"] if step[0] in ("ack", "probe")) > 20
+    for number, (what, *more) in enumerate(recorded["steps"]):
+        if what == "send":
+            flight.send(more[0], recorded["packet"])
+        elif what == "resend":
+            flight.lost = 0
+        elif what == "window":
+            window_bytes = more[0]
+        else:
+            flight.take_acked(more[0])
+            if what == "probe":
+                rule.on_probe_answered(0, path, 12_500, False)
+            found = rule.overdue(flight, window_bytes)
+            assert [flight.una + index for index in found] == more[1], f"step {number}"
+            for index in found:
+                flight.lost |= 1 << index
+
+
+@pytest.mark.parametrize("file", RCCC, ids=[file.stem for file in RCCC])
+def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(file: Path) -> None:
+    recorded = json.loads(file.read_text())
+    values = checked("congestion", "rccc", CONGESTIONS["rccc"].parameters, {})
+    assert (values["marks"], values["cut"]) == (recorded["target"], recorded["cut"])
+    receiver = RcccReceiver(PathTraits(12_000, 12_000, 100_000_000_000, 4096), values)
+    rates = [rate for *_, rate in recorded["steps"]]
+    assert min(rates) < 0.5 < max(rates)
+    for number, (arrived, marked, trimmed, trimmed_last, rate) in enumerate(recorded["steps"]):
+        receiver.adjust(arrived, marked, trimmed, trimmed_last)
+        assert receiver.rate == pytest.approx(rate, rel=1e-9), f"step {number}"

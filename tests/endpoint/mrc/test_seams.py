@@ -1,0 +1,245 @@
+"""What the seams promise an algorithm: pacing, state that queue pairs share, probes on request, receivers' credit."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, SELECTIONS
+from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.congestion import Congestion
+from endpoint.mrc.congestion.granter import CreditGranter
+from endpoint.mrc.parameter import Values
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.select_mrc import MrcSelection
+from endpoint.mrc.seams.guards import USERS
+from endpoint.nic.config import AlgorithmError
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+PORT_BPS = 10_000_000_000
+LINE_BPS = 4 * PORT_BPS
+
+
+class Paced(Congestion):
+    """A quarter of one port's rate, and all the room there is."""
+
+    def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
+        self.window_bytes = 1 << 30
+        self.pacing_bps = PORT_BPS // 4
+
+    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
+        pass
+
+
+class Sharing(Paced):
+    """Half a port's rate for all queue pairs of the host together."""
+
+    def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
+        super().__init__(path, values, shared)
+        self.shared = shared
+        shared["members"] = shared.get("members", 0) + 1
+
+    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
+        self.pacing_bps = PORT_BPS // 2 // self.shared["members"]
+
+
+class Asking(MrcSelection):
+    """Probes the last EV of each plane, once."""
+
+    heard: list[tuple[int, int]]
+
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
+        self.asked = [plane.active[-1] for plane in evs.planes] * 3
+        self.heard = []
+
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+        self.wanted_probes.extend(self.asked)
+        self.asked = []
+
+    def on_probe_answered(self, now_ns: int, path: EvPath, rtt_ns: int, marked: bool) -> None:
+        self.heard.append((path.ev, rtt_ns))
+
+
+class Stingy(CreditGranter):
+    """Grants one packet's worth per packet that arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.owed: list[int] = []
+
+    def on_packet_arrived(self, now_ns: int, qp: int, size: int, marked: bool) -> None:
+        self.owed.append(qp)
+        self.due_ns = now_ns
+
+    def grants(self, now_ns: int) -> list[tuple[int, int]]:
+        found = [(qp, 4096) for qp in self.owed]
+        self.owed, self.due_ns = [], 1 << 61
+        return found
+
+
+class Heard(Congestion):
+    """Counts the credit that it hears of, and obeys it."""
+
+    credit = 0
+
+    @classmethod
+    def receiver(cls, path: PathTraits, values: Values) -> CreditGranter | None:
+        return Stingy()
+
+    def on_credit(self, now_ns: int, granted_bytes: int, inflight_bytes: int) -> None:
+        self.credit += granted_bytes
+
+    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
+        self.window_bytes = 16 * 4096
+
+
+class Overdrawn(Stingy):
+    def grants(self, now_ns: int) -> list[tuple[int, int]]:
+        return [(qp, 100) for qp in self.owed]
+
+
+class Broken(Heard):
+    @classmethod
+    def receiver(cls, path: PathTraits, values: Values) -> CreditGranter | None:
+        return Overdrawn()
+
+
+@pytest.fixture
+def user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The classes above under their names, behind the guards of a user's classes."""
+    for kind in (Paced, Sharing, Heard, Broken):
+        monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
+        monkeypatch.setitem(USERS, kind, str)
+    monkeypatch.setitem(SELECTIONS, "Asking", Asking)
+    monkeypatch.setitem(USERS, Asking, str)
+
+
+def data_bytes(wire: Wire, host: str) -> list[int]:
+    """Sizes of the data frames that a host sends from now on; acknowledgements and probes are not paced."""
+    sizes: list[int] = []
+    send = wire._send
+
+    def noted(sender: str, port: int, frame: bytes) -> None:
+        if sender == host and len(frame) > 4096:
+            sizes.append(len(frame))
+        send(sender, port, frame)
+
+    wire._send = noted  # type: ignore[assignment, method-assign]
+    return sizes
+
+
+def busy(wire: Wire, flows: list[Flow]) -> float:
+    """Bits per second of data that the first flow's host sends, after a quarter of the time."""
+    end_ns = 120 * wire.base_rtt_ns
+    for flow in flows:
+        flow.keep_posted(65_536, 8, end_ns)
+    wire.run(end_ns // 4)
+    sizes = data_bytes(wire, flows[0].src)
+    wire.run(end_ns)
+    found = sum(sizes) * 8e9 / (end_ns - end_ns // 4)
+    wire.run(4 * end_ns)
+    for flow in flows:
+        assert flow.finished
+        flow.check()
+    return found
+
+
+def test_a_paced_queue_pair_sends_at_its_rate(user: None) -> None:
+    wire = Wire(congestion="Paced", seed=5)
+    assert busy(wire, [Flow(wire)]) == pytest.approx(PORT_BPS / 4, rel=0.02)
+
+
+def test_queue_pairs_share_a_rate_through_their_hosts_dictionary(user: None) -> None:
+    wire = Wire(congestion="Sharing", seed=5)
+    flows = [Flow(wire, seed=seed) for seed in (1, 2, 3)]
+    assert busy(wire, flows) == pytest.approx(PORT_BPS / 2, rel=0.02)
+    share = [flow.done_bytes for flow in flows]
+    assert min(share) > 0.9 * max(share)
+
+
+def test_probes_leave_on_the_evs_that_a_selection_asks_for_eight_at_a_time(user: None) -> None:
+    wire = Wire(selection="Asking", seed=5)
+    flow = Flow(wire)
+    wanted = [plane.active[-1].ev for plane in flow.qp.evs.planes] * 3
+    flow.keep_posted(65_536, 2, 20 * wire.base_rtt_ns)
+    wire.run(60 * wire.base_rtt_ns)
+    heard = flow.qp._selection._guarded.object.heard
+    assert sorted(ev for ev, _ in heard) == sorted(wanted[:8])
+    assert all(rtt_ns > 4_000 for _, rtt_ns in heard)  # two links there and two back, 1 µs each
+    assert flow.qp.requester.counters()["probes"] == 8
+
+
+def test_a_sender_hears_all_credit_though_acknowledgements_are_lost(user: None) -> None:
+    wire = Wire(congestion="Heard", seed=5)
+    for link in wire.links.values():
+        link.faults.loss = 0.02
+    flow = Flow(wire)
+    flow.keep_posted(65_536, 4, 100 * wire.base_rtt_ns)
+    wire.run(100 * wire.base_rtt_ns)
+    for link in wire.links.values():
+        link.faults.loss = 0.0
+    flow.keep_posted(65_536, 4, 110 * wire.base_rtt_ns)
+    wire.run(400 * wire.base_rtt_ns)
+    assert flow.finished
+    flow.check()
+    assert flow.qp.requester.retransmits > 0
+    assert flow.qp.requester.cc._guarded.object.credit == 4096 * flow.remote.responder.received_packets
+
+
+def test_a_users_grant_that_is_no_multiple_of_the_unit_names_the_rule(user: None) -> None:
+    wire = Wire(congestion="Broken", seed=5)
+    flow = Flow(wire)
+    with pytest.raises(AlgorithmError, match=r"Broken\.receiver: a grant must be .* multiple of 256 bytes \(got"):
+        busy(wire, [flow])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_rule_delivers_every_byte_over_lossy_links_and_a_dead_port(name: str) -> None:
+    wire = Wire(loss=name, seed=5)
+    for link in wire.links.values():
+        link.faults.loss = 0.01
+    flow = Flow(wire)
+    end_ns = 200 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 8, end_ns)
+    wire.at(50 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, False))
+    wire.at(120 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, True))
+    wire.run(end_ns + 300 * wire.base_rtt_ns)
+    assert flow.finished
+    assert flow.done_bytes > 1 << 20
+    assert flow.qp.requester.retransmits > 10
+    flow.check()
+
+
+def incast(congestion: str) -> tuple[Wire, list[Flow], float]:
+    wire = Wire(hosts=6, congestion=congestion, rcv_penalty=False, seed=5)
+    flows = [Flow(wire, src=f"h{number}", dst="h0", seed=number) for number in range(1, 6)]
+    end_ns = 100 * wire.base_rtt_ns
+    for flow in flows:
+        flow.keep_posted(65_536, 8, end_ns)
+    wire.run(end_ns)
+    done_bytes = sum(flow.done_bytes for flow in flows)
+    wire.run(4 * end_ns)
+    for flow in flows:
+        assert flow.finished
+        flow.check()
+    return wire, flows, done_bytes * 8e9 / end_ns
+
+
+def test_receivers_of_rccc_share_their_line_among_senders_and_trim_little() -> None:
+    _, flows, bps = incast("rccc")
+    assert bps > 0.85 * LINE_BPS
+    share = [flow.done_bytes for flow in flows]
+    assert min(share) > 0.9 * max(share)
+    _, others, _ = incast("fixed_window")
+    trims, other_trims = (sum(flow.qp.requester.trims for flow in some) for some in (flows, others))
+    assert trims < other_trims / 5
+
+
+def test_a_lone_sender_of_rccc_has_the_whole_line() -> None:
+    wire = Wire(congestion="rccc", seed=5)
+    assert busy(wire, [Flow(wire)]) > 0.95 * LINE_BPS
