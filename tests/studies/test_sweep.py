@@ -24,7 +24,7 @@ from studies.sweeping.engine import Inline, WorkerDiedError
 from studies.sweeping.perform import perform
 from studies.sweeping.pool import Pool
 from studies.sweeping.row import Row
-from studies.sweeping.statement import contrasts, document, statement, statements
+from studies.sweeping.statement import document, statement, statements
 from studies.sweeping.store import RowStore
 from studies.sweeping.subject import whole
 from studies.sweeping.sweep import Sweep
@@ -236,28 +236,8 @@ def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_pat
 # --- what is said
 
 
-def rows(count: int, verdicts: str, **metrics: float) -> list[Row]:
-    names = {"t": "true", "f": "false", "u": "unknown"}
-    return [Row(f"k{n}", n, names[verdicts[n % len(verdicts)]], metrics=metrics) for n in range(count)]
-
-
-def test_unknown_runs_are_told_apart_and_are_no_passes() -> None:
-    found = statement(Variant("smoke"), "claim", rows(300, "tttu"))
-    assert (found.verdicts["true"].count, found.verdicts["unknown"].count) == (225, 75)
-    assert found.verdicts["true"].value == 0.75
-
-
-def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
-    mrc, roce = Variant("smoke"), Variant("smoke", "roce")
-    other = Variant("smoke", "roce", sets=(("trimming.enabled", "false"),))
-    sides = [statement(one, "", rows(10, "t", p99_step=float(n))) for n, one in enumerate((mrc, roce))]
-    assert [one.axis for one in contrasts(sides)] == ["transport"]
-    assert contrasts(sides)[0].metrics["p99_step"].mean == 1.0
-    assert contrasts([sides[0], statement(other, "", rows(10, "t"))]) == []
-
-
 def test_the_page_has_the_worst_seeds_first_with_the_command_that_repeats_them(tmp_path: Path) -> None:
-    runs = rows(20, "t", goodput_kept=0.99)
+    runs = [Row(f"k{n}", n, "true", metrics={"goodput_kept": 0.99}) for n in range(20)]
     runs[4] = replace(runs[4], verdict="unknown")
     runs[9] = replace(runs[9], verdict="false", reasons={"bytes right": "3 bytes differ <somewhere>"})
     found = [statement(Variant("smoke"), "A claim", runs), statement(Variant("smoke", "roce"), "A claim", runs)]

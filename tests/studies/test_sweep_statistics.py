@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.run import Run
+from studies.sweeping.metric import measured
 from studies.sweeping.paired import bootstrap, difference
 from studies.sweeping.proportion import down, share, up, wilson
-from studies.sweeping.quantile import band, quantile, ranks
+from studies.sweeping.quantile import Quantile, band, quantile, ranks
+from studies.sweeping.row import Row
+from studies.sweeping.statement import contrasts, document, statement
 from studies.sweeping.until import ERROR, Until, parse_share
+from studies.sweeping.variant import Variant
+from tests.helpers.made_up_run import made_up_lines
 
 
 @pytest.mark.parametrize(
@@ -57,6 +63,13 @@ def test_the_median_lies_between_the_order_statistics_of_published_tables(n: int
     assert ranks(n, 0.5) == (low, high)
     assert ranks(5, 0.5) == (None, None)
     assert ranks(6, 0.5) == (1, 6)
+
+
+def test_a_quantile_and_its_bounds_are_values_of_the_sample() -> None:
+    """Conover's ranks of 20 values are 6 and 15; the median is the smallest value that half of them do not exceed."""
+    assert quantile([float(value) for value in range(20, 0, -1)], 0.5) == Quantile(10.0, 6.0, 15.0)
+    assert quantile([3.0, 1.0], 0.5) == Quantile(1.0, None, None)
+    assert ranks(1, 0.5, confidence=0.0) == (1, 1)  # a bound that leaves exactly its error is one
 
 
 def test_a_99th_percentile_has_an_upper_bound_from_368_runs_on() -> None:
@@ -114,6 +127,16 @@ def test_unknown_runs_are_never_passes_and_refute_nothing() -> None:
     assert [mixed.add("true") for _ in range(60)][-1] is True
 
 
+def test_a_modest_target_is_known_as_well() -> None:
+    """Its bets would be more than everything."""
+    chance = random.Random(5)
+    for truth, wanted in ((0.95, True), (0.2, False)):
+        test = Until(0.6)
+        while test.known is None and test.runs < 2_000:
+            test.add("true" if chance.random() < truth else "false")
+        assert test.known is wanted
+
+
 def test_words_for_a_share_are_read_and_refused() -> None:
     assert parse_share("99%") == parse_share("0.99") == 0.99
     with pytest.raises(ValueError, match=r"a share such as 99% \(got 'many'\)"):
@@ -132,6 +155,13 @@ def test_a_bootstrap_interval_is_about_that_of_student_where_student_is_right() 
     assert bootstrap(values) == (low, high)
 
 
+@pytest.mark.parametrize(("pairs", "bounded"), [(4, False), (5, True)])
+def test_five_pairs_are_the_fewest_that_bound_a_difference(pairs: int, bounded: bool) -> None:
+    found = difference(dict.fromkeys(range(pairs), 1.0), dict.fromkeys(range(pairs), 3.0))
+    assert found is not None
+    assert (found.mean, found.low is not None, found.clear) == (2.0, bounded, bounded)
+
+
 def test_differences_are_of_pairs_of_the_same_seed() -> None:
     first = {seed: float(seed * seed) for seed in range(40)}
     second = {seed: first[seed] + 1.0 for seed in range(5, 60) if seed in first}
@@ -143,3 +173,55 @@ def test_differences_are_of_pairs_of_the_same_seed() -> None:
     assert few is not None
     assert (few.mean, few.low) == (2.0, None)
     assert difference({1: 1.0}, {2: 1.0}) is None
+
+
+# --- what is said of many runs
+
+
+def rows(count: int, verdicts: str, **metrics: float) -> list[Row]:
+    """The verdicts are repeated by their first letters."""
+    names = {"t": "true", "f": "false", "u": "unknown"}
+    return [Row(f"k{n}", n, names[verdicts[n % len(verdicts)]], metrics=metrics) for n in range(count)]
+
+
+def test_unknown_runs_are_told_apart_and_are_no_passes() -> None:
+    found = statement(Variant("smoke"), "claim", rows(300, "tttu"))
+    assert (found.verdicts["true"].count, found.verdicts["unknown"].count) == (225, 75)
+    assert found.verdicts["true"].value == 0.75
+
+
+def test_only_variants_that_differ_in_one_thing_are_contrasted() -> None:
+    mrc, roce = Variant("smoke"), Variant("smoke", "roce")
+    other = Variant("smoke", "roce", sets=(("trimming.enabled", "false"),))
+    sides = [statement(one, "", rows(10, "t", p99_step=float(n))) for n, one in enumerate((mrc, roce))]
+    assert [one.axis for one in contrasts(sides)] == ["transport"]
+    assert contrasts(sides)[0].metrics["p99_step"].mean == 1.0
+    assert contrasts([sides[0], statement(other, "", rows(10, "t"))]) == []
+
+
+def test_a_document_says_what_a_sweep_stopped_at_and_what_its_numbers_are() -> None:
+    test = Until(0.99)
+    for row in (made := rows(400, "t", goodput_kept=0.5)):
+        test.add(row.verdict)
+    one, plain = (statement(Variant("smoke"), "claim", made, until) for until in (test, None))
+    (said,), (other,) = document([one])["variants"], document([plain])["variants"]
+    assert (said["until"], other["until"]) == ({"target": 0.99, "known": True}, None)
+    assert said["metrics"]["goodput_kept"]["quantiles"]["0.5"]["value"] == 0.5
+    assert (said["runs"], said["seeds"][-1], said["verdicts"]["true"]["share"]) == (400, 399, 1.0)
+
+
+# --- the numbers of one run
+
+
+def test_metrics_of_a_run_with_a_dip_are_what_the_dip_says() -> None:
+    """Half of the goodput for 2 s of the 10 s under faults; a step of 3 s; goodput back once the link is up again."""
+    found = measured(Run(made_up_lines(dip=0.5, slow_step_ns=3_000_000_000)))
+    assert found["goodput_kept"] == pytest.approx(0.9, abs=0.01)
+    assert found["p99_step"] > 2
+    assert found["recovery"] > 0
+    assert found["recovery"] == float(f"{found['recovery']:.9g}")
+
+
+def test_a_run_that_was_broken_off_has_no_number_that_needs_the_missing_part() -> None:
+    found = measured(Run([]))
+    assert set(found) <= {"goodput", "resent"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topo.plan import OVERHEAD_BYTES
+from topo.plan import OVERHEAD_BYTES, Plan
 from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_document, parse_plan, plan_document, shipped_plans
 
 MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
@@ -157,6 +157,11 @@ def test_an_unknown_plan_is_refused_with_the_shipped_ones():
         load_plan("huge")
 
 
+def test_a_priority_queue_has_room_for_16_trimmed_packets_at_least():
+    assert load_plan("tiny", {"queues.control_depth": "0.01"}).control_depth_packets == 16
+    assert load_plan("tiny").control_depth_packets == 68_024 // 128
+
+
 def test_lab_thresholds_leave_room_for_a_scheduler_hiccup():
     """Three milliseconds of a stalled process must not look like congestion: ECN begins above three packets' time."""
     plan = load_plan("lab")
@@ -192,6 +197,10 @@ def test_names_of_nodes_are_checked_against_the_plan():
     for name, words in [("h4", "h0 to h3"), ("p0l2", "p0l0 to p1l1"), ("p2s0", "p0s0 to p1s1"), ("x", "no node")]:
         with pytest.raises(ValueError, match=words):
             plan.node(name)
+    uneven = Plan("uneven", planes=1, leaves=3, spines=2, hosts_per_leaf=1)
+    assert uneven.node("p0l2").name == "p0l2"
+    with pytest.raises(ValueError, match="p0s0 to p0s1"):
+        uneven.node("p0s2")
     with pytest.raises(ValueError, match="is a switch"):
         plan.host("p0l0")
     with pytest.raises(ValueError, match="is a host"):
