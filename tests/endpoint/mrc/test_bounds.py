@@ -77,7 +77,7 @@ def test_a_window_is_filled_to_its_last_byte_and_no_further(spare: int, packets:
 
 def test_packets_trimmed_again_and_again_leave_a_bounded_log_of_transmissions() -> None:
     """While every copy is trimmed there is no evidence to judge the log by; it may hold a few entries per packet."""
-    bench = Bench(congestion="fixed_window")
+    bench = Bench(congestion="fixed_window", trims_before_wait=0)
     bench.post(8)
     flight = bench.qp_a.requester.flight
     sent = 0
