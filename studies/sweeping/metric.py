@@ -52,9 +52,8 @@ def slowest_recovery(run: Run) -> float | None:
     A fault after which goodput was not back counts for as long as somebody looked: it took at least that long.
     """
     rtt_ns = sample_size.base_rtt_ns(run)
-    items = recovery.recoveries(run) if run.faults and rtt_ns else []
-    times = [item.watched_ns if item.after_ns is None else item.after_ns for item in items]
-    return max(times) / rtt_ns if times else None
+    times = [item.watched_ns if item.after_ns is None else item.after_ns for item in recovery.recoveries(run)]
+    return max(times) / rtt_ns if times and rtt_ns else None
 
 
 def resent_share(run: Run) -> float | None:

@@ -225,3 +225,10 @@ def test_metrics_of_a_run_with_a_dip_are_what_the_dip_says() -> None:
 def test_a_run_that_was_broken_off_has_no_number_that_needs_the_missing_part() -> None:
     found = measured(Run([]))
     assert set(found) <= {"goodput", "resent"}
+    made = made_up_lines()
+    late = [line for line in made if line["kind"] != "step" or line["t_ns"] > 12_000_000_000]
+    early = [line for line in made if line["kind"] != "step" or line["t_ns"] < 12_000_000_000]
+    assert "p99_step" in measured(Run(made))
+    assert "p99_step" not in measured(Run(late))
+    assert "p99_step" not in measured(Run(early))
+    assert "recovery" not in measured(Run([line for line in made if line["kind"] != "fault"]))
