@@ -86,6 +86,11 @@ def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(spines: int, ratio: 
     assert [line.split("   ")[-1] for line in shown_plan if line.startswith("switches ")][-1] == ratio
 
 
+def test_a_half_is_a_fraction() -> None:
+    half = show_plan(Plan("any", planes=2, leaves=1, spines=1, hosts_per_leaf=2)).splitlines()
+    assert [line.split("   ")[-1] for line in half if line.startswith("optics ")][-1] == "0.500 = 1/2"
+
+
 def test_a_ratio_near_a_fraction_is_no_fraction() -> None:
     odd = show_plan(Plan("any", planes=3, leaves=7, spines=5, hosts_per_leaf=11)).splitlines()
     assert [line for line in odd if line.startswith("switches ")][-1].endswith("   5.984")

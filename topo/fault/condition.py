@@ -62,9 +62,7 @@ def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition
             continue
         state = verb.impairs(usual, fault.value or 0.0, fault.seed)
         ends = not state.up or state.loss >= 1
-        found.append(
-            Condition(place, _impairment(state, usual, verb.meaning), fault.words(), ends, min(state.loss, 1.0))
-        )
+        found.append(Condition(place, _impairment(state, usual, verb.meaning), fault.words(), ends, state.loss))
     return found
 
 
