@@ -16,6 +16,7 @@ from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers
 from cli.words import add
 from common.interrupts import sigterm_too
+from common.pairs import json_or_text, parse_pair
 
 if TYPE_CHECKING:
     from studies.hunting.hunt import Hunt
@@ -28,6 +29,7 @@ EXAMPLES = """examples:
   ./lab hunt                            two minutes with a seed of chance, which is printed first
   ./lab hunt --seed 7 --tries 100       the same tries again
   ./lab hunt --minutes 600 --go-on      all night, without stopping at findings
+  ./lab hunt --setting selection=mine.py:Mine    for what breaks an algorithm of yours: its code runs
 exit status: 0 everything held, 1 something was found, 2 no hunt"""
 
 
@@ -40,6 +42,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--workers", type=int, metavar="N", help="processes that try (one for each processor)")
     hunt.add_argument("--go-on", action="store_true", help="do not stop at what is found first")
     hunt.add_argument("--output", type=Path, default=Path("found"), metavar="DIR", help="for what is found (found/)")
+    hunt.add_argument(
+        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport in every try"
+    )
     add_runs(hunt)
     hunt.add_argument("--format", choices=("text", "json"), default="text")
     hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
@@ -60,13 +65,14 @@ def hunt_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--seed must be 0 or more (got {arguments.seed})")
     check_workers(arguments.workers)
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
+    given = given_settings(arguments.setting, seed)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
     want_compiled(arguments, min((minutes or 1e9) * 60, (arguments.tries or 1e9) * TRY_S))
     console = Console(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))
-    with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers) as pool:
-        hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell)
+    with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers, given) as pool:
+        hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell, given=given)
         progress.hunt = hunt
         try:
             hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)
@@ -87,6 +93,19 @@ def hunt_command(arguments: argparse.Namespace) -> int:
                 f"  report: {report}\n"
             )
     return 1 if hunt.catches else 0
+
+
+def given_settings(words: list[str], seed: int) -> dict[str, Any]:
+    """The settings that the user gave. Raises `ValueError` for those that no run takes."""
+    from endpoint import plugins
+    from running.rehearsal import rehearse
+    from studies.hunting.draw import draw
+
+    pairs = [parse_pair(word, "--setting", "selection=reps") for word in words]
+    given = plugins.absolute({name: json_or_text(value) for name, value in pairs})
+    if given:
+        rehearse(draw(seed, given).spec())
+    return given
 
 
 def keep(path: Path, seed: int, runs: Path) -> str:

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from common.scratch import Scratch
 from running.machine.workers import Workers
 from studies.hunting.attempt import SCRATCH, AttemptOutcome, Tried, attempt
-from studies.hunting.draw import draw
+from studies.hunting.draw import NOTHING, draw
 
 AHEAD = 16  # tries for each worker that may be made before the hunt asks for them: shrinking keeps the hunt busy
 DEATHS_MAX = 3  # of workers, one after the other, without a try that ends
 
 
 class AttemptPool:
-    """A context manager: `workers` processes, which end with it."""
+    """A context manager: `workers` processes, which end with it. `given` are the user's settings for every case."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, given: Mapping[str, Any] = NOTHING) -> None:
         self._number = workers
+        self._given = given
 
     def __enter__(self) -> Self:
         self._scratch = Scratch(SCRATCH)
@@ -59,13 +60,13 @@ class AttemptPool:
                 continue
             deaths = 0
             futures.popleft()
-            yield draw(numbers.popleft()), outcome
+            yield draw(numbers.popleft(), self._given), outcome
 
     def _submit(self, seed: int) -> Future[AttemptOutcome]:
-        return self._workers.submit(try_seed, str(self._workers.scratch), seed)
+        return self._workers.submit(try_seed, str(self._workers.scratch), seed, self._given)
 
 
-def try_seed(scratch: str, seed: int) -> AttemptOutcome:
+def try_seed(scratch: str, seed: int, given: Mapping[str, Any]) -> AttemptOutcome:
     """In a worker: the case of a seed. It is drawn again by who wants it, for a timeline cannot be sent."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-        return attempt(draw(seed), Path(folder))
+        return attempt(draw(seed, given), Path(folder))

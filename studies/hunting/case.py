@@ -24,7 +24,8 @@ class Case:
     """`fabric` has the plan's four numbers, `plan_keys` other keys of a plan file by section.
 
     A round is a phase with faults, in which the timeline is repeated `repeats` times, and a phase in which the fabric
-    is whole again. Times are seconds of lab time; faults begin in the first repetition of their round.
+    is whole again. Times are seconds of lab time; faults begin in the first repetition of their round. `settings` were
+    drawn, `given` are the user's, and go before them.
     """
 
     seed: int
@@ -38,6 +39,12 @@ class Case:
     after_s: float = 5.0
     rounds: int = 1
     repeats: int = 1
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def transport_settings(self) -> dict[str, Any]:
+        """The settings of the transport: drawn ones, and those of the user."""
+        return {**self.settings, **self.given}
 
     @cached_property
     def plan(self) -> Plan:
@@ -79,13 +86,13 @@ class Case:
             timeline=lambda setting: self.timeline,
             checks=lambda setting: must_hold(setting),
             phases=self.phases,
-            settings=dict(self.settings),
+            settings=self.transport_settings,
             count_records=self.repeats > 1,
         )
 
     def spec(self) -> RunSpec:
         """The run of `./lab run FILE --world simulated --seed SEED`."""
-        choices = Choices(transport("mrc", dict(self.settings)), self.plan, seed=self.seed, world="simulated")
+        choices = Choices(transport("mrc", self.transport_settings), self.plan, seed=self.seed, world="simulated")
         return RunSpec(self.scenario(), choices)
 
     @property

@@ -48,9 +48,11 @@ PLAN_KEYS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 }
 NUMBERS: Mapping[str, tuple[float, float]] = {"percent": (0.5, 60.0), "ms": (0.0, 120.0), "mbps": (0.3, 20.0)}
 
+NOTHING: Mapping[str, Any] = {}
 
-def draw(seed: int) -> Case:
-    """The case of this seed, always the same one."""
+
+def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
+    """The case of this seed, always the same one; `given` are settings of the user's."""
     rng = Random(derive(seed, Purpose.HUNTED_CASE))
     while True:
         fabric = {
@@ -67,19 +69,19 @@ def draw(seed: int) -> Case:
         if found := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
             plan_keys[section] = found
     churn = rng.random() < CHURN_SHARE
-    shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings)
-    plan, known = shape.plan, paths_known(shape.plan, settings)
+    shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings, given=given)
+    plan, known = shape.plan, paths_known(shape.plan, shape.transport_settings)
     workloads = (light(rng, plan),) if churn else tuple(loads(rng, plan))
     if churn:
         faults = churned(rng, plan, known)
         return Case(
             shape.seed, fabric, workloads, faults, plan_keys, settings,
-            reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS,
+            reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS, given=given,
         )  # fmt: skip
     length_s = rng.choice((1.0, 2.0, 3.0, 5.0))
     return Case(
         shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
-        reference_s=1.5, faults_s=length_s, after_s=6.0,
+        reference_s=1.5, faults_s=length_s, after_s=6.0, given=given,
     )  # fmt: skip
 
 

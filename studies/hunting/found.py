@@ -65,7 +65,7 @@ def write(folder: Path, name: str, case: Case, outcome: AttemptOutcome, number: 
         faults=listed(case.faults),
         phases=f"({', '.join(repr(phase) for phase in case.phases)},)",
         timeline=REPEATED.format(every=case.faults_s, repeats=case.repeats) if repeated else "FAULTS",
-        settings=dict(case.settings),
+        settings=case.transport_settings,
         count_records=case.repeats > 1,
     )
     if repeated:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from common.seeds import Purpose, derive
 from studies.hunting import found
@@ -47,6 +48,8 @@ class Hunt:
     make: Callable[[Iterator[int]], Iterator[Tried]] | None = None
     tell: Callable[[str], None] = lambda line: None
     clock: Callable[[], float] = time.monotonic
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the transport that the user gave, in every case."""
     tries: int = 0
     silent: int = 0
     catches: list[Catch] = field(default_factory=list)
@@ -79,7 +82,7 @@ class Hunt:
 
     def _inline(self, seeds: Iterator[int]) -> Iterator[Tried]:
         for seed in seeds:
-            case = draw(seed)
+            case = draw(seed, self.given)
             yield case, self.attempt(case)
 
     @property

@@ -99,7 +99,7 @@ def possible(case: Case) -> bool:
     except (PlanError, ValueError):
         return False
     inside = all(entry.at_s + (entry.for_s or 0.0) <= case.faults_s for entry in case.faults)
-    return inside and bool(case.workloads) and survivable(plan, case.faults, paths_known(plan, case.settings))
+    return inside and bool(case.workloads) and survivable(plan, case.faults, paths_known(plan, case.transport_settings))
 
 
 def rounds(case: Case) -> Iterator[Case]:

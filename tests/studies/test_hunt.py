@@ -434,3 +434,38 @@ def test_paths_need_not_be_good_where_full_queues_lose_packets() -> None:
 
 def setting_of(case: Case) -> Setting:
     return case.spec().setting
+
+
+# --- settings of the user's
+
+
+def test_a_users_settings_are_in_every_case_and_go_before_drawn_ones() -> None:
+    given = {"selection": "reps", "evs_active": 8}
+    for seed in range(30):
+        case, plain = draw(seed, given), draw(seed)
+        assert (case.fabric, case.workloads, case.settings) == (plain.fabric, plain.workloads, plain.settings)
+        assert case.transport_settings == {**plain.settings, **given}
+        assert case.spec().choices.transport.settings == case.transport_settings
+        assert survivable(case.plan, case.faults, paths_known(case.plan, case.transport_settings))
+
+
+def test_shrinking_keeps_a_users_settings(tmp_path: Path) -> None:
+    case = replace(a_case(FAULTS[0]), given={"selection": "reps"})
+    broken = AttemptOutcome({"messages": "one is missing"})
+    shrunk = Shrinker(lambda smaller: broken).shrink(case, broken)
+    assert shrunk.case.settings == {}
+    assert shrunk.case.transport_settings == {"selection": "reps"}
+    path = found.write(tmp_path, "kept", shrunk.case, broken, 1, shrunk.runs)
+    assert library.find(str(path)).settings == {"selection": "reps"}
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("selection=nonsense", "no path selection"), ("mpr=x", "mpr is"), ("selection.x=3", "no such parameter")],
+)
+def test_a_setting_that_no_run_takes_is_refused_before_the_hunt(
+    word: str, told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["hunt", "--setting", word, "--tries", "1", "--plain", "--output", str(tmp_path / "found")]) == 2
+    assert told in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
