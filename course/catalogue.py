@@ -5,13 +5,14 @@ from __future__ import annotations
 from course.lab import Lab
 from course.labs.health.tests import LAB as HEALTH
 from course.labs.hop.tests import LAB as HOP
+from course.labs.ports.tests import LAB as PORTS
 from course.labs.spray.tests import LAB as SPRAY
 from course.labs.tables.tests import LAB as TABLES
 from course.labs.trim.tests import LAB as TRIM
 from course.labs.usids.tests import LAB as USIDS
 from course.labs.window.tests import LAB as WINDOW
 
-LABS: dict[int, Lab] = {lab.number: lab for lab in (USIDS, HOP, TABLES, TRIM, SPRAY, HEALTH, WINDOW)}
+LABS: dict[int, Lab] = {lab.number: lab for lab in (USIDS, HOP, TABLES, TRIM, SPRAY, HEALTH, WINDOW, PORTS)}
 
 
 def find(word: str) -> Lab:

@@ -1,4 +1,4 @@
-"""Algorithms from files outside of the project: a setting `my_file.py:Class` of selection, congestion or loss.
+"""Algorithms from files outside of the project: a setting `my_file.py:Class` of selection, congestion, loss, operations.
 
 A class derives from the seam's own (`endpoint.mrc.algorithms`); it is added to the ones there are under the words that
 named it, before a transport is made.
@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from common import user_code
-from endpoint.mrc.algorithms import SEAMS
+from endpoint.mrc.algorithms import OPERATIONS, SEAMS
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Parameter
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.guards import USERS
@@ -26,6 +27,7 @@ KINDS: Mapping[str, tuple[type[Any], str]] = {
     "selection": (Selection, "next"),
     "congestion": (Congestion, "on_ack"),
     "loss": (LossDetection, "overdue"),
+    "operations": (EndpointOperations, "announce"),
 }
 """By setting: the class to derive from, and the method that every algorithm has to have."""
 
@@ -54,7 +56,8 @@ def add(settings: Mapping[str, Any]) -> None:
     """Load what the settings name. ConfigError with the file, and the line where it broke."""
     for name, value in settings.items():
         if name in KINDS and is_plugin(value):
-            found = SEAMS[name][str(value)] = load(name, str(value))
+            places: dict[str, Any] = OPERATIONS if name == "operations" else SEAMS[name]
+            found = places[str(value)] = load(name, str(value))
             USERS[found] = partial(user_code.told, path=Path(str(value).rpartition(":")[0]))
 
 

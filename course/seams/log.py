@@ -21,11 +21,23 @@ class Event(NamedTuple):
     marked: bool = False
 
 
+class Note(NamedTuple):
+    """Of lab 8. `kind` is ports (those of `host` that are up), update (sent to `peer` by one port), or believes (the
+    ports of `peer` that `host` takes to be up). Ports are planes."""
+
+    at_ns: int
+    kind: str
+    host: str
+    peer: str
+    planes: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Log:
     """All events of one trial in order of time."""
 
     events: list[Event] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
     def of(self, kind: str, span: Span) -> Iterable[Event]:
         """The events of a kind in a span."""

@@ -15,8 +15,13 @@ PATIENT = Limits(processor_s=600, answer_s=60.0)
 def of_student(path: str, seam: Seam, rtt_ns: int) -> type[Any]:
     """The class of the transport that asks the class in a student's file, in a box that ends with this process."""
     file = Path(path)
-    box = Box(file.read_text(), file.name, PATIENT)
     _, base = SEAM[seam]
+
+    def another() -> Box:
+        return Box(file.read_text(), file.name, PATIENT)
+
+    if seam == "ports":
+        return type("OfStudent", (base,), {"another": staticmethod(another), "log": Log(), "rtt_ns": rtt_ns})
     if seam == "window":
-        return type("OfStudent", (base,), {"box": box, "windows": []})
-    return type("OfStudent", (base,), {"box": box, "log": Log(), "made": 0, "rtt_ns": rtt_ns})
+        return type("OfStudent", (base,), {"box": another(), "windows": []})
+    return type("OfStudent", (base,), {"box": another(), "log": Log(), "made": 0, "rtt_ns": rtt_ns})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +12,9 @@ from course.box.box import Box, Limits
 from course.lab import NotPossibleError, Work
 from course.seams.congestion import WindowCongestion
 from course.seams.log import Log
+from course.seams.ports import TellingOperations
 from course.seams.selection import HealthSelection, SpraySelection
-from endpoint.mrc.algorithms import SEAMS
+from endpoint.mrc.algorithms import OPERATIONS, SEAMS
 from judging.run import Run, Span
 from running.directory import RunDirectory
 from running.estimate import TooLargeError
@@ -22,11 +23,12 @@ from running.preparation import prepare
 from scenarios.scenario import Scenario
 from studies.hunting.case import Case
 
-Seam = Literal["spray", "health", "window"]
+Seam = Literal["spray", "health", "window", "ports"]
 SEAM: dict[Seam, tuple[str, type[Any]]] = {
     "spray": ("selection", SpraySelection),
     "health": ("selection", HealthSelection),
     "window": ("congestion", WindowCongestion),
+    "ports": ("operations", TellingOperations),
 }
 NAME = "course"
 """The name under which the endpoint finds the class of the trial that runs."""
@@ -72,40 +74,50 @@ class Trial:
 
 
 @contextmanager
-def installed(box: Box, seam: Seam, log: Log, windows: list[list[tuple[int, int]]], rtt_ns: int) -> Iterator[None]:
-    """The student's class at its seam, under the name of the course, until the end."""
+def installed(
+    another: Callable[[], Box], seam: Seam, log: Log, windows: list[list[tuple[int, int]]], rtt_ns: int
+) -> Iterator[None]:
+    """The student's class at its seam, under the name of the course, until the end. `another` opens a box."""
     setting, base = SEAM[seam]
 
-    if seam == "window":
+    if seam == "ports":
+        kind = type("OfStudent", (base,), {"another": staticmethod(another), "log": log, "rtt_ns": rtt_ns})
+    elif seam == "window":
 
         def init(self: Any, *arguments: Any) -> None:
             windows.append([])
             self.windows = windows[-1]
             base.__init__(self, *arguments)
 
-        kind = type("OfStudent", (base,), {"box": box, "__init__": init})
+        kind = type("OfStudent", (base,), {"box": another(), "__init__": init})
     else:
-        kind = type("OfStudent", (base,), {"box": box, "log": log, "made": 0, "rtt_ns": rtt_ns})
-    before = SEAMS[setting].get(NAME)
-    SEAMS[setting][NAME] = kind
+        kind = type("OfStudent", (base,), {"box": another(), "log": log, "made": 0, "rtt_ns": rtt_ns})
+    known: dict[str, Any] = OPERATIONS if seam == "ports" else SEAMS[setting]
+    before = known.get(NAME)
+    known[NAME] = kind
     try:
         yield
     finally:
         if before is None:
-            del SEAMS[setting][NAME]
+            del known[NAME]
         else:
-            SEAMS[setting][NAME] = before
+            known[NAME] = before
 
 
 def attempt(work: Work, case: Course, folder: Path, limits: Limits | None = None) -> Trial:
     """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
     log, windows = Log(), list[list[tuple[int, int]]]()
     directory = RunDirectory.create(folder, f"{case.seam}", case.seed)
-    with work.box(limits) as box, installed(box, case.seam, log, windows, case.plan.base_rtt_ns):
-        try:
-            launch(prepare(case.spec()).runner(directory))
-        except TooLargeError as error:
-            raise NotPossibleError(str(error)) from error
+    with ExitStack() as boxes:
+
+        def another() -> Box:
+            return boxes.enter_context(work.box(limits))
+
+        with installed(another, case.seam, log, windows, case.plan.base_rtt_ns):
+            try:
+                launch(prepare(case.spec()).runner(directory))
+            except TooLargeError as error:
+                raise NotPossibleError(str(error)) from error
     return Trial(case, Run.open(directory.path), log, windows, directory.path)
 
 

@@ -1,4 +1,4 @@
-"""The algorithms that a setting may name, for each of the three seams; and making them for a queue pair.
+"""The algorithms that a setting may name, for each seam; and making them for a queue pair or a NIC.
 
 A class from a file of the user's (`endpoint.plugins`) is behind a guard: it is asked through Python, and its errors
 name the file, the line and the rule.
@@ -21,6 +21,7 @@ from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.loss.sleek import SleekRule
+from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.select_bitmap import BitmapSelection
@@ -53,8 +54,9 @@ CONGESTIONS: dict[str, type[Congestion]] = {
     "rccc": Rccc,
 }
 LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule, "sleek": SleekRule}
+OPERATIONS: dict[str, type[EndpointOperations]] = {"mrc": EndpointOperations}
 SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGESTIONS, "loss": LOSSES}
-"""By setting."""
+"""By setting: what competes in a contest."""
 
 
 def find_selection(name: str) -> type[Selection]:
@@ -78,6 +80,13 @@ def find_loss(name: str) -> type[LossDetection]:
     return LOSSES[name]
 
 
+def find_operations(name: str) -> type[EndpointOperations]:
+    """The rule for port status updates of that name. Raises `ConfigError`."""
+    if name not in OPERATIONS:
+        raise ConfigError(f"there is no rule for port status updates {name!r}; valid: {', '.join(OPERATIONS)}")
+    return OPERATIONS[name]
+
+
 class Chosen:
     """The algorithms that the settings of a NIC choose, with the checked values of their parameters.
 
@@ -87,6 +96,7 @@ class Chosen:
     def __init__(self, settings: Settings) -> None:
         self._selection = settings.selection
         self._loss = settings.loss
+        self.operations = find_operations(settings.operations)
         self._patience_ns = settings.loss_patience_ns
         self._values: dict[str, dict[str, Any]] = {}
         given = settings.parameters or {}

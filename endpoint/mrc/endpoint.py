@@ -118,7 +118,7 @@ class Endpoint(Nic[QueuePair]):
             interval_ns=limits.probe_interval_ns,
             control_class=self._context.classes.control,
         )
-        self._operations = EndpointOperations(
+        self._operations: EndpointOperations = chosen.operations(
             self.peers, self.ports, self.log, rng, mismatches, self._peer_ports_changed
         )
         self.control = Control(self._context, self.qps, self.peers, self._operations)

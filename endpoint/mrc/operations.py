@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import ClassVar
+
+from mypy_extensions import mypyc_attr
 
 from endpoint.mrc.mismatch import MismatchLog
+from endpoint.mrc.parameter import Parameter
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.nic import wire
@@ -27,8 +31,14 @@ Answered = Callable[[Route, Port, int], None]
 """Told of the path, the port that the answer came by, and the round-trip time in ns."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class EndpointOperations:
-    """`on_peer_ports(peer, before, now_ns)` is called when a peer's ports have changed from the mask `before`."""
+    """`on_peer_ports(peer, before, now_ns)` is called when a peer's ports have changed from the mask `before`.
+
+    Another rule for port status updates overrides `announce`, `heed`, `answered`, `handle_timer` and `next_timer_ns`.
+    """
+
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
 
     def __init__(
         self,
@@ -80,7 +90,7 @@ class EndpointOperations:
             return
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
             if not self._dialect.ports_in_sacks:
-                peer.answered(request_id, self._ports.up, now_ns)
+                self.answered(peer, request_id, now_ns)
         elif response.op == EndpointOp.EV_PROBE:
             asked, route, answered = self._probes.get(request_id, (None, None, None))
             if asked is peer and route is not None and answered is not None:
@@ -106,13 +116,21 @@ class EndpointOperations:
             return False
         before = peer.ports
         ports = self._dialect.mask_from_wire(request.port_status_mask)
-        changed = peer.heard(request_id, ports, now_ns)
+        changed = self.heed(peer, request_id, ports, now_ns)
         if changed is None:
             self._log.count("overtaken")
             return False
         if changed:
             self._on_peer_ports(peer, before, now_ns)
         return True
+
+    def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
+        """A port status update came. True if it changes `peer.ports`; None if it is not to be answered."""
+        return peer.heard(request_id, ports, now_ns)
+
+    def answered(self, peer: Peer, request_id: int, now_ns: int) -> None:
+        """A peer has answered an update."""
+        peer.answered(request_id, self._ports.up, now_ns)
 
     def probe_ev(self, peer: Peer, route: Route, answered: Callable[[Route], None]) -> None:
         """Send an EV probe; `answered` is called with the path once the peer has responded."""

@@ -120,7 +120,7 @@ class Peer:
             self.told = None
         shared = 0 if again else ports & self.ports
         for route in self.routes_on(shared).values() or self.routes_on(ports).values():
-            self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
+            self.tell(route, request_id, ports)
         if not again:
             self.asked.clear()  # an answer to what was true before another update says nothing
         self.asked[request_id] = ports
@@ -141,6 +141,10 @@ class Peer:
         elif request_id not in self._own_ids and self.users:
             self.told = None
             self.wait_until(min(self.due_ns, now_ns + self._interval_ns))
+
+    def tell(self, route: Route, request_id: int, ports: int) -> None:
+        """Send one update with our port mask by one path."""
+        self._request(route, request_id, EndpointOp.PORT_STATUS_UPDATE, ports)
 
     def probe(self, route: Route, request_id: int) -> None:
         """Send an EV probe."""

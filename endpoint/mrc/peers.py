@@ -42,6 +42,11 @@ class PeerTable:
         self.denied: frozenset[tuple[str, int]] = frozenset()
         """(destination host, EV) of every EV that a controller has taken out."""
 
+    @property
+    def host(self) -> str:
+        """The name of this host."""
+        return self._profile.host
+
     def __iter__(self) -> Iterator[Peer]:
         """The peers that were met so far."""
         return iter(self._peers.values())

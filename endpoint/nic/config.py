@@ -54,6 +54,8 @@ class Settings:
     """NSCC's parameters by the names of the OCP MRC API (`mrc/congestion/cc_profile.py`); the rest is derived."""
     selection: str = "mrc"
     loss: str = "reorder"
+    operations: str = "mrc"
+    """How port status updates are told and heeded (`mrc/operations.py`)."""
     parameters: dict[str, Any] | None = None
     """Parameters that the chosen algorithms declare, by dotted names: `selection.NAME`, `congestion.NAME`, `loss.NAME`.
     Such a name is a setting by itself."""

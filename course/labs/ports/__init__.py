@@ -1,0 +1,1 @@
+"""Lab 8: a NIC that loses ports."""

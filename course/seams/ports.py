@@ -1,0 +1,116 @@
+"""Lab 8: a NIC that loses ports. The student's class tells peers which ports are up, and believes what peers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from course.box.box import Box, BoxError
+from course.seams.log import Log, Note
+from endpoint.mrc.mismatch import MismatchLog
+from endpoint.mrc.operations import EndpointOperations
+from endpoint.mrc.peer import PORTS_ALL, REQUEST_IDS, Peer
+from endpoint.mrc.peers import PeerTable
+from endpoint.nic.config import NEVER
+from endpoint.nic.events import EventLog
+from endpoint.nic.port import PortSet
+
+SENT_MAX = 64
+"""Updates that one call may send."""
+WATCHED = ("send", "wake_ns", "believed")
+
+
+class TellingOperations(EndpointOperations):
+    """The grader's side of one NIC: updates carry what is true of its ports, whatever the class says."""
+
+    another: Callable[[], Box]
+    """A box for each NIC: objects in one process could tell each other without any packet."""
+    log: Log
+    rtt_ns = 0
+    made = 0
+
+    def __init__(
+        self, peers: PeerTable, ports: PortSet, log: EventLog, rng: Random, mismatches: MismatchLog, on_peer_ports: Any
+    ) -> None:
+        super().__init__(peers, ports, log, rng, mismatches, on_peer_ports)
+        self.table, self.own, self.settled = peers, ports, on_peer_ports
+        self.planes = [port.plane for port in ports]
+        self.wake_ns = NEVER
+        self.box = self.another()
+        self.object, state = self.box.make("Telling", 0, peers.host, self.planes, self.rtt_ns, watch=WATCHED)
+        self._take(0, state)
+
+    def named(self) -> dict[str, Peer]:
+        """The peers that a queue pair leads to, by name."""
+        return {peer.name: peer for peer in self.table if peer.users}
+
+    def up(self) -> list[int]:
+        """The planes whose ports are up here."""
+        return [port.plane for port in self.own if port.up]
+
+    def _hear(self, now_ns: int, method: str, *arguments: Any) -> Any:
+        """Tell the class, do what it says, and return its answer."""
+        value, state = self.box.tell([(method, [now_ns, *arguments])], self.object, WATCHED)
+        self._take(now_ns, state)
+        return value
+
+    def _take(self, now_ns: int, state: dict[str, Any]) -> None:
+        wake = state.get("wake_ns")
+        if wake is not None and (type(wake) is not int or wake < 0):
+            raise BoxError(f"wake_ns must be a time in ns, or None (got {wake!r:.80})")
+        self.wake_ns = NEVER if wake is None or wake <= now_ns else wake  # a class must not hold the clock
+        self._believe(now_ns, state.get("believed"))
+        self._send(now_ns, state.get("send"))
+
+    def _believe(self, now_ns: int, believed: object) -> None:
+        if not isinstance(believed, dict):
+            raise BoxError(f"believed must be a dictionary of peers and lists of planes (got {believed!r:.80})")
+        for name, peer in self.named().items():
+            planes = believed.get(name, self.planes)
+            if not isinstance(planes, list) or any(type(one) is not int or one not in self.planes for one in planes):
+                raise BoxError(f"believed[{name!r}] must be a list of planes of {self.planes} (got {planes!r:.80})")
+            mask = sum(port.bit for port in self.own if port.plane in planes)
+            before = peer.ports & self.own.all
+            if mask != before:
+                peer.ports = PORTS_ALL if mask == self.own.all else mask
+                self.log.notes.append(Note(now_ns, "believes", self.table.host, name, tuple(sorted(set(planes)))))
+                self.settled(peer, before, now_ns)
+
+    def _send(self, now_ns: int, send: object) -> None:
+        if not isinstance(send, list) or len(send) > SENT_MAX:
+            raise BoxError(f"send must be a list of at most {SENT_MAX} updates (got {send!r:.80})")
+        peers, ports = self.named(), {port.plane: port for port in self.own}
+        for one in send:
+            name, plane, number = one if isinstance(one, list) and len(one) == 3 else (None, None, None)
+            if name not in peers or plane not in ports or type(number) is not int or not 0 <= number < REQUEST_IDS:
+                raise BoxError(
+                    f"an update in send must be (peer, plane, number) with a peer of {sorted(peers)}, a plane of"
+                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1} (got {one!r:.80})"
+                )
+            route = peers[name].routes_on(ports[plane].bit).get(ports[plane].number)
+            if route is not None and ports[plane].up:
+                peers[name].tell(route, number, self.own.up)
+            self.log.notes.append(Note(now_ns, "update", self.table.host, name, (plane,)))
+
+    # --- what the transport calls -------------------------------------------------------------------------------
+
+    def announce(self, now_ns: int) -> None:
+        self.log.notes.append(Note(now_ns, "ports", self.table.host, "", tuple(self.up())))
+        self._hear(now_ns, "on_ports", self.up(), sorted(self.named()))
+
+    def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
+        planes = [port.plane for port in self.own if port.bit & ports]
+        answer = self._hear(now_ns, "on_update", peer.name, request_id, planes)
+        return False if answer is True else None  # the belief has been settled
+
+    def answered(self, peer: Peer, request_id: int, now_ns: int) -> None:
+        if peer.users:
+            self._hear(now_ns, "on_answer", peer.name, request_id)
+
+    def handle_timer(self, now_ns: int) -> None:
+        if self.wake_ns <= now_ns:
+            self._hear(now_ns, "on_time")
+
+    def next_timer_ns(self) -> int:
+        return self.wake_ns
