@@ -1,5 +1,6 @@
-"""Algorithms from files outside of the project: a setting `my_file.py:Class` of selection, congestion, loss, operations.
+"""Algorithms from files outside of the project: a setting `my_file.py:Class`.
 
+The settings are selection, congestion, loss and operations.
 A class derives from the seam's own (`endpoint.mrc.algorithms`); it is added to the ones there are under the words that
 named it, before a transport is made.
 """

@@ -124,7 +124,9 @@ def why(done: Trial, host: str, peer: str, change: Note | None) -> str:
         (n.kind, n.host, n.peer) == ("believes", peer, host) and n.at_ns >= change.at_ns for n in done.log.notes
     )
     if not heard:
-        return f"{len(alive)} updates went to {peer}, which believes what it did before: does on_update set believed?"
+        still = list(believed_at(done, peer, host, change.at_ns))
+        told = f"{len(alive)} updates went to {peer}, which still believes {still}, and {list(change.planes)} are up"
+        return f"{told}: what does on_update make of believed?"
     return f"{peer} believes {list(believed_at(done, peer, host, 1 << 62))}, and {list(change.planes)} are up"
 
 

@@ -22,10 +22,10 @@ MUTANTS = (
     Mutant("heeds what was overtaken", instead(NEWS, "if False:"), "overtaken"),
     Mutant("one number for all", instead("self.number += 1", "self.number = 1"), "overtaken|must not be repeated"),
     Mutant("never answers", instead("        return True\n", "        return False\n"), "must not be repeated"),
-    Mutant("believes nothing", instead("self.believed[peer] = up", "pass"), "set believed"),
+    Mutant("believes nothing", instead("self.believed[peer] = up", "pass"), "make of believed"),
     Mutant("tells of losses only", instead("        self.tell(now_ns)\n\n    def tell", "        if len(up) < 3:\n            self.tell(now_ns)\n\n    def tell"), "sent no update"),
     Mutant("what is lost stays lost", instead("self.believed[peer] = up", "self.believed[peer] = [p for p in up if p in self.believed.get(peer, up)]"), "are up"),
-    Mutant("answers, then forgets", instead("self.newest[peer] = number\n        self.believed[peer] = up", "self.newest[peer] = number\n        self.believed = {}"), "set believed"),
+    Mutant("answers, then forgets", instead("self.newest[peer] = number\n        self.believed[peer] = up", "self.newest[peer] = number\n        self.believed = {}"), "make of believed"),
 )  # fmt: skip
 
 CHEATS = (
