@@ -22,7 +22,7 @@ WATCHED = ("send", "wake_ns", "believed")
 
 
 class TellingOperations(EndpointOperations):
-    """The grader's side of one NIC: updates carry what is true of its ports, whatever the class says."""
+    """The grader's side of one NIC: updates carry the true state of its ports."""
 
     another: Callable[[], Box]
     """A box for each NIC: objects in one process could tell each other without any packet."""

@@ -56,7 +56,7 @@ CONGESTIONS: dict[str, type[Congestion]] = {
 LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule, "sleek": SleekRule}
 OPERATIONS: dict[str, type[EndpointOperations]] = {"mrc": EndpointOperations}
 SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGESTIONS, "loss": LOSSES}
-"""By setting: what competes in a contest."""
+"""By setting: the algorithms that a contest compares."""
 
 
 def find_selection(name: str) -> type[Selection]:

@@ -2,14 +2,14 @@
 
 
 class Telling:
-    """What one NIC tells its peers of its ports, and what it believes of theirs. Every NIC has such an object."""
+    """Tells the peers of one NIC of its ports, and believes what they tell. Every NIC has such an object."""
 
     def __init__(self, now_ns, name, planes, rtt_ns):
         # name: "h0"; planes: [0, 1, 2], a port for each; rtt_ns: the round trip of an idle path
         self.send = []  # updates to send now: (peer, plane, number); read after every call, so empty it first
         self.wake_ns = None  # when on_time is to be called
         self.believed = {}  # peer: planes whose ports are up there; a peer that is missing has all of them
-        # GAP 1: what has to be remembered?
+        # GAP 1: which facts have to be remembered?
 
     def on_ports(self, now_ns, up, peers):
         """Our ports have changed: `up` are those that are up now. An update says so by itself; you choose the rest."""
@@ -31,4 +31,4 @@ class Telling:
         """The time in wake_ns has come."""
         self.send = []
         self.wake_ns = None
-        # GAP 5: who has not answered yet?
+        # GAP 5: which peers have not answered yet?

@@ -1,4 +1,4 @@
-"""Lab 8: a NIC that loses ports. What to tell whom, and what to believe."""
+"""Lab 8: a NIC that loses ports. Updates to tell, and updates to believe."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def truths(done: Trial, host: str = NIC) -> list[Note]:
 
 
 def believed_at(done: Trial, host: str, peer: str, at_ns: int) -> tuple[int, ...]:
-    """What a host takes to be up of a peer at a time."""
+    """The ports of a peer that a host takes to be up at a time."""
     notes = [n for n in done.log.notes if (n.kind, n.host, n.peer) == ("believes", host, peer) and n.at_ns <= at_ns]
     return notes[-1].planes if notes else tuple(range(PLANES))
 
@@ -189,7 +189,7 @@ def quiet(work: Work) -> Outcome:
 
 
 def repeats(work: Work) -> Outcome:
-    """What the NIC sends in the first 0.35 s is lost."""
+    """For 0.35 s all packets of the NIC are lost."""
     plane = plane_of(work, "repeat port")
     others = [one for one in range(PLANES) if one != plane]
     losses = tuple(TimedFault(0.0, "loss", f"{NIC}>p{one}l0", 0.45, 100.0, 1) for one in others)
@@ -205,7 +205,7 @@ def repeats(work: Work) -> Outcome:
 
 
 def ordered(work: Work) -> Outcome:
-    """The way of one plane is long: what was sent by it arrives after newer updates."""
+    """The way of one plane is long: updates by it arrive after newer ones."""
     rng = work.rng("order")
     slow, lost = rng.sample(range(PLANES), 2)
     faults = (
@@ -259,7 +259,7 @@ def drawn(work: Work, number: int) -> Course:
 
 
 def hindrance(rng: Random, plane: int) -> TimedFault:
-    """What makes updates by one plane late or rare."""
+    """A fault that makes updates by one plane late or rare."""
     target = rng.choice((f"p{plane}l0>{NIC}", f"p{plane}l1>{WRITER}", f"p{plane}l1>{READER}"))
     if rng.random() < 0.5:
         return TimedFault(0.0, "delay", target, 1.4, float(rng.randrange(100, 250)))
@@ -285,7 +285,7 @@ HUNT = Hunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of ports that come
 LAB = Lab(
     number=8,
     name="ports",
-    title="A NIC that loses ports: what to tell whom",
+    title="A NIC that loses ports: telling the peers",
     minutes=120,
     file="ports.py",
     tests=(

@@ -1,0 +1,1 @@
+"""Lab 9: find the fault."""

@@ -1,0 +1,102 @@
+"""Lab 9: find the fault. A student's generator asks the tools of an incident, and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from course.lab import Lab, Test, Work
+from course.labs.faults.investigating import LAB_S_MAX, Inquiry, drawn, investigate
+from course.result import Gate, Outcome, judged
+from operations.incident.draw import Incident
+from operations.incident.kind import KINDS, nodes_of
+from operations.incident.solving import commands, recorded
+
+COMMANDS, LAB_S = 12, 25.0
+CASES: dict[str, tuple[int, str]] = {
+    "cable": (1, "dead-cable"),
+    "nic": (1, "nic-port-down"),
+    "loss": (1, "one-way-loss"),
+    "table": (2, "missing-entry"),
+    "calm": (2, ""),
+}
+"""By test: the level, and the kind that is hidden; "" for an incident in which nothing is wrong."""
+
+
+def inquiry(work: Work, name: str) -> Inquiry:
+    """The investigation of a case, carried out once per check."""
+    level, kind = CASES[name]
+
+    def fits(incident: Incident) -> bool:
+        return [one.kind for one in incident.hidden] == ([kind] if kind else [])
+
+    return work.once(name, lambda: investigate(work, drawn(work, name, level, fits)))
+
+
+def words(pairs: tuple[tuple[str, str], ...] | None) -> str:
+    """An answer as it is typed."""
+    if pairs is None:
+        return "nothing"
+    return ", ".join(f"{component} {kind}" for component, kind in pairs) or "none"
+
+
+def cause(found: Inquiry) -> str:
+    """Why an answer is wrong, and the commands that would have shown the fault."""
+    plan = found.incident.plan
+    if found.answer is None:
+        return f"no answer within {LAB_S_MAX:g} s of lab time: each command takes a second, and --watch what it says"
+    if not found.truth:
+        return "nothing is wrong: packets on their way, and 0.2 % that a cable may lose, are no fault"
+    hidden = found.incident.hidden[0]
+    shows = f"{recorded()[hidden.kind]['hint']} It shows in: {'; '.join(commands(plan, hidden))}"
+    kinds = {kind for _, kind in found.answer}
+    near = any(nodes_of(plan, one) & nodes_of(plan, hidden.component) for one, _ in found.answer)
+    if len(found.answer) > 1:
+        return f"one fault is hidden, and {len(found.answer)} were named. {shows}"
+    if not found.answer:
+        return f"something was missed. {shows}"
+    if hidden.kind in kinds:
+        return f"the kind is right, the {KINDS[hidden.kind].component} is not. {shows}"
+    return f"{'the place is near, the kind is wrong' if near else 'another place'}. {shows}"
+
+
+def case(name: str, sentence: str) -> Callable[[Work], Outcome]:
+    """The test of one incident."""
+
+    def run(work: Work) -> Outcome:
+        found = inquiry(work, name)
+        told = f"answered {words(found.answer)} after {len(found.asked)} commands and {found.lab_s:g} s of lab time"
+        gate = Gate("right answers", found.right, 1)
+        advice = f"the truth is {words(found.truth)}: {cause(found)}"
+        return judged(sentence, told, (gate,), (found.command,), advice)
+
+    return run
+
+
+def cheap(work: Work) -> Outcome:
+    found = {name: inquiry(work, name) for name in CASES}
+    most = max(found, key=lambda name: len(found[name].asked))
+    longest = max(found, key=lambda name: found[name].lab_s)
+    gates = (
+        Gate("commands", len(found[most].asked), COMMANDS, at_most=True),
+        Gate("lab time", found[longest].lab_s, LAB_S, " s", at_most=True),
+    )
+    told = f"at most {len(found[most].asked)} commands ({most}) and {found[longest].lab_s:g} s of lab time ({longest})"
+    advice = "a command without a node asks all of them at once; watch the counters once, for about ten seconds"
+    return judged("a fault is found with few commands, and soon", told, gates, (found[most].command,), advice)
+
+
+LAB = Lab(
+    number=9,
+    name="faults",
+    title="Find the fault: four incidents, and a calm one",
+    minutes=150,
+    file="faults.py",
+    tests=(
+        Test("cable", "a cable without light", 1, case("cable", "a cable is dead")),
+        Test("nic", "a NIC that has left", 1, case("nic", "a NIC's port is off")),
+        Test("loss", "packets vanish in one direction", 3, case("loss", "a cable loses packets in one direction")),
+        Test("table", "a switch lacks a row", 3, case("table", "a table lacks a row of the plan")),
+        Test("calm", "nothing is wrong", 2, case("calm", "nothing is wrong, and the answer is none")),
+        Test("cheap", "few commands, and soon", 2, cheap),
+    ),
+)
