@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from cli.command_table import COMMANDS, place
 from cli.compiled_form import StartAgainError, start_again
 from cli.needs import needs, start_with_huge_pages
 from cli.ownership import handing_over
 from cli.root import need_root
-from cli.words import WORDS, place
 from common import files
 from common.outcome import NOT_DONE, carry_out
 
@@ -51,11 +51,11 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
-    if word is not None and word in WORDS:
+    if word is not None and word in COMMANDS:
         module, function = place(word)
         getattr(importlib.import_module(module), function)(subparsers)
     else:
-        for name, known in WORDS.items():
+        for name, known in COMMANDS.items():
             subparsers.add_parser(name, help=known.summary)
     return whole
 
@@ -71,11 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words:
         parser().print_help()
         return NOT_DONE
-    if not words[0].startswith("-") and words[0] not in WORDS:
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
         from cli.suggestions import suggest  # knows the fault verbs, which take a moment to import
 
-        meant = suggest(words[0], WORDS)
-        hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(WORDS)}"
+        meant = suggest(words[0], COMMANDS)
+        hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(COMMANDS)}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return NOT_DONE
     return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
@@ -93,8 +93,8 @@ def _run(words: list[str], whole: bool) -> int:
     if whole:
         start_with_huge_pages(namespace)
     reading = namespace.command == "fault" and namespace.verb is None
-    if WORDS[namespace.command].root and not reading:
-        need_root(WORDS[namespace.command].root)
+    if COMMANDS[namespace.command].root and not reading:
+        need_root(COMMANDS[namespace.command].root)
     try:
         with handing_over(files.cache_directory()):
             return int(namespace.run(namespace))

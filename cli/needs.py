@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 
-from cli.words import WORDS
+from cli.command_table import COMMANDS
 
 TUNABLES = "GLIBC_TUNABLES"
 HUGE_PAGES = "glibc.malloc.hugetlb=1"
@@ -24,7 +24,7 @@ def in_virtual_time(namespace: argparse.Namespace) -> bool:
 def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
     """Of `compiler`, `headers`, `extensions`, `network` and `tcpdump` those that this command line needs."""
     useless = "network" if in_virtual_time(namespace) else "extensions"
-    return tuple(need for need in WORDS[namespace.command].needs if need != useless)
+    return tuple(need for need in COMMANDS[namespace.command].needs if need != useless)
 
 
 def start_with_huge_pages(namespace: argparse.Namespace) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from cli.command_table import add
 from cli.root import need_root
-from cli.words import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, link_between, ports

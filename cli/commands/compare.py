@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from cli.command_table import add
 from cli.options import add_runs
-from cli.words import add
 from running.directory import before, by_age, find
 
 EXAMPLES = """examples:

@@ -7,7 +7,7 @@ import json
 import sys
 import time
 
-from cli.words import add
+from cli.command_table import add
 
 DESCRIPTION = (
     "Compile the endpoint's Python sources with mypyc, once for each state of the sources: about a minute. Nothing "

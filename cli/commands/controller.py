@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cli.words import WORDS
+from cli.command_table import COMMANDS
 from common.outcome import told
 from topo.emulation import labname
 
@@ -32,7 +32,7 @@ Without --addresses the running lab is used. An addresses file is JSON:
 def register(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "controller",
-        help=WORDS["controller"].summary,
+        help=COMMANDS["controller"].summary,
         description="Static tables from the plan, over P4Runtime. Holds no connection afterwards.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

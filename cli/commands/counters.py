@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cli.words import add
+from cli.command_table import add
 from common.columns import aligned
 from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
 from topo.emulation import labname

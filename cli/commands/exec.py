@@ -7,8 +7,8 @@ import os
 import shutil
 import sys
 
+from cli.command_table import add
 from cli.root import need_root
-from cli.words import add
 from running import sdk
 from topo.address import host_address
 from topo.emulation import front_end, labname, namespace

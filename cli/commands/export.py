@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
-from cli.words import add
 from common import files
 from running.directory import find
 from schedules.training import MODELS, OPTIONS

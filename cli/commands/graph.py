@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from cli.words import add
+from cli.command_table import add
 from topo.emulation import labname, state
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 from topo.plan import Plan

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.command_table import add
 from cli.options import add_json, add_runs
-from cli.words import add
 from common.interrupts import sigterm_too
 from operations.incident.words import add_tools
 from running.directory import RUNS

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.command_table import add
 from cli.commands.counters import traffic_managers
-from cli.words import add
 from common.columns import aligned
 from topo.address import host_address, port_address, switch_usid, usid_address
 from topo.emulation import labname, namespace

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cli.command_table import add
 from cli.host_names import parse_hosts
 from cli.root import need_root
-from cli.words import add
 from common import interrupts
 from common.scratch import Scratch
 from running import ranks

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from cli.words import add
+from cli.command_table import add
 
 DESCRIPTION = "The scenarios there are, with the plan and the length of each."
 EXAMPLES = """examples:

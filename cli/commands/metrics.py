@@ -8,8 +8,8 @@ import subprocess
 import sys
 import threading
 
+from cli.command_table import add
 from cli.root import need_root
-from cli.words import add
 from common.interpreter import python
 from topo.emulation import labname
 from topo.emulation.lab import Lab

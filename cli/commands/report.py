@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from cli.command_table import add
 from cli.options import add_runs
-from cli.words import add
 from common import plain_file
 from running.directory import find
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from cli.command_table import add
 from cli.compiled_form import want_compiled
 from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
-from cli.words import add
 from common.interrupts import sigterm_too
 from running import fault_words
 from running.directory import RunDirectory

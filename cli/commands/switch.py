@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 import switch.__main__
-from cli.words import WORDS
+from cli.command_table import COMMANDS
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    own = subparsers.add_parser("switch", help=WORDS["switch"].summary)
+    own = subparsers.add_parser("switch", help=COMMANDS["switch"].summary)
     switch.__main__.register(own.add_subparsers(metavar="COMMAND", required=True))

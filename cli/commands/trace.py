@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cli.words import add
+from cli.command_table import add
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.emulation.labname import DEFAULT_LAB

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from cli.command_table import add
 from cli.root import need_root
-from cli.words import add
 from common.columns import aligned
 from common.interrupts import held_back
 from common.pairs import json_or_text, parse_pair

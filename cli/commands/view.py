@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
-from cli.words import add
 from common.scratch import Scratch
 from topo.emulation import labname
 

@@ -14,7 +14,7 @@ import pytest
 
 from cli import main as cli
 from cli import root
-from cli.words import WORDS, place
+from cli.command_table import COMMANDS, place
 from topo.emulation import labname
 from topo.emulation.labname import LabName
 
@@ -38,9 +38,9 @@ def mrclab(*words: str, status: int | None = 0) -> str:
     return done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("word", sorted(filter(touches_a_lab, WORDS)))
+@pytest.mark.parametrize("word", sorted(filter(touches_a_lab, COMMANDS)))
 def test_every_word_that_touches_a_lab_takes_a_name(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {"run", "up", "down", "status", "fault", "trace", "view", "topo"} <= set(filter(touches_a_lab, WORDS))
+    assert {"run", "up", "down", "status", "fault", "trace", "view", "topo"} <= set(filter(touches_a_lab, COMMANDS))
     with pytest.raises(SystemExit):
         cli.main([word, "--name", "Not a Name"])
     assert "argument --name: 'Not a Name' is no lab's name: a lab's name has 1 to 16" in capsys.readouterr().err

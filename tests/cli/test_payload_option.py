@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from cli.commands import sweep
 from cli.commands.run import chosen
+from cli.commands.seeds import sweep
 from running.estimate import rank_memories
 from scenarios.scenario import Workload
 from topo.planfile import load_plan

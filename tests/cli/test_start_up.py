@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
+from cli.command_table import COMMANDS
 from cli.needs import in_virtual_time
-from cli.words import WORDS
 
 HEAVY = ("matplotlib", "numpy", "grpc", "google.protobuf", "p4", "p4runtime_sh", "mininet", "scapy")
 # Prints those of the heavy modules that were imported by the time that the command had done its work.
@@ -50,7 +50,7 @@ def heavy_modules(*words: str) -> list[str]:
         ("topo", "draw", "lab"),
         ("doctor", "--help"),
         ("down", "--help"),
-        *((word, "--help") for word in WORDS),
+        *((word, "--help") for word in COMMANDS),
     ],
 )
 def test_words_that_need_no_heavy_module_import_none(words: tuple[str, ...]) -> None:
@@ -62,7 +62,7 @@ def test_the_check_sees_a_module_that_is_imported() -> None:
 
 
 def test_every_word_adds_itself_with_the_summary_that_the_help_shows() -> None:
-    for word, known in WORDS.items():
+    for word, known in COMMANDS.items():
         (subparsers,) = [action for action in cli.parser(word)._actions if action.dest == "command"]
         helps = {choice.dest: choice.help for choice in subparsers._choices_actions}  # type: ignore[attr-defined]
         assert helps[word] == known.summary

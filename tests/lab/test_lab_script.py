@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 import pytest
 
-from cli.words import WORDS
+from cli.command_table import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm", "sleep")
@@ -229,7 +229,7 @@ def test_wrong_options_are_refused_before_debian_packages_are_installed(machine:
     assert not any("apt-get" in line for line in machine.log)
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", COMMANDS)
 def test_options_are_parsed_with_the_standard_library_alone(word: str) -> None:
     """Nothing is installed yet when options are checked."""
     code = f"from cli.main import parser; parser({word!r})"

@@ -15,7 +15,7 @@ from rich.console import Console
 
 import controller
 from cli.commands.run import chosen
-from cli.commands.sweep import make_engine, register
+from cli.commands.seeds.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
 from controller.provisioning import ProvisionError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands import contest
+from cli.commands.seeds import contest
 from cli.main import main
 from studies.contest.algorithm import parse
 from studies.contest.rank import Ranking, ranks

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cli.commands.run import chosen
-from cli.commands.sweep import parse_seeds
+from cli.commands.seeds.sweep import parse_seeds
 from cli.main import main
 from studies.sweeping import report
 from studies.sweeping.engine import Inline, WorkerDiedError

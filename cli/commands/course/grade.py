@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.words import add
+from cli.command_table import add
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission

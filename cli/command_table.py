@@ -1,6 +1,6 @@
-"""Every word of `./lab`: the place of its parser, its line in the help, and why it needs root.
+"""Every command of `./lab`: the place of its parser, its line in the help, and why it needs root.
 
-Only the module of the word that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
+Only the module of the command that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from topo.summaries import SUMMARIES
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """`place` is MODULE:FUNCTION, or "" for `register` of the module here with the word's name; the function takes the
-    subparsers and adds the word, perhaps with others. `needs` names what the command needs of the machine beside
-    Python: `compiler`, `headers` (of Python, to compile extensions), `extensions` (the same where they can be had: long
-    runs in virtual time compile the endpoint), `network` (namespaces and Mininet), `tcpdump`.
+    """`place` is MODULE:FUNCTION, or else the folder of `cli.commands` that has a module with the command's name and a
+    function `register`; the function takes the subparsers and adds the command, perhaps with others. `needs` names what
+    the command needs of the machine beside Python: `compiler`, `headers` (of Python, to compile extensions),
+    `extensions` (the same where they can be had: long runs in virtual time compile the endpoint), `network` (namespaces
+    and Mininet), `tcpdump`.
 
     `root` says why root is needed before the command begins; "" when the command asks for root itself, or never.
     """
@@ -29,27 +30,32 @@ class CommandEntry:
 
 
 LAB = "cli.commands.lab:register"
+COURSE, SEEDS = "course", "seeds"  # folders
 COMPILER = ("compiler",)
 FABRIC = ("compiler", "network")
 VIRTUAL = ("compiler", "extensions")
 
-WORDS: Mapping[str, CommandEntry] = {
+COMMANDS: Mapping[str, CommandEntry] = {
     "run": CommandEntry("run a scenario, judge it, write a report", needs=("compiler", "extensions", "network")),
     "list": CommandEntry("the scenarios there are"),
     "report": CommandEntry("judge a run again and rewrite its report"),
     "compare": CommandEntry("runs on one page, such as MRC against RoCE"),
     "sweep": CommandEntry(
-        "a scenario on many seeds: shares and differences with intervals", needs=("compiler", "extensions", "network")
+        "a scenario on many seeds: shares and differences with intervals",
+        place=SEEDS,
+        needs=("compiler", "extensions", "network"),
     ),
-    "contest": CommandEntry("algorithms on the same seeds: differences with intervals, and ranks", needs=VIRTUAL),
-    "hunt": CommandEntry("random faults until something breaks, made as small as it gets", needs=VIRTUAL),
+    "contest": CommandEntry(
+        "algorithms on the same seeds: differences with intervals, and ranks", SEEDS, needs=VIRTUAL
+    ),
+    "hunt": CommandEntry("random faults until something breaks, made as small as it gets", SEEDS, needs=VIRTUAL),
     "incident": CommandEntry("a lab with a hidden fault: find it with the lab's own tools", needs=COMPILER),
-    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", needs=VIRTUAL),
-    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", needs=VIRTUAL),
-    "course": CommandEntry("the labs of the course, and which of them are done"),
-    "start": CommandEntry("put the starter of a lab into mylab/"),
-    "grade": CommandEntry("grade a folder of submissions: tables, pages, similar pairs", needs=COMPILER),
-    "check": CommandEntry("whether a lab of the course is solved; no root", needs=COMPILER),
+    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", SEEDS, needs=VIRTUAL),
+    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", SEEDS, needs=VIRTUAL),
+    "course": CommandEntry("the labs of the course, and which of them are done", COURSE),
+    "start": CommandEntry("put the starter of a lab into mylab/", COURSE),
+    "grade": CommandEntry("grade a folder of submissions: tables, pages, similar pairs", COURSE, needs=COMPILER),
+    "check": CommandEntry("whether a lab of the course is solved; no root", COURSE, needs=COMPILER),
     "up": CommandEntry(SUMMARIES["up"], LAB, "up builds network namespaces", FABRIC),
     "down": CommandEntry(SUMMARIES["down"], LAB, "down removes network namespaces"),
     "status": CommandEntry(SUMMARIES["status"], LAB),
@@ -79,9 +85,11 @@ WORDS: Mapping[str, CommandEntry] = {
 
 
 def place(name: str) -> tuple[str, str]:
-    """The module of a word's parser, and the function there."""
-    module, _, function = WORDS[name].place.partition(":")
-    return (module, function) if module else (f"cli.commands.{name}", "register")
+    """The module of a command's parser, and the function there."""
+    module, _, function = COMMANDS[name].place.partition(":")
+    if function:
+        return module, function
+    return ".".join(("cli.commands", *filter(None, [module]), name)), "register"
 
 
 def add(
@@ -91,10 +99,10 @@ def add(
     examples: str,
     description: str | None = None,
 ) -> argparse.ArgumentParser:
-    """The parser of a word, with the word's own line in the help; `run` carries the word out."""
+    """The parser of a command, with the command's line in the help; `run` carries the command out."""
     parser = subparsers.add_parser(
         name,
-        help=WORDS[name].summary,
+        help=COMMANDS[name].summary,
         description=description,
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,

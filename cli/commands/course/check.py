@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.command_table import add
 from cli.options import add_exercise
-from cli.words import add
 
 if TYPE_CHECKING:
     from course.lab import Lab

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from cli import words
+from cli import command_table
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
@@ -33,7 +33,7 @@ EXAMPLES = """examples:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    reproduce = words.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
+    reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
     reproduce.set_defaults(world="simulated")
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
@@ -117,7 +117,7 @@ def ablate(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from cli.commands.run import chosen
-    from cli.commands.sweep import parse_seeds
+    from cli.commands.seeds.sweep import parse_seeds
     from common import files
     from paper import ablation
     from studies.sweeping.pool import Pool

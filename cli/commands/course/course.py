@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from cli.command_table import add
 from cli.options import add_exercise
-from cli.words import add
 
 DESCRIPTION = "The labs of the course, and which of them are done."
 EXAMPLES = """examples:

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli import words
+from cli import command_table
 from cli.commands.run import chosen
-from cli.commands.sweep import add_engine_options, make_engine, name_of, parse_seeds
+from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, parse_seeds
 from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
@@ -44,7 +44,7 @@ exit status: 0 every run was true or false, 3 some are unknown, 2 no contest"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    contest = words.add(subparsers, "contest", contest_command, EXAMPLES, DESCRIPTION)
+    contest = command_table.add(subparsers, "contest", contest_command, EXAMPLES, DESCRIPTION)
     contest.set_defaults(world="simulated")
     add = contest.add_argument
     add(

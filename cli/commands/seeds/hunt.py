@@ -11,10 +11,10 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.command_table import add
 from cli.commands.run import parsed, run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers
-from cli.words import add
 from common.interrupts import sigterm_too
 from common.pairs import json_or_text, parse_pair
 

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli import words
+from cli import command_table
 from cli.commands.run import chosen, refuse_second_lab
 from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
@@ -47,7 +47,7 @@ exit status: 0 every run was true (with --until: that is known), 1 some were fal
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sweep = words.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
+    sweep = command_table.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
     add = sweep.add_argument
     add("scenarios", nargs="+", metavar="SCENARIO", help=SCENARIO_NAMES)
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.command_table import add
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_json, add_runs
-from cli.words import add
 from common.interrupts import sigterm_too
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Commands that run an experiment on many seeds."""
