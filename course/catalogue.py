@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from course.lab import Lab
 from course.labs.faults.tests import LAB as FAULTS
+from course.labs.figure.tests import LAB as FIGURE
 from course.labs.health.tests import LAB as HEALTH
 from course.labs.hop.tests import LAB as HOP
 from course.labs.ports.tests import LAB as PORTS
@@ -13,7 +14,9 @@ from course.labs.trim.tests import LAB as TRIM
 from course.labs.usids.tests import LAB as USIDS
 from course.labs.window.tests import LAB as WINDOW
 
-LABS: dict[int, Lab] = {lab.number: lab for lab in (USIDS, HOP, TABLES, TRIM, SPRAY, HEALTH, WINDOW, PORTS, FAULTS)}
+LABS: dict[int, Lab] = {
+    lab.number: lab for lab in (USIDS, HOP, TABLES, TRIM, SPRAY, HEALTH, WINDOW, PORTS, FAULTS, FIGURE)
+}
 
 
 def find(word: str) -> Lab:

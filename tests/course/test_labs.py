@@ -1,6 +1,6 @@
 """Every lab: the reference passes, the starter fails with a message, wrong solutions fail for their cause.
 
-One seed and two mutants by default, of the hunted labs texts only; the rest is slow. `tests/course/sampling.py` takes
+One seed and two mutants by default, of labs with many runs texts only; the rest is slow. `tests/course/sampling.py` takes
 many seeds.
 """
 
@@ -21,15 +21,21 @@ SEED = 7
 STARTER_LINES_MAX = 60
 QUICK = 2  # mutants of each lab in the default run
 
+RUNS = frozenset({"faults", "figure"})  # labs that take many runs without a hunt
+
+
+def slow(lab: Lab) -> list[pytest.MarkDecorator]:
+    """The marks of a test that carries a lab out."""
+    return [pytest.mark.slow] if lab.hunted or lab.name in RUNS else []
+
+
 LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
-CHECKED = pytest.mark.parametrize(
-    "lab", [pytest.param(lab, id=lab.name, marks=[pytest.mark.slow] if lab.hunted else []) for lab in LABS.values()]
-)  # a lab that is hunted takes many runs
+CHECKED = pytest.mark.parametrize("lab", [pytest.param(lab, id=lab.name, marks=slow(lab)) for lab in LABS.values()])
 
 
 def cases(kind: str, first: int, last: int | None) -> list[object]:
     return [
-        pytest.param(lab, one, id=f"{lab.name} {one.name}", marks=[pytest.mark.slow] if lab.hunted else [])
+        pytest.param(lab, one, id=f"{lab.name} {one.name}", marks=slow(lab))
         for lab in LABS.values()
         for one in wrong(lab, kind)[first:last]
     ]

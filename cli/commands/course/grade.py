@@ -36,7 +36,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     grade.add_argument("--output", type=Path, default=Path("graded"), metavar="DIR", help="for the results (graded/)")
     grade.add_argument("--workers", type=int, metavar="N", help="checks at the same time (one for each processor)")
     grade.add_argument("--part", metavar="N/OF", help="only this share of the students, for several machines")
-    grade.add_argument("--fresh", default="", metavar="WORD", help="other seeds than the students' for labs 2 to 8")
+    grade.add_argument("--fresh", default="", metavar="WORD", help="other seeds than the students' for labs 2 to 9")
     grade.add_argument("--similar", type=float, default=SIMILAR, metavar="SHARE", help="list pairs from here on (0.6)")
 
 
