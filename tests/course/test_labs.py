@@ -1,7 +1,7 @@
 """Every lab: the reference passes, the starter fails with a message, wrong solutions fail for their cause.
 
-One seed and two mutants by default, of labs with many runs texts only; the rest is slow. `tests/course/sampling.py` takes
-many seeds.
+One seed and two mutants by default; of labs with many runs, texts only. The rest is slow. `tests/course/sampling.py`
+takes many seeds.
 """
 
 from __future__ import annotations
