@@ -123,7 +123,7 @@ def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
         opened.until("document.querySelector('#transport').textContent.includes('2×')")
 
 
-@pytest.mark.parametrize("name", ["lab", "tiny"])
+@pytest.mark.parametrize("name", ["lab", "tiny", "pods"])
 def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open, name: str) -> None:
     plan = load_plan(name)
     with shown(plan_view(plan)) as address:

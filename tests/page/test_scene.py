@@ -13,7 +13,7 @@ from topo.plan import SwitchKind
 from topo.planfile import load_plan
 
 
-@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide"])
+@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide", "pods"])
 def test_every_node_has_a_place_of_its_own_and_every_cable_two_ends(name: str) -> None:
     plan = load_plan(name)
     told = scene(plan)

@@ -1,4 +1,4 @@
-"""A crafted SRv6 packet for every (host pair, EV) on `tiny`: over the right links, with the right outer address.
+"""A crafted SRv6 packet for every (host pair, EV) on `tiny`, and on three tiers: over the right links, with the right outer address.
 
 Truth comes from packet sockets on every port of the fabric and from the kernel's interface counters, neither of which
 knows a switch's tables.
@@ -37,12 +37,16 @@ FRAME_BYTES, FRAMES = 512, 256
 UDP_PORT = 4791
 MARK = b"mrclab path test"
 TINY = load_plan("tiny")
+PODS = load_plan("pods", {"fabric.planes": "1", "fabric.hosts_per_leaf": "1"})
 PLANS = {
     "linux": replace(TINY, switch="linux"),
     "embedded": TINY,
     "embedded-with-a-kernel-spine": replace(TINY, switch_overrides={"p0s1": "linux"}),
     "bmv2": replace(TINY, switch="bmv2"),
     "bmv2-with-a-kernel-spine": replace(TINY, switch="bmv2", switch_overrides={"p0s1": "linux"}),
+    "three-tiers": PODS,
+    "three-tiers-linux": replace(PODS, switch="linux"),
+    "three-tiers-bmv2": replace(PODS, switch="bmv2"),
 }
 
 

@@ -67,6 +67,6 @@ export class Scene {
     const words = [this.plan.usid_block.slice(0, 4), this.plan.usid_block.slice(4)];
     for (const usid of usids) words.push(usid.toString(16));
     const text = words.map((word) => word.replace(/^0+(?=.)/, "")).join(":");
-    return words.length < 8 ? `${text}::` : text;
+    return words.length < 7 ? `${text}::` : words.length < 8 ? `${text}:0` : text; // RFC 5952: one zero is written out
   }
 }
