@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from topo.node import leaf, spine
+from topo.node import Switch, leaf, spine
 from topo.path import path_count
 from topo.plan import Plan
 
@@ -82,6 +82,13 @@ class PartCount:
         return {**asdict(self), **{name: getattr(self, name) for name in names}, "three_tier": three_tier}
 
 
+def _first_spines(plan: Plan) -> list[Switch]:
+    """The spines of plane 0; of two even tiers one, which is like all others."""
+    if plan.shape is None:
+        return [spine(0, 0)]
+    return [switch for switch in plan.switches() if switch.role == "spine" and switch.plane == 0]
+
+
 def count_parts(plan: Plan) -> PartCount:
     """Count a plan's parts; nothing is built."""
     topology = plan.topology
@@ -99,8 +106,8 @@ def count_parts(plan: Plan) -> PartCount:
         links_edge=links_edge,
         links_fabric=topology.fabric_links,
         leaf_ports=topology.port_count(leaf(0, 0)),
-        spine_ports=topology.port_count(spine(0, 0)),
-        tiers=1 + len(tiers_bps),
+        spine_ports=max((topology.port_count(one) for one in _first_spines(plan)), default=0),
+        tiers=sum(count > 0 for count in counts.values()),
         longest_path_switches=topology.longest_path_switches if plan.leaves > 1 else 1,
         paths_same_leaf=path_count(plan, local=True),
         paths_across=path_count(plan, local=False),

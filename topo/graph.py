@@ -89,7 +89,7 @@ def towards_host(plan: Plan, ref: PortRef) -> bool:
 def link_at(plan: Plan, ref: PortRef) -> Link:
     """The cable in this port."""
     other = peer(plan, ref)
-    a, b = (ref, other) if tier(ref.node) < tier(other.node) else (other, ref)
+    a, b = sorted((ref, other), key=lambda end: (tier(end.node), end.node.index))
     if isinstance(a.node, Host):
         return Link(a, b, plan.links.host_rate_bps, plan.links.edge_delay_ns)
     speed = plan.topology.speed(a.node, b.node)

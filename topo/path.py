@@ -164,7 +164,8 @@ def _lookup(plan: Plan, switch: Switch, usid: int) -> int | None:
 def probed_switches(plan: Plan, host: Host, plane: int) -> list[Switch]:
     """The switches of a plane that a host's probes go to: its leaf, and the spines that the leaf is wired to."""
     own = leaf(plane, plan.leaf_of(host))
-    return [own, *(node for ref in ports(plan, own) if isinstance(node := peer(plan, ref).node, Switch))]
+    others = (peer(plan, ref).node for ref in ports(plan, own))
+    return [own, *(other for other in others if isinstance(other, Switch) and other.role != "leaf")]
 
 
 def self_probe(plan: Plan, host: Host, target: Switch) -> tuple[int, ipaddress.IPv6Address]:

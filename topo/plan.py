@@ -14,8 +14,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
+from topo.errors import PlanError
 from topo.node import Host, Node, Switch, parse_node
-from topo.topologies import LeafSpine, Topology
+from topo.topologies import LeafSpine, Topology, TopologyError
 
 SwitchKind = Literal["embedded", "bmv2", "linux"]
 SWITCH_KINDS: tuple[SwitchKind, ...] = ("embedded", "bmv2", "linux")
@@ -311,6 +312,10 @@ class Plan:
             hardware_rate_bps=self.links.hardware_rate_bps * self.planes,
         )
         name = f"{self.name}-single-plane"
+        try:
+            shape = None if self.shape is None else self.shape.single_plane()
+        except TopologyError as error:
+            raise PlanError(f"plan {self.name!r}: {error}") from None
         overrides = {key: kind for key, kind in self.switch_overrides.items() if key.startswith("p0")}
         return replace(
             self,
@@ -319,7 +324,7 @@ class Plan:
             links=links,
             encapsulation="none",
             switch_overrides=MappingProxyType(overrides),
-            shape=None if self.shape is None else self.shape.single_plane(),
+            shape=shape,
         )
 
     def with_pfc(self) -> Plan:

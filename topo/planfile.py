@@ -163,7 +163,7 @@ def parse_document(document: object) -> Plan:
         leaves=topology.leaves,
         spines=topology.spines,
         hosts_per_leaf=topology.hosts_per_leaf,
-        shape=None if isinstance(topology, LeafSpine) else topology,
+        shape=None if type(topology) is LeafSpine else topology,
     )
     switches = top.fields("switches", default={})
     for key in switches.values:

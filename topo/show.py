@@ -61,7 +61,7 @@ def show_plan(plan: Plan) -> str:
                      f" {count.spine_ports} ports{_cores(count)}, {_planes(plan)}; {plan.switch}{_overrides(plan)}"),
         ("hosts", f"{count.nics:,}, {plan.hosts_per_leaf} a leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
         ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.edge_delay_ns)};"
-                  f" {count.links_fabric:,} {'above' if count.cores else 'T0–T1'} of {rate(links.fabric_rate_bps)} and"
+                  f" {count.links_fabric:,} {_above(plan)} of {rate(links.fabric_rate_bps)} and"
                   f" {duration(links.fabric_delay_ns)}"),
         ("optics", f"{count.optics:,.0f} of {rate(count.nic_rate_bps)}"),
         ("paths", f"{count.paths_across} between hosts of different leaves, {count.paths_same_leaf} under one leaf"),
@@ -89,14 +89,18 @@ def _time_scale(plan: Plan) -> str:
     return f"time runs {plan.time_scale:,.6g} times slower than at {hardware}"
 
 
+def _above(plan: Plan) -> str:
+    """The place of links between switches."""
+    return "T0–T1" if plan.shape is None else "between switches"
+
+
 def _cores(count: PartCount) -> str:
     return f", {count.cores:,} T2" if count.cores else ""
 
 
 def _planes(plan: Plan) -> str:
     """The planes, and the shape beyond two even tiers."""
-    planes = f"{plan.planes} planes" if plan.planes != 1 or plan.shape is None else "1 plane"
-    return planes if plan.shape is None else f"{planes}: {plan.topology.words()}"
+    return f"{plan.planes} planes" if plan.shape is None else plan.topology.words()
 
 
 def _overrides(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""A crafted SRv6 packet for every (host pair, EV) on `tiny`, and on three tiers: over the right links, with the right outer address.
+"""A crafted SRv6 packet for every (host pair, EV): over the right links, with the right outer address.
 
 Truth comes from packet sockets on every port of the fabric and from the kernel's interface counters, neither of which
 knows a switch's tables.

@@ -153,7 +153,7 @@ def test_an_mtu_too_small_is_refused_with_the_arithmetic():
 
 
 def test_an_unknown_plan_is_refused_with_the_shipped_ones():
-    with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, rack, tiny, wide"):
+    with pytest.raises(PlanError, match="no plan 'huge': shipped are lab, paper, pods, rack, tiny, wide"):
         load_plan("huge")
 
 

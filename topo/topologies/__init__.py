@@ -5,10 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from topo.topologies.leaf_spine import LeafSpine
+from topo.topologies.listed import Listed, listed
 from topo.topologies.pods import Pods
+from topo.topologies.rails import Rails
 from topo.topologies.topology import Cable, Topology, TopologyError, Way
+from topo.topologies.uneven import Uneven
 
-TOPOLOGIES: Mapping[str, type[Topology]] = {topology.NAME: topology for topology in (LeafSpine, Pods)}
+_ALL: tuple[type[Topology], ...] = (LeafSpine, Pods, Rails, Uneven, Listed)
+
+TOPOLOGIES: Mapping[str, type[Topology]] = {topology.NAME: topology for topology in _ALL}
 """By the name that `fabric.topology` has in a plan file."""
 
-__all__ = ["TOPOLOGIES", "Cable", "LeafSpine", "Pods", "Topology", "TopologyError", "Way"]
+__all__ = [
+    "TOPOLOGIES",
+    "Cable",
+    "LeafSpine",
+    "Listed",
+    "Pods",
+    "Rails",
+    "Topology",
+    "TopologyError",
+    "Uneven",
+    "Way",
+    "listed",
+]

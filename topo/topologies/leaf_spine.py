@@ -64,11 +64,11 @@ class LeafSpine(Topology):
     def single_plane(self) -> Self:
         return replace(self, planes=1)
 
-    @property
+    @cached_property
     def paths_across(self) -> int:
         return self.planes * self.spines
 
-    @property
+    @cached_property
     def longest_path_switches(self) -> int:
         return 3
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 from topo.node import Switch, core, leaf, spine
@@ -118,11 +119,11 @@ class Pods(Topology):
     def single_plane(self) -> Self:
         return replace(self, planes=1)
 
-    @property
+    @cached_property
     def paths_across(self) -> int:
         return self.planes * self.cores
 
-    @property
+    @cached_property
     def longest_path_switches(self) -> int:
         return 5
 

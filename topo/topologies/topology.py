@@ -88,7 +88,7 @@ class Topology(ABC):
 
     @abstractmethod
     def next_ports(self, switch: Switch, destination: int) -> Sequence[int]:
-        """The ports towards a leaf of the switch's plane, ascending; none at the leaf itself."""
+        """The ports on the ways to a leaf of the switch's plane, ascending; none at the leaf, or where none leads."""
 
     @abstractmethod
     def words(self) -> str:
@@ -103,7 +103,7 @@ class Topology(ABC):
         raise NotImplementedError(f"topology {self.NAME} has no single plane that stands for all")
 
     @classmethod
-    def parse(cls, fabric: Fields) -> Self:
+    def parse(cls, fabric: Fields) -> Topology:
         """From the section `[fabric]` of a plan file. TopologyError on what the section's ranges cannot say."""
         return cls(**{key: fabric.integer(key, *limits) for key, limits in cls.RANGES.items()})
 
@@ -122,17 +122,17 @@ class Topology(ABC):
         """Of all planes."""
         return sum(1 for _ in self.switches())
 
-    @property
+    @cached_property
     def evs_per_plane(self) -> int:
         """EVs of a pair of hosts in one plane: the most, which neighbours under one leaf have as well."""
         return self.paths_across // self.planes
 
-    @property
+    @cached_property
     @abstractmethod
     def paths_across(self) -> int:
         """Distinct paths of two hosts under different leaves, in all planes: those of the pair that has most."""
 
-    @property
+    @cached_property
     @abstractmethod
     def longest_path_switches(self) -> int:
         """The most switches that a path crosses."""
@@ -158,9 +158,9 @@ class Topology(ABC):
         return {role: roles.count(role) for role in ROLES}
 
     def uplinks(self, switch: Switch) -> int:
-        """Cables of a switch to higher tiers."""
+        """Cables of a switch to others of its tier or above."""
         nodes = (self.neighbour(switch, port) for port in range(1, self.port_count(switch) + 1))
-        return sum(tier(node) > tier(switch) for node in nodes)
+        return sum(tier(node) >= tier(switch) for node in nodes)
 
     def count(self, role: SwitchRole) -> int:
         """Switches of a role in one plane."""

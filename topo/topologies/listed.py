@@ -1,0 +1,200 @@
+"""Any fabric, as a list of cables. Ways are the shortest ones, and the low half of an EV is the number of its way.
+
+    [fabric]
+    topology = "list"
+    cables = [["h0", "p0l0"], ["h1", "p0l1"], ["p0l0", "p0s0"], ["p0l1", "p0s0", 0.5]]
+
+The third entry of a cable is its share of the plan's rate. `NODE:PORT` in place of a node names the port; at a node
+either every cable names its port or none does. `nodes`, where given, must be the very nodes that the cables join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from common.fields import Fields
+from topo.node import PLURALS, ROLES, Host, Node, Switch, leaf, tier
+from topo.topologies.reading import CABLES_MAX, Named, check_nodes, check_ways, in_order, read_row, shape_of
+from topo.topologies.search import Search
+from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, TopologyError, Way, counted
+
+
+@dataclass(frozen=True)
+class Listed(Topology):
+    """Made by `listed`, which checks. `order` has the neighbours of nodes that name ports."""
+
+    NAME: ClassVar[str] = "list"
+    RANGES: ClassVar[Mapping[str, tuple[int, int]]] = {}
+    KEYS: ClassVar[Sequence[str]] = ("nodes", "cables")
+
+    planes: int
+    leaves: int
+    spines: int
+    hosts_per_leaf: int
+    cores: int = 0
+    listing: tuple[Cable, ...] = ()
+    order: tuple[tuple[Node, tuple[Node, ...]], ...] = ()
+
+    @classmethod
+    def parse(cls, fabric: Fields) -> Topology:
+        rows = fabric.items("cables")
+        if len(rows) > CABLES_MAX:
+            raise TopologyError(f"cables: must be at most {CABLES_MAX:,} (got {len(rows):,})")
+        read = [read_row(f"cables[{number}]", row) for number, row in enumerate(rows)]
+        found = listed([cable for cable, _ in read], [named for _, named in read])
+        if fabric.has("nodes"):
+            check_nodes(fabric.items("nodes"), set(found.neighbours))
+        return found
+
+    def document(self) -> dict[str, Any]:
+        ports = {node: {other: f"{node}:{port}" for port, other in enumerate(others, 1)} for node, others in self.order}
+
+        def end(node: Node, other: Node) -> str:
+            return ports.get(node, {}).get(other, str(node))
+
+        rows = [[end(one.lower, one.upper), end(one.upper, one.lower), one.speed] for one in self.listing]
+        return {"topology": self.NAME, "cables": [row[: 2 + (row[2] != 1.0)] for row in rows]}
+
+    def switches(self) -> Iterator[Switch]:
+        return iter(self._switches)
+
+    def cables(self) -> Iterator[Cable]:
+        return iter(self.listing)
+
+    def ways(self, plane: int, source: int, destination: int) -> Iterator[Way]:
+        if source == destination:
+            yield self.local_way(plane, source)
+            return
+        found = self._searches[plane].ways(leaf(plane, source), leaf(plane, destination), EVS_MAX)
+        for number, switches in enumerate(found, EV_BASE):
+            yield Way(switches, range(number, number + 1))
+
+    def next_ports(self, switch: Switch, destination: int) -> Sequence[int]:
+        search, goal = self._searches[switch.plane], leaf(switch.plane, destination)
+        if switch not in search.on_ways(goal):
+            return ()
+        distances, ports = search.distances(goal), enumerate(self.neighbours[switch], 1)
+        steps = ((port, distances.get(other)) for port, other in ports if isinstance(other, Switch))
+        return [port for port, left in steps if left == distances[switch] - 1]
+
+    def switches_between(self, plane: int, source: int, destination: int) -> int | None:
+        """The switches on the ways between two leaves of a plane; None where no way leads."""
+        hops = self._searches[plane].distances(leaf(plane, destination)).get(leaf(plane, source))
+        return None if hops is None else hops + 1
+
+    def words(self) -> str:
+        tiers = [f"{count} {PLURALS[role]}" for role in ROLES if (count := self.count(role))]
+        return f"{counted(self.planes, 'plane')} × {' × '.join(tiers)}, from a list"
+
+    def single_plane(self) -> Self:
+        first = tuple(cable for cable in self.listing if cable.upper.plane == 0)
+        for plane in range(1, self.planes):
+            if in_plane_0(self.listing, plane) != set(first):
+                raise TopologyError(
+                    f"cables: plane {plane} must be wired as plane 0, or no single plane stands for all"
+                )
+        order = tuple((node, others) for node, others in self.order if isinstance(node, Switch) and node.plane == 0)
+        return replace(self, planes=1, listing=first, order=order)
+
+    @cached_property
+    def evs_per_plane(self) -> int:
+        pairs = ((one, other) for one in range(self.leaves) for other in range(self.leaves) if one != other)
+        return max(sum(1 for _ in self.ways(plane, *pair)) for pair in pairs for plane in range(self.planes))
+
+    @cached_property
+    def paths_across(self) -> int:
+        pairs = ((one, other) for one in range(self.leaves) for other in range(self.leaves) if one != other)
+        return max(sum(1 for plane in range(self.planes) for _ in self.ways(plane, *pair)) for pair in pairs)
+
+    @cached_property
+    def longest_path_switches(self) -> int:
+        return max(self.crossed(one, other) for one in range(self.leaves) for other in range(one))
+
+    def crossed(self, source: int, destination: int) -> int:
+        searches = enumerate(self._searches)
+        return 1 + max(one.distances(leaf(plane, destination))[leaf(plane, source)] for plane, one in searches)
+
+    # --- hosts ----------------------------------------------------------------------------------------------------
+
+    @property
+    def host_count(self) -> int:
+        return len(self._places)
+
+    def leaf_of(self, host: Host) -> int:
+        return self._places[host][0]
+
+    def downlink_of(self, host: Host) -> int:
+        return self._places[host][1]
+
+    def host_at(self, leaf_index: int, downlink: int) -> Host:
+        return self._under[leaf_index][downlink]
+
+    def hosts_under(self, leaf_index: int) -> int:
+        return len(self._under[leaf_index])
+
+    @cached_property
+    def _under(self) -> Sequence[Sequence[Host]]:
+        """By leaf: its hosts, by index."""
+        found: list[list[Host]] = [[] for _ in range(self.leaves)]
+        for cable in self.listing:
+            if isinstance(cable.lower, Host) and cable.upper.plane == 0:
+                found[cable.upper.index].append(cable.lower)
+        return found
+
+    @cached_property
+    def _places(self) -> Mapping[Host, tuple[int, int]]:
+        return {host: (index, place) for index, own in enumerate(self._under) for place, host in enumerate(own)}
+
+    @cached_property
+    def _switches(self) -> Sequence[Switch]:
+        found = {end for cable in self.listing for end in (cable.lower, cable.upper) if isinstance(end, Switch)}
+        return sorted(found, key=lambda switch: (switch.plane, tier(switch), switch.index))
+
+    @cached_property
+    def _searches(self) -> Sequence[Search]:
+        pairs = [(one.lower, one.upper) for one in self.listing if isinstance(one.lower, Switch)]
+        return [Search(pair for pair in pairs if pair[0].plane == plane) for plane in range(self.planes)]
+
+    @cached_property
+    def neighbours(self) -> Mapping[Node, Sequence[Node]]:
+        found: dict[Node, list[Node]] = {}
+        for cable in self.listing:
+            found.setdefault(cable.lower, []).append(cable.upper)
+            found.setdefault(cable.upper, []).append(cable.lower)
+        for node, others in found.items():
+            if isinstance(node, Switch):
+                others.sort(key=lambda other: (tier(other), other.index))
+        return {**found, **dict(self.order)}
+
+
+def in_plane_0(cables: Iterable[Cable], plane: int) -> set[Cable]:
+    """The cables of a plane, spelt as those of plane 0."""
+
+    def moved(node: Node) -> Node:
+        return replace(node, plane=0) if isinstance(node, Switch) else node
+
+    return {
+        replace(cable, lower=moved(cable.lower), upper=replace(cable.upper, plane=0))
+        for cable in cables
+        if cable.upper.plane == plane
+    }
+
+
+def listed(cables: Sequence[Cable], named: Sequence[Named] = ()) -> Listed:
+    """The topology of these cables. `named` has, cable by cable, the ports that it names. TopologyError."""
+    shape = shape_of(cables, named)
+    counts = shape.counts
+    found = Listed(
+        shape.planes,
+        counts["leaf"],
+        counts["spine"],
+        shape.hosts_per_leaf,
+        counts["core"],
+        listing=in_order(cables),
+        order=shape.order,
+    )
+    check_ways(found, found.switches_between)
+    return found

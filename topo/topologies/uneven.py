@@ -1,0 +1,81 @@
+"""A leaf-spine fabric that is not whole: spines or links missing, links of another speed, leaves with more hosts.
+
+    [fabric]
+    topology = "uneven"
+    planes = 2
+    leaves = 4
+    spines = 4
+    hosts_per_leaf = 2
+    without = ["p1s3", "p0l0-p0s1"]
+    speeds = { "p0l2-p0s0" = 0.5 }
+    more_hosts = { l0 = 1 }
+
+It is read as the list of its cables, and a run stores that list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from common.fields import Fields, shown
+from topo.node import Host, leaf, spine
+from topo.topologies.leaf_spine import LeafSpine
+from topo.topologies.listed import Listed, listed
+from topo.topologies.reading import HOSTS_MAX, SPEEDS
+from topo.topologies.topology import Cable, Topology, TopologyError
+
+
+class Uneven(Listed):
+    """A way to write a list; `parse` gives the list."""
+
+    NAME: ClassVar[str] = "uneven"
+    KEYS: ClassVar[Sequence[str]] = (*LeafSpine.RANGES, "without", "speeds", "more_hosts")
+
+    @classmethod
+    def parse(cls, fabric: Fields) -> Topology:
+        numbers = {key: fabric.integer(key, *limits) for key, limits in LeafSpine.RANGES.items()}
+        even = LeafSpine(**numbers)
+        more = fabric.fields("more_hosts", [f"l{index}" for index in range(even.leaves)], {})
+        extra = [more.integer(f"l{index}", 0, HOSTS_MAX, 0) for index in range(even.leaves)]
+        cables = {_name(cable): cable for cable in _cables(even, extra)}
+        speeds = fabric.fields("speeds", default={})
+        for link in speeds.values:
+            cable = cables.get(link)
+            if cable is None or isinstance(cable.lower, Host):
+                raise TopologyError(f"speeds: each must be of a link between a leaf and a spine (got {shown(link)})")
+            cables[link] = Cable(cable.lower, cable.upper, speeds.number(link, *SPEEDS))
+        gone = fabric.items("without", ())
+        for name in gone:
+            away = [key for key, cable in cables.items() if name in (key, cable.upper.name)] if _removable(name) else []
+            if not away:
+                raise TopologyError(f"without: each must be a spine or a link that is there (got {shown(name)})")
+            for key in away:
+                del cables[key]
+        return listed(list(cables.values()))
+
+
+def _removable(name: Any) -> bool:
+    return isinstance(name, str) and bool(re.fullmatch(r"p\d+s\d+|p\d+l\d+-p\d+s\d+", name))
+
+
+def _name(cable: Cable) -> str:
+    return f"{cable.lower}-{cable.upper}"
+
+
+def _cables(even: LeafSpine, extra: Sequence[int]) -> list[Cable]:
+    """All cables, with so many hosts beyond the usual under each leaf; hosts are numbered leaf by leaf."""
+    under: dict[int, range] = {}
+    found: list[Cable] = []
+    first = 0
+    for index in range(even.leaves):
+        count = even.hosts_per_leaf + extra[index]
+        under[index] = range(first, first + count)
+        first += count
+    for plane in range(even.planes):
+        for index in range(even.leaves):
+            own = leaf(plane, index)
+            found += [Cable(Host(number), own) for number in under[index]]
+            found += [Cable(own, spine(plane, number)) for number in range(even.spines)]
+    return found
