@@ -21,13 +21,17 @@ code, of the parameters or of a figure makes the runs again that it concerns. Ru
 there is are made one after the other; a run that does not fit alone is left out and named.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
-reproduction.json, the same for programs. The exit status is 0 when every run was made, however near the figures come,
-and 1 when one was broken off or left out."""
+reproduction.json, the same for programs. `shape` is no figure but a page,
+DIR/reproduction/shape.html: planes of two tiers against three tiers with as many hosts. The exit status is 0 when
+every run was made, however near the figures come, and 1 when one was broken off or left out."""
+
+SHAPE = "shape"
 
 EXAMPLES = """examples:
   ./lab reproduce --list
   ./lab reproduce 9a 18
   ./lab reproduce htsim --short
+  ./lab reproduce shape
   ./lab reproduce --ablate --seeds 100"""
 
 
@@ -63,6 +67,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     check_workers(arguments.workers)
     if arguments.ablate:
         return ablate(arguments)
+    if SHAPE in arguments.figures:
+        return shape(arguments)
     from rich.console import Console  # late, like all below: the help needs none of them
 
     from common import files
@@ -110,6 +116,32 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     for problem in problems:
         console.print(problem, highlight=False, soft_wrap=True, markup=False)
     return 1 if problems else 0
+
+
+def shape(arguments: argparse.Namespace) -> int:
+    """Write the page that compares planes of two tiers with one fabric of three."""
+    from common import files
+    from paper.shape import page, runs
+
+    if arguments.figures != [SHAPE]:
+        raise ValueError(f"{SHAPE} is made alone (got {' '.join(arguments.figures)})")
+    folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    folder.mkdir(parents=True, exist_ok=True)
+    total, done = len(list(runs.steps(arguments.short))), 0
+
+    def tell(what: str) -> None:
+        nonlocal done
+        done += 1
+        sys.stderr.write(f"{done} of {total}: {what}\n")
+
+    with handing_over(arguments.runs, folder):
+        found = runs.compare(arguments.short, folder, tell)
+        shown = page.markdown(found)
+        files.write(folder / "shape.html", page.html(found))
+        for target in [folder / "shape.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
+            files.write(target, shown)
+    sys.stdout.write(f"{shown}\npage: {folder / 'shape.html'}\n")
+    return 0
 
 
 def ablate(arguments: argparse.Namespace) -> int:
