@@ -16,7 +16,7 @@ lock locks/build.in locks/build.txt "$@"
 lock locks/shell.in locks/shell.txt "$@"
 # Users get what is tested: their lock is a part of the developers'.
 lock pyproject.toml locks/dev.txt --all-extras "$@"
-lock pyproject.toml locks/user.txt --constraint locks/dev.txt --extra view --extra compiled --extra cluster "$@"
+lock pyproject.toml locks/user.txt --constraint locks/dev.txt --extra view --extra compiled --extra cluster --extra parallel "$@"
 python3 -I - <<'PYTHON'
 import re
 from pathlib import Path

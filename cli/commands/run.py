@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
 from cli.compiled_form import want_compiled
@@ -25,6 +25,7 @@ from topo.summaries import SET
 if TYPE_CHECKING:
     from page.live import RunView
     from running.choices import Choices
+    from running.live import Watcher
     from running.spec import RunSpec
 
 DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
@@ -91,9 +92,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_program(run)
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
-    run.add_argument(
-        "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
-    )
+    add_world(run)
     run.add_argument(
         "--payload",
         choices=("real", "counted"),
@@ -133,6 +132,16 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     labname.add_option(run)
 
 
+def add_world(run: argparse.ArgumentParser) -> None:
+    """The options that say where a run is made."""
+    run.add_argument(
+        "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
+    )
+    run.add_argument(
+        "--processes", type=int, default=1, metavar="N", help="processes that share a run in virtual time (1)"
+    )
+
+
 def add_program(run: argparse.ArgumentParser) -> None:
     """The options of a command in place of the scenario's traffic."""
     run.add_argument(
@@ -170,6 +179,44 @@ def shown(
         yield view
 
 
+def check_processes(arguments: argparse.Namespace, spec: RunSpec) -> None:
+    """ValueError when --processes does not fit the run."""
+    from running.parallel import runs
+    from running.parallel.partition import Partition
+
+    given = f"--processes {arguments.processes}"
+    if not 1 <= arguments.processes <= runs.PROCESSES_MAX:
+        raise ValueError(f"--processes must be between 1 and {runs.PROCESSES_MAX} (got {arguments.processes})")
+    if arguments.world != "simulated":
+        raise ValueError(f"{given}: only with --world simulated; on real links every host is a process anyway")
+    if arguments.view:
+        raise ValueError(f"{given}: not with --view, which holds all of it in one process; ./lab view shows it later")
+    if spec.programs():
+        raise ValueError(f"{given}: programs in hosts run with one process only, and {spec.scenario.name} has some")
+    Partition.of(spec.plan, arguments.processes)
+    runs.mpiexec()
+
+
+def launch_parts(arguments: argparse.Namespace, spec: RunSpec, directory: RunDirectory, watcher: Watcher) -> None:
+    """Carry a run out on several processes."""
+    from cli.part import command
+    from running.parallel import runs
+
+    reached: dict[str, Any] = {}
+
+    def told(message: dict[str, Any]) -> None:
+        reached.update(message)
+        if "event" in message:
+            watcher.tell(str(message["event"]))
+
+    watcher.seconds = lambda: reached.get("seconds")
+    try:
+        runs.make(command(arguments, spec.seed, directory.path), arguments.processes, told)
+    except BaseException as error:
+        runs.journal_end(directory, int(reached.get("now_ns", 0)), error)
+        raise
+
+
 @sigterm_too()
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
@@ -196,6 +243,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     console = Console(quiet=not told)
     spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
     prepared = prepare(spec)
+    if arguments.processes != 1:
+        check_processes(arguments, spec)
     if arguments.world == "simulated":
         want_compiled(arguments, prepared.needed.seconds, told=False)
     directory = RunDirectory.create(arguments.runs, scenario.name, spec.seed)
@@ -208,7 +257,10 @@ def run_command(arguments: argparse.Namespace) -> int:
         watcher.options(spec.options())
         watcher.tell(f"this run takes {prepared.needed.words()}")
         try:
-            launch(runner, view.opened) if view is not None else launch(runner)
+            if arguments.processes > 1:
+                launch_parts(arguments, spec, directory, watcher)
+            else:
+                launch(runner, view.opened) if view is not None else launch(runner)
         finally:
             # An interrupted run is judged too: it is unknown, and its directory opens like any other.
             export.beside_report(directory.path)

@@ -15,7 +15,7 @@ from switch.fabric import End, Fabric, NicPort
 from switch.native.fabric import NativeFabric
 from topo.fault import PortState, SwitchState, healthy
 from topo.graph import PortRef, links, ports
-from topo.node import Host, Switch
+from topo.node import Host, Node, Switch
 from topo.plan import Plan
 
 MakeFabric = Callable[[Sequence[int], int, int], Fabric]
@@ -26,7 +26,10 @@ NIC_FIELDS = tuple(spec.name for spec in fields(NicPort))
 class SimulatedFabric:
     """Every switch of a plan, provisioned, and every cable between switches and to hosts, with carrier."""
 
-    def __init__(self, plan: Plan, seed: int, make: MakeFabric = NativeFabric) -> None:
+    def __init__(
+        self, plan: Plan, seed: int, make: MakeFabric = NativeFabric, owns: Callable[[Node], bool] = lambda _: True
+    ) -> None:
+        """`owns` says which nodes are this process's: other switches are cables' ends and nothing else."""
         seeds = Random(derive(seed, Purpose.SWITCHES))
         pipelines = compiled_pipelines()
         self._switch_numbers = {node: number for number, node in enumerate(plan.switches())}
@@ -38,6 +41,7 @@ class SimulatedFabric:
         self.switches = {
             node: SimulatedSwitch(plan, node, pipelines, partial(self.fabric.switch, number), self._now_ns)
             for node, number in self._switch_numbers.items()
+            if owns(node)
         }
         for host in self.host_numbers:
             for ref in ports(plan, host):
@@ -46,7 +50,8 @@ class SimulatedFabric:
     def set_port(self, ref: PortRef, state: PortState) -> None:
         """Set a port's carrier and transmit side."""
         if isinstance(ref.node, Switch):
-            self.switches[ref.node].set_port(ref.port, state)
+            if ref.node in self.switches:
+                self.switches[ref.node].set_port(ref.port, state)
         else:
             # A NIC's port knows fewer impairments than a switch's: verbs with `host_side` must keep to these.
             nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
@@ -54,11 +59,13 @@ class SimulatedFabric:
 
     def set_switch(self, switch: Switch, state: SwitchState) -> None:
         """Stop a switch, crash it, or let it run again, after a crash without tables."""
-        self.switches[switch].set_state(state)
+        if switch in self.switches:
+            self.switches[switch].set_state(state)
 
     def provision(self, switch: Switch) -> None:
         """Give a switch its program and static tables."""
-        self.switches[switch].provision()
+        if switch in self.switches:
+            self.switches[switch].provision()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """Give every switch the tables that a routing protocol would make without these links."""
@@ -66,11 +73,11 @@ class SimulatedFabric:
             switch.reconverge(dead_links)
 
     def differences(self) -> int:
-        """How many entries of all switches differ from the plan's."""
+        """How many entries of all own switches differ from the plan's."""
         return sum(switch.differences() for switch in self.switches.values())
 
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
-        """Every switch with its ports' totals, as in a `sample` line."""
+        """Every own switch with its ports' totals, as in a `sample` line."""
         for node, switch in self.switches.items():
             yield node, switch.counters()
 

@@ -68,6 +68,10 @@ class SimulatedHost:
             raise ControlError(answer["error"])
         return answer["result"]
 
+    def take(self, ident: int) -> dict[str, Any] | None:
+        """The answer to an operation, once; None while there is none."""
+        return self._answers.pop(ident, None)
+
     # programs
 
     def settle(self) -> None:

@@ -7,11 +7,11 @@ processes beside it, for which the clock waits. A seed repeats a run to the last
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, assert_never
+from typing import Any, ClassVar, assert_never
 
 from common.journal import Journal
 from endpoint import factory
@@ -25,7 +25,7 @@ from running.worlds.host import SimulatedHost
 from running.worlds.packet_log import PacketLog
 from running.worlds.profiles import HostProfiles
 from running.worlds.programs import SteppedProcess
-from running.worlds.virtual_time import VirtualTime
+from running.worlds.virtual_time import ABSENT, VirtualTime
 from running.worlds.world import Process
 from switch.native.fabric import NativeFabric
 from topo.fault import (
@@ -39,7 +39,7 @@ from topo.fault import (
     RoutingChange,
     SwitchChange,
 )
-from topo.node import Host
+from topo.node import Host, Node, Switch
 from topo.plan import Plan
 
 ORDINARY_GC_THRESHOLDS = gc.get_threshold()
@@ -93,8 +93,9 @@ class SimulatedWorld:
         self.plan = plan
         self.active = ActiveFaults(plan, self)
         tell(f"simulating {plan.switch_count} switches and {plan.host_count} hosts in virtual time")
-        self.fabric = SimulatedFabric(plan, seed, make_fabric or partial(NativeFabric, counted=transport.counted))
-        self.time = VirtualTime(self.fabric.fabric, plan.base_rtt_ns)
+        made = make_fabric or partial(NativeFabric, counted=transport.counted)
+        self.fabric = SimulatedFabric(plan, seed, made, self._owns)
+        self.time = self._time()
         self._directory = directory
         self._processes: list[SteppedProcess] = []
         self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
@@ -103,16 +104,25 @@ class SimulatedWorld:
         self._hosts = {
             host: SimulatedHost(host, number, self.time, self.fabric.fabric, plan.pace)
             for host, number in self.fabric.host_numbers.items()
+            if self._owns(host)
         }
         for host, simulated in self._hosts.items():
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
-        self.time.settle([host.virtual for host in self._hosts.values() if host.virtual is not None], self._settle)
+        residents = (self._hosts[host].virtual if self._owns(host) else None for host in self.fabric.host_numbers)
+        self.time.settle([resident or ABSENT for resident in residents], self._settle)
         self._packet_log: PacketLog | None = None
         self._sample_interval_ns = self._sample_due_ns = 0
         self._dialect_text = str(transport.settings.get("dialect", ""))
         self._dialect = dialect.parse(self._dialect_text)
-        self.clients = {host.name: simulated for host, simulated in self._hosts.items()}
+        self.clients: Mapping[str, SimulatedHost] = {host.name: simulated for host, simulated in self._hosts.items()}
         gc.set_threshold(*GC_THRESHOLDS)
+
+    def _owns(self, node: Node) -> bool:
+        """Whether a node is this process's: all are, where one process runs the world."""
+        return True
+
+    def _time(self) -> VirtualTime:
+        return VirtualTime(self.fabric.fabric, self.plan.base_rtt_ns)
 
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
@@ -175,12 +185,12 @@ class SimulatedWorld:
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
         self.sample_packets()
         fabric = self.fabric
-        switches, hosts = fabric.switches, fabric.host_numbers
+        switches, hosts = self.plan.switches(), fabric.host_numbers
         self._packet_log = PacketLog(self.plan, fabric.fabric, switches, hosts, path, self._dialect, start_ns, stop_ns)
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
-        simulated = self.clients[host]
+        simulated = next(simulated for node, simulated in self._hosts.items() if node.name == host)
         simulated.nic.guest = simulated.door  # not before: a guest is asked after every packet
         log_file = self._directory.log(log)
         log_file.parent.mkdir(exist_ok=True)
@@ -201,7 +211,10 @@ class SimulatedWorld:
 
     def _journal_switches(self) -> None:
         for switch, counters in self.fabric.counters():
-            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+            self._journal_switch(switch, counters)
+
+    def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
+        self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
 
     def is_up(self, *, settled: bool = False) -> bool:
         return True
@@ -234,14 +247,15 @@ class SimulatedWorld:
         match change:
             case PortChange(ref=ref):
                 self.fabric.set_port(ref, change.state)
-                if isinstance(ref.node, Host):
+                if isinstance(ref.node, Host) and ref.node in self._hosts:
                     self._hosts[ref.node].set_port(ref.port, change.state)
             case SwitchChange():
                 self.fabric.set_switch(change.switch, change.state)
             case Provisioning():
                 self.fabric.provision(change.switch)
             case DenialChange():
-                self._hosts[change.host].set_denied(change)
+                if change.host in self._hosts:
+                    self._hosts[change.host].set_denied(change)
             case CarrierChange():
                 pass  # a cable has no light here: the ports at its ends have been told already
             case RoutingChange():

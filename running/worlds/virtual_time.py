@@ -24,6 +24,18 @@ class Resident(Protocol):
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
 
 
+class AbsentResident:
+    """A host of which nothing happens here."""
+
+    due_ns: int | None = None
+
+    def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
+        return []
+
+
+ABSENT = AbsentResident()
+
+
 class VirtualTime:
     """`now_ns` is the instant that has been reached: everything up to this instant, and at it, has happened."""
 
@@ -54,6 +66,9 @@ class VirtualTime:
     @property
     def next_ns(self) -> int | None:
         """The next instant at which the fabric or a host acts."""
+        return self._own_next_ns()
+
+    def _own_next_ns(self) -> int | None:
         return min((t_ns for t_ns in (self._fabric.next_ns, self._alarm_ns()) if t_ns is not None), default=None)
 
     def run_until(self, t_ns: int) -> None:
@@ -86,7 +101,7 @@ class VirtualTime:
         return True
 
     def _over(self, end_ns: int) -> bool:
-        next_ns = self.next_ns
+        next_ns = self._own_next_ns()
         return next_ns is None or next_ns >= end_ns
 
     def _alarm_ns(self) -> int | None:

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / "locks"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-EXTRAS = {"user": ("view", "compiled", "cluster"), "dev": tuple(PROJECT["optional-dependencies"])}
+EXTRAS = {"user": ("view", "compiled", "cluster", "parallel"), "dev": tuple(PROJECT["optional-dependencies"])}
 PYTHONS = ("3.11", "3.12", "3.13")
 
 

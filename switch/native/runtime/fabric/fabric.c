@@ -3,68 +3,12 @@
 #include <stdlib.h>
 
 #include "fabric/frame.h"
+#include "fabric/inside.h"
 #include "fabric/order.h"
 
 static const u64 second_ns = 1000000000u;
 
 enum { HOSTS_MAX = 1 << 20 };
-
-struct nic_port {
-    struct fabric_nic_port config;
-    struct fabric_end peer;
-    u64 random;
-    u64 free_ns; /* the last bit of the last frame leaves */
-};
-
-struct place {
-    struct joint joint; /* first: a device knows its place by it */
-    struct fabric *fabric;
-    struct heap arrivals;
-    u64 arrived; /* frames that were ever given to it */
-    struct fabric_end peer[PORTS];
-};
-
-/* Frames that were gathered for a host and not collected yet, in order. */
-struct inbox {
-    struct packet *first, *last;
-};
-
-struct fabric {
-    u32 switches, hosts, host_ports;
-    struct place *place;
-    u64 *due_ns; /* of each switch: not later than its next event */
-    struct nic_port *nic_port;
-    struct heap to_hosts;
-    u64 sent_to_hosts;
-    struct inbox *inbox;  /* of each host */
-    u32 *gathered;        /* the hosts whose inboxes are not empty, in order of their first frames */
-    u32 gathered_count;
-    struct pool *pool;
-    u64 now_ns;   /* everything before has happened */
-    u64 bound_ns; /* of this run: a host may interfere from here */
-    u64 end_ns;   /* switches are run until here, each alone */
-    u64 between_ns, up_ns, down_ns; /* the shortest way from switch to switch, from host to leaf, from leaf to host */
-    bool changed; /* a port was configured since those were computed */
-    u64 hops;
-    bool counts;        /* hosts' frames may leave out their payload */
-    bool wants_payload; /* a program looked at payload that was left out */
-    struct recorder *recorder; /* or NULL, as nearly always */
-};
-
-static u64 plus(u64 a, u64 b)
-{
-    return a > NEVER - b ? NEVER : a + b;
-}
-
-static u64 lesser(u64 a, u64 b)
-{
-    return a < b ? a : b;
-}
-
-static u64 greater(u64 a, u64 b)
-{
-    return a > b ? a : b;
-}
 
 static struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32 port)
 {
@@ -73,13 +17,16 @@ static struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32 port)
 
 /* --- cables ---------------------------------------------------------------------------------------------------- */
 
-static bool give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p)
+bool fabric_give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p)
 {
     struct place *place = &f->place[to->node];
     p->port_in = (u16)to->port;
     if (!heap_push(&place->arrivals, p->t_ns, arrival_order(p->t_ns, to->port, place->arrived++), p))
         return false;
-    f->due_ns[to->node] = lesser(f->due_ns[to->node], p->t_ns);
+    if (place->part)
+        f->departing_ns = lesser(f->departing_ns, p->t_ns);
+    else
+        f->due_ns[to->node] = lesser(f->due_ns[to->node], p->t_ns);
     return true;
 }
 
@@ -101,7 +48,7 @@ static bool leave(struct joint *joint, const struct port *port, struct packet *p
     switch (to->kind) {
     case END_SWITCH: /* only a frame of no bytes on a cable of no delay could be earlier */
         p->t_ns = greater(p->t_ns, f->end_ns);
-        return give_to_switch(f, to, p);
+        return fabric_give_to_switch(f, to, p);
     case END_HOST:
         p->t_ns = greater(p->t_ns, fabric_horizon_ns(f));
         return give_to_host(f, to, p);
@@ -124,7 +71,7 @@ static void measure_place(struct fabric *f, const struct place *place)
     }
 }
 
-static void measure(struct fabric *f)
+void fabric_measure(struct fabric *f)
 {
     f->between_ns = f->up_ns = f->down_ns = NEVER;
     for (u32 i = 0; i < f->switches; i++)
@@ -156,6 +103,7 @@ struct fabric *fabric_create(u32 switches, u32 hosts, u32 host_ports)
     f->inbox = calloc((size_t)hosts + 1, sizeof *f->inbox);
     f->gathered = calloc((size_t)hosts + 1, sizeof *f->gathered);
     f->pool = pool_create();
+    f->departing_ns = NEVER;
     f->changed = true;
     if (!f->place || !f->due_ns || !f->nic_port || !f->inbox || !f->gathered || !f->pool) {
         fabric_destroy(f);
@@ -300,7 +248,7 @@ int fabric_send_one(struct fabric *f, const struct fabric_record *record, const 
     if (!p)
         return FABRIC_NO_MEMORY;
     p->t_ns = arrival_ns;
-    if (give_to_switch(f, &port->peer, p))
+    if (fabric_give_to_switch(f, &port->peer, p))
         return 0;
     pool_give(f->pool, p);
     return FABRIC_NO_MEMORY;
@@ -356,7 +304,7 @@ static void run_place(struct fabric *f, u32 number, u64 end_ns)
 u64 fabric_run(struct fabric *f, u64 host_ns, u64 limit_ns)
 {
     if (f->changed)
-        measure(f);
+        fabric_measure(f);
     host_ns = lesser(host_ns, fabric_next_arrival_ns(f));
     f->bound_ns = lesser(limit_ns, plus(host_ns, f->up_ns));
     u64 ahead_ns = lesser(f->between_ns, plus(f->up_ns, f->down_ns));
@@ -366,7 +314,7 @@ u64 fabric_run(struct fabric *f, u64 host_ns, u64 limit_ns)
             break;
         f->end_ns = lesser(plus(first_ns, ahead_ns), f->bound_ns);
         for (u32 i = 0; i < f->switches; i++)
-            if (f->due_ns[i] < f->end_ns)
+            if (f->due_ns[i] < f->end_ns && !f->place[i].part)
                 run_place(f, i, f->end_ns);
     }
     f->now_ns = greater(f->now_ns, f->bound_ns);
@@ -382,7 +330,8 @@ u64 fabric_next_ns(const struct fabric *f)
 {
     u64 first_ns = NEVER;
     for (u32 i = 0; i < f->switches; i++)
-        first_ns = lesser(first_ns, f->due_ns[i]);
+        if (!f->place[i].part)
+            first_ns = lesser(first_ns, f->due_ns[i]);
     return first_ns;
 }
 

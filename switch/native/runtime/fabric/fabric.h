@@ -83,6 +83,29 @@ u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room);
 /* The first frame in a host's inbox, or NULL; take out what fabric_first has given. */
 const struct packet *fabric_first(const struct fabric *f, u32 host);
 void fabric_drop_first(struct fabric *f, u32 host);
+/* A fabric in parts: each part has every cable, and only some of the switches are its own.
+ *
+ * Before a frame that goes from part to part, as it arrives at the switch `node`; little-endian. The bytes that are stored follow. */
+struct fabric_passing {
+    u64 t_ns;
+    u32 node;
+    u16 port, length, stored;
+    u8 tail[4]; /* of a counted frame */
+    u8 counted;
+    u8 zero;
+};
+
+/* Switch `number` belongs to another part, from 1: its frames wait to be taken there. Returns 0 or an error. */
+int fabric_leave_to(struct fabric *f, u32 number, u32 part);
+/* No frame takes less time from switch to switch. */
+u64 fabric_between_ns(struct fabric *f);
+/* When the first frame that waits to be taken arrives at its switch; NEVER for none. */
+u64 fabric_departing_ns(const struct fabric *f);
+/* Take frames for a part, those of one cable in the order of sending. Returns the bytes used: nearly all of `room` when there
+ * may be more. */
+u64 fabric_depart(struct fabric *f, u32 part, u8 *out, u64 room);
+/* Frames from another part, none at a time that the fabric has passed. Returns 0 or an error. */
+int fabric_arrive(struct fabric *f, const u8 *bytes, u64 length);
 /* Frames that switches have put on cables, altogether. */
 u64 fabric_hops(const struct fabric *f);
 

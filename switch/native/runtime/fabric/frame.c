@@ -39,6 +39,35 @@ void frame_put(const struct packet *p, u8 *out)
         memset(out + p->stored, 0, p->length - p->stored);
 }
 
+u64 frame_pass_out(const struct packet *p, u32 node, u8 *out)
+{
+    struct fabric_passing passing = {
+        .t_ns = p->t_ns,
+        .node = node,
+        .port = p->port_in,
+        .length = (u16)p->length,
+        .stored = (u16)p->stored,
+        .counted = p->counted,
+    };
+    memcpy(passing.tail, p->tail, COUNTED_TAIL);
+    memcpy(out, &passing, sizeof passing);
+    memcpy(out + sizeof passing, p->data, p->stored);
+    return sizeof passing + p->stored;
+}
+
+struct packet *frame_pass_in(struct pool *pool, const struct fabric_passing *passing, const u8 *data)
+{
+    struct packet *p = pool_take(pool, passing->stored, (struct extra){0, 0});
+    if (!p)
+        return NULL;
+    memcpy(p->data, data, passing->stored);
+    memcpy(p->tail, passing->tail, COUNTED_TAIL);
+    p->length = passing->length;
+    p->counted = passing->counted;
+    p->t_ns = passing->t_ns;
+    return p;
+}
+
 void frame_note_leaving(struct recorder *recorder, const struct fabric_record *of, enum fate fate, u64 t_ns,
                         u64 arrives_ns, const struct frame *frame)
 {

@@ -21,6 +21,10 @@ struct packet *frame_packet(struct pool *pool, const struct frame *frame);
 /* The bytes that a host is given of a packet: their number, and the bytes themselves. */
 u32 frame_bytes(const struct packet *p);
 void frame_put(const struct packet *p, u8 *out);
+/* A packet that goes to another part of the fabric, as bytes, of which the number is returned; the packet of such bytes,
+ * NULL when memory is out. */
+u64 frame_pass_out(const struct packet *p, u32 node, u8 *out);
+struct packet *frame_pass_in(struct pool *pool, const struct fabric_passing *passing, const u8 *data);
 /* Tell the recorder of a frame that a host's port sends (`arrives_ns` is when its last bit is there) or ends. */
 void frame_note_leaving(struct recorder *recorder, const struct fabric_record *of, enum fate fate, u64 t_ns,
                         u64 arrives_ns, const struct frame *frame);

@@ -1,0 +1,92 @@
+"""The processes of a run, as each of them sees the others: MPI, by mpi4py.
+
+All processes make the same calls in the same order; a process that cannot ends the run for all of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn, Protocol, TypeVar
+
+PATIENCE_S = 10.0
+POLL_S = 0.01
+Answer = TypeVar("Answer")
+
+
+class RankError(RuntimeError):
+    """An exception of another process of the run, in words where it cannot be sent itself."""
+
+
+class Communicator(Protocol):
+    """The part of `mpi4py.MPI.Comm` that is used: objects are pickled, and every call is one of all processes."""
+
+    def Get_rank(self) -> int: ...  # noqa: N802
+    def Get_size(self) -> int: ...  # noqa: N802
+    def Dup(self) -> Communicator: ...  # noqa: N802
+    def Ibarrier(self) -> Any: ...  # noqa: N802
+    def Abort(self, errorcode: int) -> None: ...  # noqa: N802
+    def alltoall(self, sendobj: list[Any]) -> list[Any]: ...
+    def allgather(self, sendobj: Any) -> list[Any]: ...
+    def gather(self, sendobj: Any, root: int) -> list[Any] | None: ...
+    def bcast(self, obj: Any, root: int) -> Any: ...
+
+
+def world() -> Communicator:
+    """The processes that `mpiexec` has started together with this one."""
+    found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
+    return found
+
+
+class Ranks:
+    """This process among those of its run."""
+
+    def __init__(self, communicator: Communicator) -> None:
+        self.comm = communicator
+        self.rank = communicator.Get_rank()
+        self.count = communicator.Get_size()
+        self._ends = communicator.Dup()  # apart from all other calls: one process may be alone at the end
+
+    def together(self, act: Callable[[], Answer]) -> Answer:
+        """What `act` returns here. Where it raises in any process, all of them raise that exception."""
+        error: Exception | None = None
+        answer: Answer | None = None
+        try:
+            answer = act()
+        except Exception as raised:
+            error = portable(raised)
+        raise_first(self.comm.allgather(error))
+        return answer  # type: ignore[return-value]  # None only where that is the answer
+
+    def meet(self, patience_s: float | None) -> bool:
+        """Wait for all processes at the end of the run; False when one did not come in so many real seconds."""
+        request, began_s = self._ends.Ibarrier(), time.monotonic()
+        while not request.Test():
+            if patience_s is not None and time.monotonic() - began_s > patience_s:
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def abort(self) -> NoReturn:
+        """End all processes at once."""
+        self.comm.Abort(1)
+        raise SystemExit(1)
+
+
+def portable(error: Exception) -> Exception:
+    """The exception in a form that can be sent: itself, or a RankError with its words."""
+    try:
+        if type(pickle.loads(pickle.dumps(error))) is type(error):
+            return error
+    except Exception:  # a class may raise anything when it is pickled
+        pass
+    return RankError(f"{type(error).__name__}: {error}")
+
+
+def raise_first(errors: list[Exception | None]) -> None:
+    """Raise the first exception of a list by rank, if there is any."""
+    for error in errors:
+        if error is not None:
+            raise error

@@ -1,0 +1,178 @@
+"""A run on several processes: `mpiexec` and what it starts, from the side of the process that asked for it.
+
+Each process makes the same run and carries out its part of it (`world.py`). The first one tells how far the run is, in
+lines of JSON objects.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from common.journal import Journal
+from running.directory import RunDirectory
+from running.parallel.communicator import PATIENCE_S, Ranks, world
+from running.parallel.world import PartWorld
+from running.preparation import PreparedRun
+
+PROCESSES_MAX = 256
+BEAT_S = 0.25
+WORDS_KEPT = 20
+_PR_SET_PDEATHSIG = 1
+
+
+class PartsError(RuntimeError):
+    """The processes of a run have ended early; the message has the reason."""
+
+
+def mpiexec() -> str:
+    """The program that starts the processes: of this Python's environment, or of the system. ValueError without."""
+    if importlib.util.find_spec("mpi4py") is not None:
+        beside = Path(sys.executable).with_name("mpiexec")
+        found = str(beside) if beside.exists() else shutil.which("mpiexec")
+        if found is not None:
+            return found
+    raise ValueError("--processes needs mpi4py and an MPI: pip install 'mrclab[parallel]' has both (mpi4py, mpich)")
+
+
+def end_with_parent(number: int = signal.SIGKILL) -> None:
+    """Have the kernel end this process when the one that started it has gone."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def make(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]], None]) -> None:
+    """Have so many processes run `command`; `told` gets what the first one tells.
+
+    Raises PartsError when any of them ends early. All of them end with this call, also when it is interrupted.
+    """
+    words = [mpiexec(), "-n", str(processes), *command]
+    starter = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True, preexec_fn=partial(end_with_parent, signal.SIGTERM),
+    )  # fmt: skip
+    said: deque[str] = deque(maxlen=WORDS_KEPT)
+    reason = ""
+    try:
+        assert starter.stdout is not None
+        for line in starter.stdout:
+            message = message_of(line)
+            if message is None:
+                said.append(line.strip())
+            elif "reason" in message:
+                reason = reason or str(message["reason"])
+            else:
+                told(message)
+        status = starter.wait()
+    finally:
+        end(starter)
+    if status:
+        raise PartsError(reason or f"a process of the run has ended ({status}): {words_of(said)}")
+
+
+def words_of(said: Iterable[str]) -> str:
+    """What `mpiexec` gives as the reason, or the last words before it, without its banner."""
+    lines = [line for line in said if line and not set(line) <= {"="} and not line.startswith("=  ")]
+    named = [line.partition("EXIT STRING: ")[2] for line in lines if "EXIT STRING: " in line]
+    return named[0] if named else " · ".join(lines[-3:])
+
+
+def message_of(line: str) -> dict[str, Any] | None:
+    """A line that a process has told, and not merely printed."""
+    try:
+        message = json.loads(line)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def end(starter: subprocess.Popen[str]) -> None:
+    """SIGTERM has `mpiexec` end what it started; when it does not, the kernel does (`end_with_parent`)."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if starter.poll() is None:
+            os.killpg(starter.pid, number)
+            try:
+                starter.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                continue
+    if starter.stdout is not None:
+        starter.stdout.close()
+
+
+def journal_end(directory: RunDirectory, t_ns: int, error: BaseException) -> None:
+    """Write down that a run was broken off, where its first process has not."""
+    file = directory.journal("runner")
+    if file.exists() and b'"kind":"error"' in file.read_bytes() and b'"fatal":true' in file.read_bytes():
+        return
+    journal = Journal(directory.journal("runner"), "runner", lambda: t_ns)
+    journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
+    journal.close()
+
+
+class Teller:
+    """Speaks for the first process; the others say nothing."""
+
+    def __init__(self, ranks: Ranks) -> None:
+        self._first = ranks.rank == 0
+        self._beaten_s = 0.0
+        self.seconds: Callable[[], float | None] = lambda: None
+
+    def tell(self, event: str) -> None:
+        self._write(event=event)
+
+    def beat(self, now_ns: int) -> None:
+        """Tell the time in the run, a few times a second."""
+        now_s = time.monotonic()
+        if self._first and now_s - self._beaten_s > BEAT_S:
+            self._beaten_s = now_s
+            self._write(now_ns=now_ns)
+
+    def _write(self, **fields: Any) -> None:
+        if self._first:
+            tell(seconds=self.seconds(), **fields)
+
+
+def tell(**fields: Any) -> None:
+    """A line for the process that asked for the run."""
+    sys.stdout.write(json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def part(prepare: Callable[[], PreparedRun], folder: Path) -> int:
+    """This process's part of a run, called in all of its processes. The exit status."""
+    end_with_parent()
+    ranks = Ranks(world())
+    teller = Teller(ranks)
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            carry_out(prepare(), RunDirectory(folder), Path(scratch), ranks, teller)
+        except BaseException as error:
+            tell(reason=f"{type(error).__name__}: {error}")
+            if not ranks.meet(PATIENCE_S):  # the others know nothing of it
+                ranks.abort()
+            return 1
+        ranks.meet(None)
+    return 0
+
+
+def carry_out(prepared: PreparedRun, shared: RunDirectory, scratch: Path, ranks: Ranks, teller: Teller) -> None:
+    (scratch / "journal").mkdir()
+    own = shared if ranks.rank == 0 else RunDirectory(scratch)  # the runner's files are written once
+    runner = prepared.runner(own, teller.tell)
+    teller.seconds = runner.seconds
+    spec = prepared.spec
+    runner.run(
+        partial(PartWorld, ranks, teller.beat, spec.plan, spec.choices.transport, spec.seed, shared, teller.tell)
+    )

@@ -1,0 +1,72 @@
+/* Shared by the files of the fabric and seen by no others. */
+#ifndef MRCLAB_INSIDE_H
+#define MRCLAB_INSIDE_H
+
+#include "device/heap.h"
+#include "fabric/fabric.h"
+
+struct nic_port {
+    struct fabric_nic_port config;
+    struct fabric_end peer;
+    u64 random;
+    u64 free_ns; /* the last bit of the last frame leaves */
+};
+
+struct place {
+    struct joint joint; /* first: a device knows its place by it */
+    struct fabric *fabric;
+    struct heap arrivals;
+    u64 arrived; /* frames that were ever given to it */
+    u32 part;    /* which has this switch: 0 is this fabric, and what arrives at others' waits to be taken there */
+    struct fabric_end peer[PORTS];
+};
+
+/* Frames that were gathered for a host and not collected yet, in order. */
+struct inbox {
+    struct packet *first, *last;
+};
+
+struct fabric {
+    u32 switches, hosts, host_ports;
+    struct place *place;
+    u64 *due_ns; /* of each switch: not later than its next event */
+    struct nic_port *nic_port;
+    struct heap to_hosts;
+    u64 sent_to_hosts;
+    struct inbox *inbox;  /* of each host */
+    u32 *gathered;        /* the hosts whose inboxes are not empty, in order of their first frames */
+    u32 gathered_count;
+    struct pool *pool;
+    u64 now_ns;   /* everything before has happened */
+    u64 bound_ns; /* of this run: a host may interfere from here */
+    u64 end_ns;   /* switches are run until here, each alone */
+    u64 between_ns, up_ns, down_ns; /* the shortest way from switch to switch, from host to leaf, from leaf to host */
+    bool changed; /* a port was configured since those were computed */
+    u64 departing_ns; /* the first frame for another part arrives */
+    u64 hops;
+    bool counts;        /* hosts' frames may leave out their payload */
+    bool wants_payload; /* a program looked at payload that was left out */
+    struct recorder *recorder; /* or NULL, as nearly always */
+};
+
+static inline u64 plus(u64 a, u64 b)
+{
+    return a > NEVER - b ? NEVER : a + b;
+}
+
+static inline u64 lesser(u64 a, u64 b)
+{
+    return a < b ? a : b;
+}
+
+static inline u64 greater(u64 a, u64 b)
+{
+    return a > b ? a : b;
+}
+
+/* A frame that arrives at a switch at p->t_ns; false when memory is out. */
+bool fabric_give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p);
+/* Take down the shortest ways, after a change of any port. */
+void fabric_measure(struct fabric *f);
+
+#endif

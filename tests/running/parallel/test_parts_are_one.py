@@ -1,0 +1,119 @@
+"""A run in parts is the run in one process, byte for byte: journals and packet log, whatever is drawn."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from running.parallel.partition import Partition
+from running.parallel.shared_time import SharedTime
+from running.spec import RunSpec
+from running.transport_choice import transport
+from studies.hunting.draw import draw
+from switch.native.build import RUNTIME
+from tests.helpers.ranks_in_memory import differing, even_spec, run_parts
+from topo.graph import links
+from topo.node import Host
+from topo.planfile import parse_document
+
+ROOT = Path(__file__).parents[3]
+ROCE_EVERY = 5
+
+
+def drawn_spec(seed: int) -> RunSpec:
+    """A random fabric with random loads, faults and settings; a stretch of it is recorded packet by packet."""
+    spec = draw(seed).spec()
+    choices = replace(spec.choices, record_s=(0.6, 0.8))
+    if seed % ROCE_EVERY == 0:
+        choices = replace(choices, transport=transport("roce", spec.scenario.settings), settings={})
+    elif seed % 2:
+        choices = replace(choices, transport=replace(choices.transport, payload="counted"))
+    return replace(spec, choices=choices)
+
+
+def test_frames_of_one_nanosecond_are_ordered_by_no_arrival(tmp_path: Path) -> None:
+    assert differing(even_spec(), tmp_path) == []
+
+
+def test_a_random_run_in_parts_is_the_run_in_one(tmp_path: Path) -> None:
+    spec = drawn_spec(3)
+    assert spec.faults()
+    assert differing(spec, tmp_path) == []
+    assert (tmp_path / "latest" / "packets.jsonl").stat().st_size > 1000
+
+
+def test_what_one_part_raises_all_of_them_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    turn = SharedTime._turn
+    told: list[int] = []
+
+    def broken(self: SharedTime, t_ns: int) -> Exception | None:
+        if self.now_ns < 10**8:
+            return turn(self, t_ns)
+        told.append(self._ranks.rank)
+        return OSError("a part is broken") if self._ranks.rank == 1 else turn(self, t_ns)
+
+    monkeypatch.setattr(SharedTime, "_turn", broken)
+    with pytest.raises(OSError, match="a part is broken"):
+        run_parts(even_spec(), 3, tmp_path)
+    assert sorted(told) == [0, 1, 2]
+    (journal,) = tmp_path.glob("parts3/*/journal/runner.jsonl")
+    assert "OSError: a part is broken" in journal.read_text()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 9])
+def test_every_part_has_hosts_and_hosts_stay_with_their_leaves(count: int) -> None:
+    plan = parse_document({"name": "wide", "fabric": {"planes": 2, "leaves": 9, "spines": 3, "hosts_per_leaf": 2}})
+    rank = Partition.of(plan, count).rank
+    assert set(rank) == {*plan.hosts(), *plan.switches()}
+    hosts = Counter(rank[host] for host in plan.hosts())
+    assert sorted(hosts) == list(range(count))
+    assert max(hosts.values()) - min(hosts.values()) <= 2
+    for link in links(plan):
+        if isinstance(link.a.node, Host):
+            assert rank[link.a.node] == rank[link.b.node]
+
+
+def test_more_parts_than_groups_of_hosts_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"--processes 5: .* has 4 such groups: take 1 to 4"):
+        Partition.of(even_spec().plan, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 34))
+def test_many_random_runs_in_parts_are_the_runs_in_one(seed: int, tmp_path: Path) -> None:
+    assert differing(drawn_spec(seed), tmp_path) == []
+
+
+PLANTED = """
+import sys
+from pathlib import Path
+from switch.native import build
+build.RUNTIME = Path(sys.argv[1])
+from tests.helpers.ranks_in_memory import differing, even_spec
+print(len(differing(even_spec(), Path(sys.argv[2]))), "files differ")
+"""
+
+
+@pytest.mark.slow
+def test_an_order_by_arrival_is_caught(tmp_path: Path) -> None:
+    """Two frames of one nanosecond that come from two parts, taken in the order in which they are brought."""
+    runtime = tmp_path / "runtime"
+    shutil.copytree(RUNTIME, runtime)
+    order = runtime / "fabric" / "order.h"
+    right = "random_next(&state) >> 48 << 48 | (u64)port << 39 | (number & ((1ull << 39) - 1))"
+    assert right in order.read_text()
+    order.write_text(order.read_text().replace(right, "(state & 0) | number"))
+    program = tmp_path / "program.py"
+    program.write_text(PLANTED)
+    done = subprocess.run(
+        [sys.executable, str(program), str(runtime), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert int(done.stdout.split()[0]) > 0

@@ -1,0 +1,191 @@
+"""`./lab run --processes`: real processes under mpiexec, with the same journals, and ended cleanly however they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from running.parallel import runs
+from tests.helpers.ranks_in_memory import contents
+
+ROOT = Path(__file__).parents[3]
+
+try:
+    runs.mpiexec()
+    MISSING = ""
+except ValueError as error:
+    MISSING = str(error)
+needs_mpi = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+Started = Callable[..., "subprocess.Popen[str]"]
+
+
+def words(folder: Path, *more: str, scenario: str = "smoke") -> list[str]:
+    simulated = ["run", scenario, "--world", "simulated", "--plan", "tiny", "--seed", "3", "--plain"]
+    return [sys.executable, "-P", "-m", "cli", *simulated, "--runs", str(folder), *more]
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Started]:
+    """Starts runs, and ends those that a test has left."""
+    left: list[subprocess.Popen[str]] = []
+
+    def start(*more: str, scenario: str = "smoke") -> subprocess.Popen[str]:
+        command = words(tmp_path, *more, scenario=scenario)
+        environment = {**os.environ, "MRCLAB_COMPILED": "off"}  # no run waits for a build
+        left.append(
+            subprocess.Popen(
+                command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            )
+        )
+        return left[-1]
+
+    yield start
+    for one in left:
+        one.kill()
+        one.communicate()
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes whose command line names a folder: `mpiexec` and all that it has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:
+            continue
+        if str(folder).encode() in command and b"cli.part" in command:
+            found.append(int(path.parent.name))
+    return found
+
+
+def ranks_of(folder: Path) -> list[int]:
+    """The processes of a run that simulate, and not those that start them."""
+    return [pid for pid in processes_of(folder) if Path(f"/proc/{pid}/exe").resolve().name.startswith("python")]
+
+
+def until(happened: Callable[[], object], seconds: float = 60) -> None:
+    end_s = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def going(folder: Path) -> bool:
+    """Whether a run is in its phases."""
+    return any(b'"kind":"phase"' in file.read_bytes() for file in folder.glob("*/*/journal/runner.jsonl"))
+
+
+def errors(folder: Path) -> list[str]:
+    """The messages of the fatal errors in the journal of the newest run."""
+    lines = (folder / "latest" / "journal" / "runner.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    return [line["message"] for line in found if line["kind"] == "error" and line["fatal"]]
+
+
+def verdict_of(folder: Path) -> str:
+    return str(json.loads((folder / "latest" / "verdict.json").read_text())["verdict"])
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
+    for count in ("1", "2"):
+        done = subprocess.run(
+            words(tmp_path / count, "--processes", count),
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    one, two = (tmp_path / count / "latest" for count in ("1", "2"))
+    assert contents(one) == contents(two)
+    assert (one / "verdict.json").read_bytes() == (two / "verdict.json").read_bytes()
+    assert (one / "options.json").read_bytes() == (two / "options.json").read_bytes()
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_killed_process_ends_the_run_with_its_reason(
+    number: signal.Signals, tmp_path: Path, started: Started
+) -> None:
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: going(tmp_path))
+    os.kill(ranks_of(tmp_path)[1], number)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 2
+    assert "a process of the run has ended" in output
+    (message,) = errors(tmp_path)
+    assert message.startswith("PartsError: a process of the run has ended")
+    assert verdict_of(tmp_path) == "unknown"
+    until(lambda: not processes_of(tmp_path))
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_ctrl_c_ends_all_processes_and_the_run_is_judged(tmp_path: Path, started: Started) -> None:
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: going(tmp_path))
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert errors(tmp_path) == ["KeyboardInterrupt: "]
+    assert (tmp_path / "latest" / "report.html").exists()
+    until(lambda: not processes_of(tmp_path))
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_no_process_outlives_a_killed_command(tmp_path: Path, started: Started) -> None:
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: going(tmp_path))
+    run.kill()
+    until(lambda: not processes_of(tmp_path))
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_what_one_process_raises_ends_the_run_with_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: Started
+) -> None:
+    """A module of a user's own that the second process alone cannot bear."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if os.environ.get('PMI_RANK') == '1':\n"
+        "    from running.parallel.shared_time import SharedTime\n"
+        "    turn = SharedTime._turn\n"
+        "    def raising(self, t_ns):\n"
+        "        return RuntimeError('the second part is broken') if self.now_ns > 10**9 else turn(self, t_ns)\n"
+        "    SharedTime._turn = raising\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    run = started("--processes", "2", "--time", "50")
+    output, _ = run.communicate(timeout=120)
+    assert run.returncode == 2
+    assert "the second part is broken" in output
+    assert errors(tmp_path) == ["RuntimeError: the second part is broken"]
+    until(lambda: not processes_of(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--processes", "0"], "--processes must be between 1 and 256 (got 0)"),
+        (["--processes", "257"], "--processes must be between 1 and 256 (got 257)"),
+        (["--processes", "3"], "plan tiny has 2 such groups: take 1 to 2"),
+        (["--processes", "2", "--view"], "--processes 2: not with --view"),
+    ],
+)
+def test_a_number_of_processes_that_does_not_fit_is_refused(
+    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "smoke", "--world", "simulated", "--plan", "tiny", "--runs", str(tmp_path), *options]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
