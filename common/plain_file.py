@@ -1,17 +1,18 @@
 """Regular files of folders that may come from other people: links, FIFOs, devices and sockets are refused by name.
 
 A run folder is data that people hand in and attach to mails. Reading it must neither follow a link out of it nor
-wait for the writer of a FIFO.
+wait for the writer of a FIFO. A file that the user names on the command line may be a link.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import stat
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -24,10 +25,14 @@ _KINDS = (
 
 
 class NotPlainError(OSError):
-    """The path is no regular file; the message says what it is."""
+    """The path is no regular file; the message says what it is, and `strerror` says so without the path."""
+
+    def __init__(self, path: str | Path, rule: str) -> None:
+        super().__init__(f"{path} {rule}")
+        self.strerror = rule
 
 
-def open_plain(path: str | Path, dir_fd: int | None = None) -> BinaryIO:
+def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader:
     """Open a regular file for reading. FileNotFoundError when it is missing, NotPlainError when it is anything else."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
@@ -40,6 +45,17 @@ def open_plain(path: str | Path, dir_fd: int | None = None) -> BinaryIO:
         os.close(descriptor)
         raise _refused(path, mode)
     return os.fdopen(descriptor, "rb")
+
+
+def open_named(path: str | Path) -> io.BufferedReader:
+    """Open a regular file that a user has named. A link is followed; everything else is as for `open_plain`."""
+    return open_plain(Path(path).resolve())
+
+
+def read_named(path: str | Path) -> str:
+    """The text of a regular file that a user has named, UTF-8 with any line ends."""
+    with io.TextIOWrapper(open_named(path), encoding="utf-8") as file:
+        return file.read()
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -68,6 +84,12 @@ def what(error: Exception) -> str:
     return str(error)
 
 
+def why(error: OSError) -> str:
+    """Why a file cannot be read, as the end of a message that begins with the file's name."""
+    said = error.strerror or str(error)
+    return said if isinstance(error, NotPlainError) else said.lower()
+
+
 def check_folder(path: Path) -> None:
     """Refuse a folder that is a link or no folder; a missing one is fine."""
     try:
@@ -80,4 +102,4 @@ def check_folder(path: Path) -> None:
 
 def _refused(path: str | Path, mode: int, wanted: str = "a regular file") -> NotPlainError:
     kind = next((name for test, name in _KINDS if test(mode)), "a regular file")
-    return NotPlainError(f"{path} must be {wanted} (it is {kind})")
+    return NotPlainError(path, f"must be {wanted} (it is {kind})")

@@ -9,6 +9,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+from common import plain_file
 from common.interpreter import python
 from course.lab import Lab
 from course.result import CheckResult
@@ -20,7 +21,7 @@ SECONDS_MAX = 600.0
 
 def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
     """Check one file. OSError when it cannot be read; a check that could not be run says so in its result."""
-    with path.open("rb"):  # a clear error before a process is started
+    with plain_file.open_named(path):  # a clear error before a process is started
         pass
     folder.mkdir(parents=True, exist_ok=True)
     number = student.seed(lab.number) if seed is None else seed

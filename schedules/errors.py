@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from common import plain_file
+
 
 class ScheduleError(ValueError):
     """A schedule that cannot be read or cannot run. The message names file, line, rule and what was given."""
@@ -10,3 +14,8 @@ class ScheduleError(ValueError):
 def at(source: str, line: int, what: str) -> ScheduleError:
     """The error for a line, numbered from 1; line 0 is the file as a whole."""
     return ScheduleError(f"{source}:{line}: {what}" if line else f"{source}: {what}")
+
+
+def unreadable(path: Path, error: OSError) -> ScheduleError:
+    """A file that cannot be read."""
+    return ScheduleError(f"{path}: {plain_file.why(error)}")

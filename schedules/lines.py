@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from schedules.errors import ScheduleError, at
+from common import plain_file
+from schedules.errors import at, unreadable
 
 LINE_CHARACTERS_MAX = 65_536
 
@@ -14,14 +16,14 @@ def lines(path: Path) -> Iterator[str]:
     """The lines of a UTF-8 text file, without their ends. ScheduleError when it cannot be read or is no text."""
     number = 0
     try:
-        with path.open(encoding="utf-8", newline=None) as file:
+        with io.TextIOWrapper(plain_file.open_named(path), encoding="utf-8", newline=None) as file:
             while line := file.readline(LINE_CHARACTERS_MAX):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:
                     raise at(str(path), number, f"a line must have fewer than {LINE_CHARACTERS_MAX} characters")
                 yield line.rstrip("\n")
     except OSError as error:
-        raise ScheduleError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         raise at(str(path), number + 1, f"the file must be UTF-8 text ({error.reason})") from error
 

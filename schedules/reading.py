@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from common import plain_file
 from schedules import goal, matrix
-from schedules.errors import ScheduleError
+from schedules.errors import ScheduleError, unreadable
 from schedules.lines import lines
 from schedules.schedule import Schedule
 
@@ -27,10 +28,10 @@ def read(path: Path) -> Schedule:
 def digest_of(path: Path) -> str:
     """SHA-256 of a file, 16 hexadecimal digits. ScheduleError when it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with plain_file.open_named(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as error:
-        raise ScheduleError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+        raise unreadable(path, error) from error
 
 
 @lru_cache(maxsize=4)

@@ -91,10 +91,10 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
                 f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml or {TOPO}"
             )
     try:
-        text = path.read_text(encoding="utf-8")
+        text = plain_file.read_named(path)
     except OSError as error:
         shipped = f"; shipped are {', '.join(shipped_plans())}"
-        raise PlanError(f"plan file {path}: {(error.strerror or str(error)).lower()}{shipped}") from error
+        raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
     except UnicodeDecodeError as error:
         raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
     if path.suffix == TOPO:

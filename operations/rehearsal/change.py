@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import plain_file
 from common.fields import Fields
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, FaultError, make_fault
@@ -76,7 +77,7 @@ class Planned:
 
 def read(path: Path) -> Planned:
     """The change in a file. ChangeError or OSError."""
-    text = path.read_text(encoding="utf-8")
+    text = plain_file.read_named(path)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

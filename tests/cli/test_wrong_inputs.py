@@ -116,6 +116,14 @@ def written(name: str, text: str | bytes, *given: str) -> Case:
     return write
 
 
+def fifo(name: str, *given: str) -> Case:
+    def make(runs: Path) -> list[str]:
+        os.mkfifo(runs / name)
+        return [word.format(runs=runs, file=runs / name) for word in given]
+
+    return make
+
+
 def lost(what: str) -> Case:
     def damage(runs: Path) -> list[str]:
         if what == "latest":
@@ -166,6 +174,11 @@ CASES: dict[str, tuple[Case, str]] = {
         "bad",
     ),
     "a plan that is no UTF-8": (written("bad.toml", b"\xff\xfe", "topo", "show", "{file}"), "bad.toml"),
+    "a plan that is a FIFO": (fifo("f.toml", "topo", "show", "{file}"), "must be a regular file (it is a FIFO)"),
+    "a topology that is a FIFO": (fifo("f.topo", "topo", "show", "{file}"), "it is a FIFO"),
+    "a workload that is a FIFO": (fifo("f.goal", "run", "{file}", "--plan", "tiny", *WORDS), "it is a FIFO"),
+    "a change that is a FIFO": (fifo("f.toml", "rehearse", "{file}"), "it is a FIFO"),
+    "a solution that is a FIFO": (fifo("f.py", "check", "5", "{file}"), "it is a FIFO"),
     "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
     "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
     "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),
