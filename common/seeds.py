@@ -24,6 +24,7 @@ class Purpose(Enum):
     BATCHES = auto()  # the order in which it sees them
     HUNT = auto()  # the seeds of a hunt's tries
     HUNTED_CASE = auto()  # the fabric, load and faults of one try
+    HUNTED_TOPOLOGY = auto()  # whether that fabric has another topology than two even tiers
     RESAMPLING = auto()  # the samples of a bootstrap interval
     FIGURE = auto()  # the links that a figure of the paper breaks
     PLACEMENT = auto()  # the hosts of the jobs of workload files
@@ -44,6 +45,7 @@ _TEXTS = {
     Purpose.PLACEMENT: "placement {seed}",
     Purpose.PATTERN: "permutation {seed}",
     Purpose.HUNTED_CASE: "hunt {seed}",
+    Purpose.HUNTED_TOPOLOGY: "hunted topology {seed}",
     Purpose.INCIDENT: "incident {seed}",
     Purpose.BACKGROUND: "background {seed}",
     Purpose.LESSON: "{name} {seed}",

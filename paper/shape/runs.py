@@ -21,8 +21,8 @@ from scenarios.scenario import Phase, Workload
 from studies.sweeping.perform import made
 
 SINGLE_PATH = mrc({"selection": "single_path"})
-SEEDS, SEEDS_SHORT = 10, 2
-LENGTH, LENGTH_SHORT = 150.0, 20.0  # round trips
+SEEDS, SEEDS_SHORT = 5, 2
+LENGTH, LENGTH_SHORT = 60.0, 20.0  # round trips
 PING_PONGS = 20
 WRITE_BYTES, DEPTH = 262_144, 8
 LOST_AT, SETTLED = 0.3, 0.6  # of the length: when a switch is lost, and from when on the loss is over

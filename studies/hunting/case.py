@@ -14,14 +14,17 @@ from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 from studies.hunting.invariants import must_hold
 from topo.plan import Plan
 from topo.planfile import parse_document
+from topo.topologies import LeafSpine
 
 WARMUP_S = 0.5
 PLAN_KEYS = ("planes", "leaves", "spines", "hosts_per_leaf")
+BEYOND: Mapping[str, tuple[str, ...]] = {"pods": ("pods", "cores"), "rails": ("rails",)}
+"""By topology: the numbers that its fabric has besides."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """`fabric` has the plan's four numbers, `plan_keys` other keys of a plan file by section.
+    """`fabric` has the numbers of the plan's topology (`BEYOND`), `plan_keys` other keys of a plan file by section.
 
     A round is a phase with faults, in which the timeline is repeated `repeats` times, and a phase in which the fabric
     is whole again. Times are seconds of lab time; faults begin in the first repetition of their round. `settings` were
@@ -53,8 +56,17 @@ class Case:
 
     def plan_document(self) -> dict[str, Any]:
         """The plan as a plan file has it."""
-        fabric = {name: self.fabric[name] for name in PLAN_KEYS}
-        return {"name": "hunted", "fabric": fabric, **{name: dict(keys) for name, keys in self.plan_keys.items()}}
+        named = {} if self.topology == LeafSpine.NAME else {"topology": self.topology}
+        return {
+            "name": "hunted",
+            "fabric": {**named, **self.fabric},
+            **{name: dict(keys) for name, keys in self.plan_keys.items()},
+        }
+
+    @property
+    def topology(self) -> str:
+        """As a plan file names it."""
+        return next((name for name, keys in BEYOND.items() if keys[0] in self.fabric), LeafSpine.NAME)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -110,8 +122,10 @@ class Case:
         """In one line, for people."""
         kinds = " and ".join(one.kind for one in self.workloads)
         shape = "×".join(str(self.fabric[name]) for name in PLAN_KEYS)
+        told = ", ".join(("planes", "leaves", "spines", "hosts a leaf", *BEYOND.get(self.topology, ())))
+        shape = "×".join([shape, *(str(self.fabric[name]) for name in BEYOND.get(self.topology, ()))])
         again = f", {self.rounds} × {self.repeats} times" if self.rounds * self.repeats > 1 else ""
-        return f"{len(self.faults)} faults{again}, {kinds} on {shape} (planes, leaves, spines, hosts a leaf)"
+        return f"{len(self.faults)} faults{again}, {kinds} on {shape} ({told})"
 
 
 def numbers(options: Mapping[str, Any]) -> list[float]:

@@ -19,6 +19,7 @@ from topo.plan import Plan
 
 FAULTS_MAX = 8
 DRAWS = 40  # of an entry, before the timeline stays as long as it is
+BEYOND_SHARE = 0.15  # of tries: a fabric of three tiers or on rails
 CHURN_SHARE = 0.08  # of tries: the same few faults again and again, for what grows
 CHURN_REPEATS = 60
 CHURN_EVERY_S = 0.4
@@ -63,6 +64,7 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
         }
         if fabric["leaves"] * fabric["hosts_per_leaf"] > 1 and fabric["planes"] * fabric["spines"] > 1:
             break
+    fabric = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), fabric)
     settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
     plan_keys: dict[str, dict[str, Any]] = {}
     for section, keys in PLAN_KEYS.items():
@@ -83,6 +85,24 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
         shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
         reference_s=1.5, faults_s=length_s, after_s=6.0, given=given,
     )  # fmt: skip
+
+
+def beyond(rng: Random, fabric: dict[str, int]) -> dict[str, int]:
+    """The fabric, or one of another topology of about its size. A generator for this alone leaves other draws alike."""
+    if rng.random() >= BEYOND_SHARE:
+        return fabric
+    if rng.random() < 0.5:
+        count = rng.choice((2, 2, 3))
+        return {**fabric, "leaves": 2 * rng.choice((1, 2)), "rails": 2, "planes": min(fabric["planes"], count)}
+    spines, leaves = rng.choice((1, 2)), rng.choice((1, 1, 2))
+    return {
+        "planes": min(fabric["planes"], 2) if spines > 1 else 2,
+        "leaves": 2 * leaves,
+        "spines": 2 * spines,
+        "hosts_per_leaf": 1,
+        "pods": 2,
+        "cores": spines * rng.choice((1, 2)),
+    }
 
 
 def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict[str, Any]:

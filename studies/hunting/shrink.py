@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting.attempt import AttemptOutcome
-from studies.hunting.case import Case
+from studies.hunting.case import PLAN_KEYS, Case
 from studies.hunting.survivable import paths_known, survivable
 from topo.planfile import PlanError
+from topo.topologies import LeafSpine
 
 T = TypeVar("T")
 Try = Callable[[Case], AttemptOutcome]
@@ -139,10 +140,14 @@ def settings(case: Case) -> Iterator[Case]:
 
 
 def fabrics(case: Case) -> Iterator[Case]:
-    """One plane, leaf, spine or host fewer."""
+    """Two even tiers in place of another topology; one plane, leaf, spine or host fewer, or two on other topologies."""
+    if case.topology != LeafSpine.NAME:
+        yield replace(case, fabric={name: case.fabric[name] for name in PLAN_KEYS})
     for name, number in case.fabric.items():
         if number > 1:
             yield replace(case, fabric={**case.fabric, name: number - 1})
+        if number > 2 and case.topology != LeafSpine.NAME:
+            yield replace(case, fabric={**case.fabric, name: number - 2})
 
 
 def lengths(case: Case) -> Iterator[Case]:

@@ -75,6 +75,15 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert any(case.repeats > 1 for case in cases)
 
 
+def test_some_tries_have_three_tiers_or_rails_and_the_words_say_so() -> None:
+    cases = [draw(seed) for seed in range(60)]
+    assert {case.topology for case in cases} == {"leaf-spine", "pods", "rails"}
+    pods = next(case for case in cases if case.topology == "pods")
+    assert pods.plan.topology.longest_path_switches == 5
+    assert "pods, cores)" in pods.words()
+    assert attempt(pods) == AttemptOutcome({})
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_every_case_that_is_drawn_can_be_run_and_leaves_every_pair_of_hosts_a_path(seed: int) -> None:
     case = draw(seed)
