@@ -14,6 +14,7 @@ from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
+from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
@@ -81,6 +82,7 @@ class Context:
     chosen: Chosen
     cc_profiles: CcProfiles
     penalty: ReceiverPenalty
+    probe_budget: ProbeBudget
     crediting: Crediting
     mismatches: MismatchLog
     statement: str

@@ -22,6 +22,7 @@ from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
+from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.port_sacks import PortSacks
@@ -91,6 +92,7 @@ class Endpoint(Nic[QueuePair]):
             chosen=chosen,
             cc_profiles=CcProfiles(chosen.cc_profile),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
+            probe_budget=ProbeBudget(self.ports, self.settings.probe_share, limits.probe_interval_ns),
             crediting=self._crediting,
             mismatches=mismatches,
             statement=dialect.statement(profile.udp_port),

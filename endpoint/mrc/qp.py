@@ -320,12 +320,23 @@ class QueuePair(VerbQueuePair):
         if not self.receiving:
             return
         if self.evs.out_count and self.sending:
-            for path in self.evs.due_probes(now_ns, RESURRECTION_PROBES_MAX, self.requester.retry.round_trip_ns):
-                self.requester.probe(path, now_ns)
-            due_ns = min(due_ns, max(self.evs.next_probe_ns(), now_ns + 1))
+            due_ns = min(due_ns, self._probe_the_absent(now_ns))
         if now_ns >= self._reverse_due_ns:
             self._refresh_reverse(now_ns)
         self.agenda.settle(min(due_ns, self._reverse_due_ns))
+
+    def _probe_the_absent(self, now_ns: int) -> int:
+        """Background probes of EVs that are out, as far as the host's budget goes; returns when to come again."""
+        next_ns = self.evs.next_probe_ns()
+        if next_ns <= now_ns:
+            budget = self._context.probe_budget
+            limit = min(RESURRECTION_PROBES_MAX, budget.allowed(now_ns))
+            due = self.evs.due_probes(now_ns, limit, self.requester.retry.round_trip_ns)
+            for path in due:
+                self.requester.probe(path, now_ns)
+            budget.spend(len(due))
+            next_ns = max(self.evs.next_probe_ns(), budget.next_ns(now_ns))
+        return max(next_ns, now_ns + 1)
 
     def _refresh_reverse(self, now_ns: int) -> None:
         """Each round trip with data in and none out: probe a random EV, of one plane after the other."""

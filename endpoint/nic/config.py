@@ -82,6 +82,9 @@ class Settings:
     """How much longer than the loss rule needs a NIC waits before it takes a packet for lost: a device's own."""
     probes_to_resurrect: int = 2
     """Probes in a row that must come back unmarked before an ASSUMED_BAD EV is used again; doubled on each relapse."""
+    probe_share: float = 0.02
+    """Background probes of ASSUMED_BAD EVs, of all queue pairs of the host together: at most this share of the bytes
+    that the host sends, one probe per probe interval beside that, and 64 saved up (`mrc/paths/probe_budget.py`)."""
     sack_threshold_bytes: int | None = None
     """SACK trigger 1. None: an eighth of the bandwidth-delay product, from 4 KiB to 16 KiB."""
     oor_nack: bool = False
@@ -201,6 +204,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
     check("ev_rest_packets", settings.ev_rest_packets, 0, 1 << 16)
     check("evs_min_active_share", settings.evs_min_active_share, 0.0, 1.0)
     check("sack_threshold_bytes", threshold, 0, 1 << 30)
+    check("probe_share", settings.probe_share, 0.0, 1.0)
     check("probes_to_resurrect", settings.probes_to_resurrect, 1, 64)
     check("max_write_imm", settings.max_write_imm, 1, WRITE_IMM_MAX)
     for name in ("max_send_wr", "max_recv_wr", "events_max", "control_frames_max"):

@@ -1,0 +1,65 @@
+"""A host's probes of abandoned EVs are a share of what it sends, however many queue pairs it has."""
+
+from __future__ import annotations
+
+import pytest
+
+from endpoint.mrc.endpoint import Endpoint
+from endpoint.nic.config import ConfigError
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+QPS = 8
+SILENT_RTTS = 150
+
+
+def probes_of_silent_paths(**settings: float) -> tuple[int, int]:
+    """Probes and bytes that a host sends while three EVs of four on each plane lose everything, and its eight queue
+    pairs have little to send; of the time after the first ones were given up."""
+    wire = Wire(seed=5, evs_per_plane=16, evs_min_active_share=0.0, plane_suspicion=False, **settings)
+    for (place, via), link in wire.links.items():
+        if isinstance(place, int) and int(str(via).partition("s")[2]) % 4:
+            link.faults.loss = 1.0
+    flows = [Flow(wire, seed=seed) for seed in range(QPS)]
+    for flow in flows:
+        flow.keep_posted(2_000, 1, (SILENT_RTTS + 100) * wire.base_rtt_ns)
+    wire.run(100 * wire.base_rtt_ns)
+    before = counted(wire, flows)
+    wire.run((SILENT_RTTS + 100) * wire.base_rtt_ns)
+    after = counted(wire, flows)
+    assert all(flow.qp.evs.out_count >= 20 for flow in flows)
+    return after[0] - before[0], after[1] - before[1]
+
+
+def counted(wire: Wire, flows: list[Flow]) -> tuple[int, int]:
+    ports = wire.transports["h0"].counters()["ports"]
+    return sum(flow.qp.requester.counters()["probes"] for flow in flows), sum(port["tx_bytes"] for port in ports)
+
+
+def test_background_probes_of_a_host_stay_within_their_share() -> None:
+    unlimited, _ = probes_of_silent_paths(probe_share=1.0)
+    least, _ = probes_of_silent_paths(probe_share=0.0)  # with those that ask for the end of a message
+    probes, sent_bytes = probes_of_silent_paths(probe_share=0.01)
+    assert least < unlimited / 3
+    assert 0 < probes - least < 1.1 * sent_bytes * 0.01 / 150
+
+
+def test_evs_return_under_the_limit_when_their_paths_work_again() -> None:
+    wire = Wire(seed=5, evs_per_plane=16, evs_min_active_share=0.0, plane_suspicion=False, probe_share=0.0)
+    links = [link for (place, via), link in wire.links.items() if isinstance(place, int) and via != f"p{place}s0"]
+    for link in links:
+        link.faults.loss = 1.0
+    flow = Flow(wire)
+    flow.keep_posted(65_536, 4, 600 * wire.base_rtt_ns)
+    wire.run(200 * wire.base_rtt_ns)
+    assert flow.qp.evs.out_count > 20
+    for link in links:
+        link.faults.loss = 0.0
+    wire.run(1000 * wire.base_rtt_ns)
+    assert flow.qp.evs.out_count == 0
+    flow.check()
+
+
+def test_a_share_out_of_range_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"probe_share is 1\.5; it must be from 0\.0 to 1\.0"):
+        Wire(make=Endpoint, probe_share=1.5)
