@@ -478,3 +478,22 @@ def test_a_setting_that_no_run_takes_is_refused_before_the_hunt(
     assert main(["hunt", "--setting", word, "--tries", "1", "--plain", "--output", str(tmp_path / "found")]) == 2
     assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_the_guides_wrong_algorithm_is_found_at_the_first_try_and_made_as_small_as_the_guide_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = Path(__file__).parents[2]
+    setting = f"selection={root / 'docs/templates/grudge.py'}:Grudge"
+    words = ["--seed", "7", "--tries", "1", "--plain", "--output", str(tmp_path / "found"), "--runs", str(tmp_path)]
+    assert main(["hunt", "--setting", setting, *words]) == 1
+    page, printed = (root / "docs/guide.md").read_text(), capsys.readouterr().out
+    for line in (
+        "found at try 1: messages",
+        "shrunk  1 faults, write_bw on 1×1×1×2",
+        "in 76 runs",
+        "--seed 1881328612",
+    ):
+        assert line in page
+        assert line in printed

@@ -1,4 +1,4 @@
-"""How many background probes of abandoned EVs a host may send: a share of all that it sends, whatever its queue pairs.
+"""How many background probes of abandoned EVs a host may send: a share of all that it sends, by all of its queue pairs.
 
 Without a limit, a thousand senders that gave paths up in an incast fill half of the receiver's link with probes, while
 each sends hardly any data. A share of what a host sends gives way in an incast as its data does.

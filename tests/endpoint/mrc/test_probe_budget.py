@@ -13,10 +13,10 @@ QPS = 8
 SILENT_RTTS = 150
 
 
-def probes_of_silent_paths(**settings: float) -> tuple[int, int]:
+def probes_of_silent_paths(probe_share: float) -> tuple[int, int]:
     """Probes and bytes that a host sends while three EVs of four on each plane lose everything, and its eight queue
     pairs have little to send; of the time after the first ones were given up."""
-    wire = Wire(seed=5, evs_per_plane=16, evs_min_active_share=0.0, plane_suspicion=False, **settings)
+    wire = Wire(seed=5, evs_per_plane=16, evs_min_active_share=0.0, plane_suspicion=False, probe_share=probe_share)
     for (place, via), link in wire.links.items():
         if isinstance(place, int) and int(str(via).partition("s")[2]) % 4:
             link.faults.loss = 1.0
