@@ -19,7 +19,8 @@ EVEN_PLANES, EVEN_PATHS, FULL_RATE = 0.9, 0.75, 0.95
 KEPT, RETURNED, USED_AGAIN = 0.75, 0.92, 0.5
 HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 TRIES = 4
-SLOW_MBPS = (1.0, 3.0)
+SLOW_MBPS = {2: (2.0, 3.0), 3: (1.0, 2.0)}
+"""The rate of a slow uplink by the spines of a plane: equal shares lose as much with three paths as with two."""
 LOAD = (Workload("write_bw", {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0"),)
 
 
@@ -102,7 +103,7 @@ def slow_path(work: Work) -> Outcome:
     """One uplink per plane is slow: the others have room for its packets."""
     rng, shape = work.rng("slow link"), fabric(work.seed)
     faults = tuple(
-        TimedFault(0.0, "rate", link(rng, shape, plane), 1.99, round(rng.uniform(*SLOW_MBPS), 1))
+        TimedFault(0.0, "rate", link(rng, shape, plane), 1.99, round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1))
         for plane in range(shape["planes"])
     )
     trial = run_once(work, "slow", faults)
@@ -144,7 +145,7 @@ def drawn(work: Work, number: int) -> Course:
     for plane in rng.sample(range(shape["planes"]), rng.randint(1, shape["planes"])):
         at_s = round(rng.uniform(0.0, 0.3), 2)
         verb = rng.choice(("rate", "rate", "delay"))
-        value = round(rng.uniform(*SLOW_MBPS), 1) if verb == "rate" else float(rng.randrange(20, 80))
+        value = round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1) if verb == "rate" else float(rng.randrange(20, 80))
         faults.append(TimedFault(at_s, verb, link(rng, shape, plane), round(1.98 - at_s, 2), value))
     return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
 
