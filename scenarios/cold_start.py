@@ -14,7 +14,6 @@ from judging.verdict import Finding
 from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from scenarios.training import COMM_S, COMPUTE_S, training_loop
-from topo.path import path_of_ev
 
 PAUSE_S = 1.5 * (COMM_S + COMPUTE_S)  # a step takes a little longer than it would at line rate
 
@@ -62,20 +61,11 @@ def losses_fade(run: Run, share: float = 0.1) -> Finding:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    plan = setting.plan
     dead: set[str] = {fault.target for fault in timeline(setting)}
-
-    def spines_of(path: PathKey) -> list[str]:
-        """The switches that the path's EV chose, and the last spine, which follows from them."""
-        chosen = places.crossed_by(path.via)
-        if setting.single_plane or len(chosen) < 2:
-            return chosen
-        way = path_of_ev(plan, plan.host(path.host), plan.host(path.peer), path.ev)
-        return [switch.name for switch in way.switches[1:-1]]
 
     def crosses_a_dead_link(path: PathKey) -> bool:
         leaves = {f"p{path.plane}l{setting.plan.leaf_of(setting.plan.host(name))}" for name in (path.host, path.peer)}
-        return any(f"{leaf}-{switch}" in dead for leaf in leaves for switch in spines_of(path))
+        return any(f"{leaf}-{switch}" in dead for leaf in leaves for switch in places.crossed(setting, path))
 
     return [
         *checks.always(healed_except=crosses_a_dead_link),

@@ -51,13 +51,13 @@ def prober_names_it(run: Run) -> Finding:
 
 
 @check
-def only_its_paths_were_left(run: Run) -> Finding:
+def only_its_paths_were_left(run: Run, setting: Setting) -> Finding:
     """At least one path was given up, and every such path crosses the grey link."""
     histories = paths.histories(run).items()
     given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
     if not given_up:
         return Finding("paths abandoned", False, "no path was given up")
-    others = [key for key in given_up if f"p{PLANE}s{SPINE}" not in places.crossed_by(key.via)]
+    others = [key for key in given_up if f"p{PLANE}s{SPINE}" not in places.crossed(setting, key)]
     reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
     # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
     return Finding("paths abandoned", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
@@ -66,7 +66,7 @@ def only_its_paths_were_left(run: Run) -> Finding:
 def judge(setting: Setting) -> Sequence[Check]:
     own = [checks.faults_happened(at_least=1), checks.faults_felt(), checks.goodput_kept(0.03)]
     if not setting.single_plane:
-        own += [prober_names_it(), only_its_paths_were_left()]
+        own += [prober_names_it(), only_its_paths_were_left(setting)]
     return [*checks.always(), *own]
 
 

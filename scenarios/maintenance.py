@@ -44,7 +44,7 @@ def drained(run: Run, setting: Setting) -> Finding:
 
     middle_ns = (drain.start_ns + drain.stop_ns) // 2
     denied = paths.in_state(run, "DENIED", middle_ns)
-    denying = {path.host for path in denied if drain.target in places.crossed_by(path.via)}
+    denying = {path.host for path in denied if drain.target in places.crossed(setting, path)}
     peers = {
         host: {str(qp["peer"]) for line in lines for qp in line["qps"]} for host, lines in run.agent_samples.items()
     }

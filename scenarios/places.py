@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from judging.measures.paths import PathKey
+from scenarios.scenario import Setting
 from topo.graph import links, peer, ports
 from topo.node import Host, Switch, SwitchRole, leaf
-from topo.path import VIA_SEPARATOR
+from topo.path import VIA_SEPARATOR, path_of_ev
 from topo.plan import Plan
 
 
@@ -56,6 +58,16 @@ def shift_to_other_leaf(plan: Plan) -> int:
     raise ValueError(f"no permutation of plan {plan.name!r} by a shift sends every host to another leaf")
 
 
-def crossed_by(via: str | None) -> list[str]:
-    """The switches that an EV chose, from the `via` of a journal's line."""
-    return via.split(VIA_SEPARATOR) if via else []
+def crossed(setting: Setting, path: PathKey) -> list[str]:
+    """The switches between the leaves of a path in a journal; none on the single plane, where no EV is a path.
+
+    Of an EV that the plan does not know, those that the line itself names.
+    """
+    if setting.single_plane:
+        return []
+    plan = setting.plan
+    try:
+        way = path_of_ev(plan, plan.host(path.host), plan.host(path.peer), path.ev)
+    except ValueError:
+        return path.via.split(VIA_SEPARATOR)
+    return [switch.name for switch in way.switches[1:-1]]
