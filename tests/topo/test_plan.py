@@ -21,6 +21,7 @@ def test_shipped_plans_load_and_have_the_promised_shapes():
         "rack": (4, 4, 4, 4),
         "wide": (8, 4, 32, 2),
         "paper": (8, 512, 256, 256),
+        "pods": (2, 4, 4, 2),
     }
 
 
