@@ -42,7 +42,8 @@ class SleekRule(LossDetection):
         self._window_max = 0
 
     def on_probe_answered(self, now_ns: int, path: EvPath, rtt_ns: int, marked: bool) -> None:
-        self._probed = rtt_ns < self._probe_ns
+        if path.active:  # the background probes of EVs that are out ask for no packet
+            self._probed = rtt_ns < self._probe_ns
 
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
         """The holes that are lost now, lowest first."""

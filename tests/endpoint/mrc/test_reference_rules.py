@@ -76,3 +76,16 @@ def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(file: Path
     for number, (arrived, marked, trimmed, trimmed_last, rate) in enumerate(recorded["steps"]):
         receiver.adjust(arrived, marked, trimmed, trimmed_last)
         assert receiver.rate == pytest.approx(rate, rel=1e-9), f"step {number}"
+
+
+def test_sleek_hears_no_recovery_in_the_answer_of_a_background_probe() -> None:
+    rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
+    flight, path = Window(0, 1024), ev_set(8).planes[0].active[0]
+    flight.send(4, 4096)
+    flight.take_acked([3])
+    path.active = False  # an EV that is out: its probes say nothing of the packets under way
+    rule.on_probe_answered(0, path, 12_500, False)
+    assert rule.overdue(flight, 65_536) == []
+    path.active = True
+    rule.on_probe_answered(0, path, 12_500, False)
+    assert rule.overdue(flight, 65_536) == [0, 1, 2]
