@@ -1,15 +1,27 @@
-"""The scenario of a counterexample loads, whatever the hunts of studies call their checks."""
+"""The counterexample of a hunt: its scenario loads, and its replay opens."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from benchmarks.rig import browser as browsers
+from course.catalogue import find
+from course.lab import Work
+from course.labs.health.tests import HUNT
+from course.mylab import reference
 from course.seams.hunt import judged_alone
 from course.seams.trial import Course
 from scenarios import library
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
+from tests.course.sampling import wrong
+
+HUNTED = ("never comes back", "waits for twenty losses", "leaves the whole plane")
+"""Wrong solutions of lab 6 whose idea a hunt breaks."""
+FAULTS_MAX = 2
 
 
 def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
@@ -21,3 +33,26 @@ def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     scenario = library.find(str(path))
     assert len(scenario.timeline(None)) == 1  # type: ignore[arg-type]
     assert len(scenario.checks(None)) == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HUNTED)
+def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path: Path) -> None:
+    lab, seed = find("health"), 7
+    mutant = next(one for one in wrong(lab, "MUTANTS") if one.name == name)
+    path = tmp_path / lab.file
+    path.write_text(mutant.change(reference(lab, seed), seed))
+    outcome = HUNT.hunted(Work(path.read_text(), path, seed, tmp_path / "checked"))
+    assert not outcome.passed
+    scenario = library.find(str(tmp_path / "checked" / "counterexample.py"))
+    assert 1 <= len(scenario.timeline(None)) <= FAULTS_MAX, outcome.happened  # type: ignore[arg-type]
+    replay = tmp_path / "checked" / "counterexample.html"
+    assert replay.stat().st_size > 100_000
+    if browsers.MISSING:
+        pytest.skip(browsers.MISSING)
+    with browsers.browser() as opened:
+        page = opened()
+        page.open(replay.as_uri())
+        page.until_read()
+        assert page.value("lab.picture().goodput_bps") > 0
+        assert page.console == []
