@@ -19,7 +19,7 @@ from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
 from tests.course.sampling import wrong
 
-HUNTED = ("never comes back", "waits for twenty losses", "leaves the whole plane")
+HUNTED = ("never leaves", "waits for fifty losses", "leaves another path")
 """Wrong solutions of lab 6 whose idea a hunt breaks."""
 FAULTS_MAX = 2
 

@@ -14,6 +14,7 @@ MUTANTS = (
     Mutant("never comes back", instead(BACK, "if False:"), "bring it back"),
     Mutant("never probes", instead("self.probes.add(path)", "pass"), "never probed"),
     Mutant("waits for twenty losses", instead(LEAVE, "if self.suspicion[path] >= 20:"), "second loss|wait for probes"),
+    Mutant("waits for fifty losses", instead(LEAVE, "if self.suspicion[path] >= 50:"), "second loss|wait for probes"),
     Mutant("comes back by the clock", instead("self.probes.add(path)", "self.out = self.out - {path}"), "wait for probes"),
     Mutant("one answer will do", instead("NEEDED, NEEDED_MOST = 2, 8", "NEEDED, NEEDED_MOST = 1, 1"), "in a row|packets lost"),
     Mutant("leaves the whole plane", instead("self.out.add(path)", "self.out |= set(range(len(self.suspicion)))"), "leave only|carry|paths went out|wait for probes"),
