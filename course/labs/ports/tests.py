@@ -96,6 +96,12 @@ def updates(done: Trial, span: Span, host: str = NIC) -> list[Note]:
     ]
 
 
+def spoken(done: Trial, host: str = NIC) -> Gate:
+    """A NIC that never says a word keeps no rule of talking."""
+    sent = updates(done, Span("", 0, 1 << 62), host)
+    return Gate(f"updates of {host}", len(sent), 1)
+
+
 def count(run: Run, key: str, span: Span) -> int:
     """How much a counter of all queue pairs grew in a span."""
     grown = 0
@@ -165,10 +171,10 @@ def spares(work: Work) -> Outcome:
 def recovers(work: Work) -> Outcome:
     done = down(work)
     found = goodput.over(done.run, part(done.run, "after")) / possible_bps(done.case)
-    gate = Gate("goodput", 100 * found, 100 * BACK, " %")
+    gates = (spoken(done), Gate("goodput", 100 * found, 100 * BACK, " %"))
     told = f"{found:.1%} of the rate once the port is back"
     return judged(
-        "a port that is back is used again", told, (gate,), look(done), "does believed hold all planes of the update?"
+        "a port that is back is used again", told, gates, look(done), "does believed hold all planes of the update?"
     )
 
 
@@ -180,6 +186,7 @@ def quiet(work: Work) -> Outcome:
     spans = [Span("", change.at_ns, end_ns) for change, end_ns in zip(changes, ends_ns, strict=True)]
     most = max((sum(n.peer == peer for n in updates(done, span)) for span in spans for peer in PEERS), default=0)
     gates = (
+        spoken(done),
         Gate("updates per change and peer", most, UPDATES, at_most=True),
         Gate("updates long after", len(late), 0, at_most=True),
     )
@@ -216,11 +223,14 @@ def ordered(work: Work) -> Outcome:
     up = truths(done)[-1]
     found = {peer: known_rtts(done, up, peer, done.run.phases["after"].start_ns) for peer in PEERS}
     peer = max(found, key=lambda one: found[one])
-    gate = Gate("until the truth is believed for good", found[peer], WRONG, " round trips", at_most=True)
+    gates = (
+        spoken(done),
+        Gate("until the truth is believed for good", found[peer], WRONG, " round trips", at_most=True),
+    )
     told = f"after the port was back, {peer} believed in the end what is true after {found[peer]:.1f} round trips"
     advice = "an old update, overtaken on the way, changed what was known already: heed only numbers that are newer"
     return judged(
-        f"an update that was overtaken (plane {slow} takes 220 ms) changes nothing", told, (gate,), look(done), advice
+        f"an update that was overtaken (plane {slow} takes 220 ms) changes nothing", told, gates, look(done), advice
     )
 
 
@@ -271,6 +281,8 @@ def findings(done: Trial) -> list[Finding]:
     wrong = []
     for host in (NIC, WRITER, READER):
         changes = truths(done, host)
+        if changes and not spoken(done, host).open:
+            wrong.append(f"{host} lost a port and sent no update")
         for peer in PEERS if host == NIC else (NIC,):
             if changes and (rtts := known_rtts(done, changes[-1], peer, end_ns)) > HUNT_KNOWN:
                 wrong.append(f"{peer} did not know the ports of {host} {rtts:.0f} round trips after their last change")
