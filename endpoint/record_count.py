@@ -21,7 +21,10 @@ PASSED_OVER = (
 
 
 def count_records(roots: Iterable[Any]) -> dict[str, int]:
-    """Entries of all containers by `Class.container`, each container once."""
+    """Entries of all containers by `Class.container`, each container once.
+
+    Containers whose class says that they are not `OF_ONE_HOST` are left out, with all that is in them alone.
+    """
     counted: Counter[str] = Counter()
     seen: set[int] = set()
     waiting: list[tuple[Any, str]] = [(root, type(root).__name__) for root in roots]
@@ -29,6 +32,8 @@ def count_records(roots: Iterable[Any]) -> dict[str, int]:
     while waiting:
         thing, owner = waiting.pop()
         if id(thing) in seen or isinstance(thing, PASSED_OVER) or not gc.is_tracked(thing):
+            continue
+        if not getattr(type(thing), "OF_ONE_HOST", True):
             continue
         seen.add(id(thing))
         kept.append(thing)

@@ -17,8 +17,11 @@ from topo.node import Host
 from topo.plan import Plan
 from topo.profile import nic_profile, pair_rtt_ns, path_rows
 
-Shared = dict[tuple[int, str], tuple[ProfilePath, ...]]
-"""Paths by the leaf of the sender and the name of the receiver: all hosts under one leaf have the same ones."""
+
+class Shared(dict[tuple[int, str], tuple[ProfilePath, ...]]):
+    """Paths by the leaf of the sender and the name of the receiver: all hosts under one leaf have the same ones."""
+
+    OF_ONE_HOST = False  # no host is told of how many others in its process have asked for
 
 
 class Paths(Sequence[ProfilePath]):
@@ -105,7 +108,7 @@ class HostProfiles:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._addresses = {host.name: (host, IPv6Address(host_address(plan, host))) for host in plan.hosts()}
-        self._shared: Shared = {}
+        self._shared = Shared()
 
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=()))

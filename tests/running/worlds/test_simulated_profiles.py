@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from endpoint import profile
+from endpoint.record_count import count_records
 from running.worlds.profiles import HostProfiles
 from topo.plan import Plan
 from topo.planfile import load_plan
@@ -22,3 +23,14 @@ def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan: Plan) ->
         assert replace(made, destinations=whole) == read
         first = next(iter(made.destinations.values()))
         assert [first.paths[0], *first.paths[1:]] == list(first.paths)
+
+
+def test_a_hosts_records_are_the_same_whichever_other_hosts_share_its_process() -> None:
+    plan = load_plan("tiny")
+    profiles, (first, *others) = HostProfiles(plan), plan.hosts()
+    own = profiles.of(first)
+    assert all(other.paths[0] for other in own.destinations.values())
+    alone = count_records([own])
+    for host in others:
+        assert all(other.paths[0] for other in profiles.of(host).destinations.values())
+    assert count_records([own]) == alone
