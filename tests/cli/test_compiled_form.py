@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command_table import place
 from cli.compiled_form import AGAIN, WORTH_S, StartAgainError, want_compiled
 from cli.main import main
 from common.compiled import build as building
@@ -110,7 +111,7 @@ def test_every_command_of_long_runs_asks_before_it_makes_anything(
 
     words, least_s = ASKED[name]
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(f"cli.commands.{words[0]}.want_compiled", ask)
+    monkeypatch.setattr(f"{place(words[0])[0]}.want_compiled", ask)
     assert main([*words, "--runs", str(tmp_path / "runs")]) == 130
     assert len(asked) == 1
     assert asked[0] >= least_s

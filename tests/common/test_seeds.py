@@ -45,6 +45,7 @@ WITH_TEXT = {
     Purpose.COMPUTE: "compute 7 2",
     Purpose.HUNT: "hunt of 7",
     Purpose.HUNTED_CASE: "hunt 7",
+    Purpose.HUNTED_TOPOLOGY: "hunted topology 7",
     Purpose.PLACEMENT: "placement 7",
     Purpose.PATTERN: "permutation 7",
     Purpose.INCIDENT: "incident 7",

@@ -82,7 +82,8 @@ def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> No
     """`common/interpreter.py` adds -P; a command line that names sys.executable itself would lack it."""
     allowed = {"common/interpreter.py", "cli/commands/exec.py", "running/programs.py", "common/compiled/worker.py"}
     allowed.add("scenarios/ddp.py")  # one of several Pythons that may have PyTorch; adds -P to each
-    allowed.add("cli/needs.py")  # starts its own command line again as it was, -P included
+    allowed |= {"cli/needs.py", "cli/compiled_form.py"}  # start their own command line again as it was, -P included
+    allowed.add("running/parallel/runs.py")  # the folder of mpiexec
     allowed.add("course/box/box.py")  # a sandbox, with more flags than the common interpreter
     allowed.add("running/sdk.py")  # the folder of its commands, for PATH
     rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]

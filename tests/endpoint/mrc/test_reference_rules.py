@@ -21,42 +21,42 @@ SLEEK = sorted(DECISIONS.glob("rule-sleek-*.json"))
 RCCC = sorted(DECISIONS.glob("rule-rccc-*.json"))
 
 
-class Window(PacketWindow):
-    """What a requester does to its window, without a requester."""
+def send(window: PacketWindow, count: int, size: int) -> None:
+    """What a requester does to its window when it sends packets, without a requester."""
+    for psn in range(window.nxt, window.nxt + count):
+        window.sizes[psn & window.mask] = size
+    window.nxt += count
 
-    def send(self, count: int, size: int) -> None:
-        for psn in range(self.nxt, self.nxt + count):
-            self.sizes[psn & self.mask] = size
-        self.nxt += count
 
-    def take_acked(self, psns: list[int]) -> None:
-        for psn in psns:
-            self.acked |= 1 << psn - self.una
-        self.lost &= ~self.acked
-        count = (~self.acked & -~self.acked).bit_length() - 1
-        self.acked >>= count
-        self.lost >>= count
-        self.una += count
+def take_acked(window: PacketWindow, psns: list[int]) -> None:
+    """The same when packets are acknowledged."""
+    for psn in psns:
+        window.acked |= 1 << psn - window.una
+    window.lost &= ~window.acked
+    count = (~window.acked & -~window.acked).bit_length() - 1
+    window.acked >>= count
+    window.lost >>= count
+    window.una += count
 
 
 @pytest.mark.parametrize("file", SLEEK, ids=[file.stem for file in SLEEK])
 def test_sleek_takes_the_same_packets_for_lost_as_the_reference(file: Path) -> None:
     recorded = json.loads(file.read_text())
     rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
-    flight, window_bytes = Window(0, 1024), recorded["first_window"]
+    flight, window_bytes = PacketWindow(0, 1024), recorded["first_window"]
     path = ev_set(8).planes[0].active[0]
     told = Counter(step[0] for step in recorded["steps"])
     assert min(told[kind] for kind in ("send", "resend", "window", "ack", "probe")) > 5
     assert sum(len(step[2]) for step in recorded["steps"] if step[0] in ("ack", "probe")) > 20
     for number, (what, *more) in enumerate(recorded["steps"]):
         if what == "send":
-            flight.send(more[0], recorded["packet"])
+            send(flight, more[0], recorded["packet"])
         elif what == "resend":
             flight.lost = 0
         elif what == "window":
             window_bytes = more[0]
         else:
-            flight.take_acked(more[0])
+            take_acked(flight, more[0])
             if what == "probe":
                 rule.on_probe_answered(0, path, 12_500, False)
             found = rule.overdue(flight, window_bytes)
@@ -80,9 +80,9 @@ def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(file: Path
 
 def test_sleek_hears_no_recovery_in_the_answer_of_a_background_probe() -> None:
     rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
-    flight, path = Window(0, 1024), ev_set(8).planes[0].active[0]
-    flight.send(4, 4096)
-    flight.take_acked([3])
+    flight, path = PacketWindow(0, 1024), ev_set(8).planes[0].active[0]
+    send(flight, 4, 4096)
+    take_acked(flight, [3])
     path.active = False  # an EV that is out: its probes say nothing of the packets under way
     rule.on_probe_answered(0, path, 12_500, False)
     assert rule.overdue(flight, 65_536) == []

@@ -14,6 +14,7 @@ from endpoint.mrc.congestion.granter import CreditGranter
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.select_mrc import MrcSelection
+from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.guards import USERS
 from endpoint.nic.config import AlgorithmError
 from tests.helpers.transport.flows import Flow
@@ -47,15 +48,19 @@ class Sharing(Paced):
         self.pacing_bps = PORT_BPS // 2 // self.shared["members"]
 
 
-class Asking(MrcSelection):
+class Asking(Selection):
     """Probes the last EV of each plane, once."""
 
     heard: list[tuple[int, int]]
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
+        self.mrc = MrcSelection(evs, rng, values)
         self.asked = [plane.active[-1] for plane in evs.planes] * 3
         self.heard = []
+
+    def next(self, usable: int) -> EvPath | None:
+        return self.mrc.next(usable)
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
         self.wanted_probes.extend(self.asked)

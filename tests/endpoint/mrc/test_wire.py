@@ -192,7 +192,7 @@ def test_the_fused_sack_layout_is_the_plain_headers_in_a_row(seth: wire.Seth, st
     assert len(plain) == packet.SACK.size == wire.BTH_BYTES + packet.SACK_BODY.size
     assert packet.SACK.pack(*packet.SACK.unpack(plain)) == plain
     stamp, ooo, _ = packet.SACK.unpack(plain)[-3:]
-    first, answer, entropy, cack, mpr, offset, bitmap, last = packet.SACK_BODY.unpack_from(plain, wire.BTH_BYTES)
+    first, answer, entropy, cack, credit, offset, bitmap, last = packet.SACK_BODY.unpack_from(plain, wire.BTH_BYTES)
     assert (answer, entropy, cack & 0xFFFFFF, offset, bitmap) == (
         seth.ack_psn_offset,
         seth.entropy,
@@ -201,7 +201,7 @@ def test_the_fused_sack_layout_is_the_plain_headers_in_a_row(seth: wire.Seth, st
         seth.bitmap,
     )
     assert (first >> 5 & 3, bool(first & 2), last >> 24 & 0x7F) == (seth.mark, seth.probe_response, state.rcv_cwnd_pen)
-    assert mpr == seth.mpr
+    assert (credit >> 12, credit >> 8 & 0xF, credit & 0xFF) == (seth.cc_type, seth.cc_flags, seth.mpr)
     assert (stamp, ooo & 0x7FFF) == (state.tx_timestamp, state.ooo_count)
 
 
