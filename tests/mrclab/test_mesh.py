@@ -83,6 +83,7 @@ def test_messages_both_ways_arrive_as_sent(sizes, receive_first, lose_every, see
     assert [bytes(place) for place in places] == [data for _, _, data in messages]
 
 
+@pytest.mark.slow
 def test_a_message_of_another_length_than_expected_ends_both() -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
@@ -94,6 +95,7 @@ def test_a_message_of_another_length_than_expected_ends_both() -> None:
             pair[0].finish(other, LIMIT_S)
 
 
+@pytest.mark.slow
 def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
@@ -105,6 +107,7 @@ def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
         leaving.join(LIMIT_S)
 
 
+@pytest.mark.slow
 def test_a_task_that_has_no_time_left_fails_by_its_name() -> None:
     with rig() as made, engines(made) as pair:
         place = bytearray(1)
