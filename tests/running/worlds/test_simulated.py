@@ -123,16 +123,12 @@ def test_every_scenario_runs_on_the_baseline_and_says_what_it_cannot_hold(name: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("transport_name", "holds"),
-    [("mrc-oblivious", None), ("mrc-single-path", False), ("roce-8qp", False)],  # oblivious: too little load to judge
-)
-def test_link_flap_ends_with_a_verdict_on_the_other_transports(
-    transport_name: str, holds: bool | None, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("transport_name", ["mrc-oblivious", "mrc-single-path", "roce-8qp"])
+def test_link_flap_is_false_on_the_other_transports(transport_name: str, tmp_path: Path) -> None:
+    """Oblivious spraying goes on sending by the link that is down, and keeps 96 % of its goodput; 97 are asked for."""
     verdict, path = simulate("link-flap", tmp_path, transport_name=transport_name)
     assert not any("could not be judged" in finding.reason for finding in verdict.findings)
-    assert verdict.holds is holds, (path / "summary.txt").read_text()
+    assert verdict.holds is False, (path / "summary.txt").read_text()
 
 
 def test_a_run_is_broken_off_at_a_virtual_time_and_unknown(tmp_path: Path) -> None:
