@@ -110,6 +110,7 @@ def perform(choose: Choose, scratch: str, task: Task) -> Row:
         folder = made(choose(task.words), root)
         found = part_of(task.words)[1].measure(Run.open(folder))
         curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
-        return Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
+        row = Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
+        return Row.from_text(row.to_text())  # as a store has it: comparisons of numpy's numbers are no bool
 
     return kept(task, scratch, measured)

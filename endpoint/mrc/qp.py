@@ -116,6 +116,7 @@ class QueuePair(VerbQueuePair):
         self._operations = operations
         self._confirm_writes: bool = taken["confirm_writes"]
         self._remote: QPInfo | None = None
+        self._answering = False
         self._reverse_due_ns = NEVER
         self._received_seen = self._sent_seen = 0
 
@@ -192,6 +193,7 @@ class QueuePair(VerbQueuePair):
             self.responder.grant(self.values["mpr_dest"])
         context.penalty.join(self.responder)
         context.crediting.join(self.qpn, self.responder)
+        self._answering = True
         self.refresh_ports()
         self.deny(self.peer.denied, now_ns)
         self.peer.joined(context.ports.up, now_ns)
@@ -298,7 +300,8 @@ class QueuePair(VerbQueuePair):
     def _leave_peer(self) -> None:
         if self.receiving:
             self.peer.left()
-        if self.joined:
+        if self._answering:  # not where a selection of the user's could not be made
+            self._answering = False
             self._context.penalty.leave(self.responder)
             self._context.crediting.leave(self.qpn)
         self._remote = None

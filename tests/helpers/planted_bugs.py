@@ -45,7 +45,7 @@ def retransmission_on_the_same_dead_path() -> None:
     class Stubborn:
         def __init__(self, requester: Any) -> None:
             self._flight = requester.flight
-            self.heeds_signals = True
+            self.heeds = True
 
         def next(self, usable: int) -> Any:
             flight = self._flight
