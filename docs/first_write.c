@@ -1,4 +1,4 @@
-/* A first MRC program: "receive" waits for a write, "send" writes a line into its memory. FOLDER is where they meet. */
+/* A first MRC program: rank 0 waits for a write, and rank 1 writes a line into its memory. FOLDER is where they meet. */
 #include <mrc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct end exchange(const char *folder, const char *own, const char *othe
 int main(int count, char **words)
 {
     CHECK(count >= 3);
-    int receiving = !strcmp(words[1], "receive");
+    int receiving = !strcmp(words[1], "0");
     struct ibv_device **list = ibv_get_device_list(NULL), **chosen = list;
     while (count > 3 && *chosen && strcmp(ibv_get_device_name(*chosen), words[3]))
         chosen++; /* a host has one device; a test has more */
@@ -55,7 +55,7 @@ int main(int count, char **words)
     CHECK(!receiving || !mrc_post_recv(qp, &take, &bad_recv)); /* before the peer may write: MRC has no RNR */
     struct end mine = {.addr = (uintptr_t)text, .rkey = mr->rkey, .psn = (uint32_t)getpid() & 0xffffff};
     CHECK(!mrc_get_qpn(qp, &mine.qpn) && !ibv_query_gid(verbs, 1, 0, &mine.gid));
-    struct end peer = exchange(words[2], words[1], receiving ? "send" : "receive", mine);
+    struct end peer = exchange(words[2], words[1], receiving ? "1" : "0", mine);
 
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_4096, .dest_qp_num = peer.qpn};
     attr.rq_psn = peer.psn;

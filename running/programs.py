@@ -182,11 +182,12 @@ def check_command(words: Sequence[str], *, emulated: bool) -> None:
     found = sys.executable if words[0] == "python" else found_command(words[0])
     if found is None:
         raise ValueError(f"--program must name a command that there is (got {words[0]!r}: not a file, nor on PATH)")
-    if emulated:
-        if sdk.uses_verbs(found):
-            sdk.library()
-    elif any(SERVER in word for word in words):
-        raise ValueError(
-            f"--program with {SERVER}: programs that meet by TCP run on real links only; in virtual time there is no"
-            " TCP between hosts (docs/door.md)"
-        )
+    verbs = sdk.uses_verbs(found)
+    if not emulated:
+        tcp = "programs that meet by TCP run on real links only; in virtual time there is no TCP between hosts"
+        if any(SERVER in word for word in words):
+            raise ValueError(f"--program with {SERVER}: {tcp} (docs/door.md)")
+        if verbs and (calls := sdk.connections_of(found)):
+            raise ValueError(f"--program: {words[0]} imports {' and '.join(calls)}: {tcp} (docs/libmrc.md)")
+    if verbs:
+        sdk.library()

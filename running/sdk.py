@@ -32,6 +32,7 @@ FLAGS = (
     "-Wextra",
 )
 _MARKS = (b"libibverbs.so", b"libmrc.so", *(name.encode() for name in NAMES))
+_CONNECTING = {"connect", "accept", "accept4"}
 _HEADER_MISSING = "infiniband/verbs.h"
 
 
@@ -93,6 +94,13 @@ def uses_verbs(program: str | None) -> bool:
             return any(mark in block for block in _blocks(file) for mark in _MARKS)
     except OSError:
         return False
+
+
+def connections_of(program: str) -> list[str]:
+    """The functions by which a binary opens connections outside of the library."""
+    done = subprocess.run(["nm", "-D", "--undefined-only", program], capture_output=True, text=True, check=False)
+    imported = {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines() if line.strip()}
+    return sorted(imported & _CONNECTING)
 
 
 def _blocks(file: BinaryIO) -> Iterator[bytes]:

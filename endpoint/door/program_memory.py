@@ -19,11 +19,12 @@ Sink = Callable[[int, memoryview], bool]
 
 
 class ProgramMemory:
-    """The address space of the process `pid`, opened with the first region. `secret` has been told to the program."""
+    """The address space of a process, opened with the first region: `process` gives its number then. `secret` has been
+    told to the program."""
 
-    def __init__(self, pid: int, secret: bytes) -> None:
+    def __init__(self, process: Callable[[], int], secret: bytes) -> None:
         self.secret = secret
-        self._pid = pid
+        self._process = process
         self._file: int | None = None
 
     def sink(self, address: int, proof: int) -> Sink:
@@ -46,11 +47,12 @@ class ProgramMemory:
             self._file = None
 
     def _open(self, proof: int) -> int:
+        pid = self._process()
         try:
-            file = os.open(f"/proc/{self._pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+            file = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise RefusedError(
-                f"the memory of process {self._pid} cannot be opened ({error.strerror}): registering existing memory"
+                f"the memory of process {pid} cannot be opened ({error.strerror}): registering existing memory"
                 " needs an agent of root, or of the program's user"
             ) from error
         try:

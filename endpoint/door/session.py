@@ -295,7 +295,7 @@ class Session:
         va = sink = None
         if request.has("addr"):  # the program's own memory; the new one is for sending
             if self._memory is None:
-                raise RefusedError("memory that a program already has cannot be registered in virtual time")
+                raise RefusedError("this NIC does not register memory that a program already has")
             last = (1 << 64) - length
             address, proof = request.integer("addr", 0, last), request.integer("proof", 0, (1 << 64) - 1)
             va, sink = request.integer("iova", 0, last, address), self._memory.sink(address, proof)

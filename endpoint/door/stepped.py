@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import socket
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common import door
 from endpoint.door.channel import make_channel
 from endpoint.door.device import describe
+from endpoint.door.program_memory import SECRET_BYTES, ProgramMemory
 from endpoint.door.session import Message, Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
@@ -24,6 +27,7 @@ from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
 
 ANSWER_S = 60.0
+_CREDENTIALS = struct.Struct("=3i")  # process, user, group: the kernel's word with every message
 
 Journal = Callable[[int, str, Mapping[str, Any]], None]
 
@@ -35,10 +39,13 @@ class ProgramStuckError(RuntimeError):
 class SteppedProgram:
     """A program's place in its host. `waiting`: it sleeps in a call until `until_ns`, or (None) until there is news."""
 
-    def __init__(self, name: str, ours: socket.socket, session: Session) -> None:
+    session: Session
+
+    def __init__(self, name: str, ours: socket.socket) -> None:
         self.name = name
         self.socket = ours
-        self.session = session
+        self.process = 0
+        """Who sent the last message: the process that was started may have started another one."""
         self.waiting = False
         self.gone = False
         self.until_ns: int | None = None
@@ -71,15 +78,17 @@ class SteppedDoor:
         """A place for a program that is about to start, and its end of the socket. `settle` serves it first."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(self._answer_s)
-        session = Session(
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        program = SteppedProgram(name, ours)
+        program.session = Session(
             self._transport,
             hosts={name: str(found.address) for name, found in self._profile.destinations.items()},
             about=lambda: describe(self._profile, self._transport, self._transport_name),
             make_memory=make_shared,
             make_channel=make_channel,
             limits=self._limits,
+            memory=ProgramMemory(lambda: program.process, secrets.token_bytes(SECRET_BYTES)),
         )
-        program = SteppedProgram(name, ours, session)
         self._programs.append(program)
         return program, theirs
 
@@ -135,7 +144,9 @@ class SteppedDoor:
             try:
                 if message[0] == door.WAIT:
                     seen, until_ns = door.unpack_wait(message)
-                    if seen == program.sent:
+                    if program.session.take_news():  # an event of a channel, which it may have looked for too early
+                        self._send(program, Message(door.pack_time(now_ns)))
+                    elif seen == program.sent:
                         program.waiting, program.until_ns = True, until_ns
                         return
                 else:
@@ -150,9 +161,14 @@ class SteppedDoor:
                 self._drop(program, now_ns, str(error))
 
     def _message(self, program: SteppedProgram) -> bytes:
-        """The next message; empty when the program has ended. Descriptors that it brings are never taken in."""
+        """The next message; empty when the program has ended."""
         try:
-            return program.socket.recv(door.MESSAGE_BYTES_MAX)
+            # With room for the credentials alone, the kernel drops descriptors that a program sends.
+            message, brought, _, _ = program.socket.recvmsg(door.MESSAGE_BYTES_MAX, socket.CMSG_LEN(_CREDENTIALS.size))
+            for level, kind, data in brought:
+                if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+                    program.process = _CREDENTIALS.unpack(data)[0]
+            return message
         except TimeoutError:
             raise ProgramStuckError(
                 f"program {program.name} on {self._profile.host} has computed for more than {self._answer_s:g} s, or"

@@ -1,6 +1,7 @@
 /* Completion queues and their channels. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +10,6 @@
 #include <unistd.h>
 
 #include "nic.h"
-
-enum { EMPTY_WAIT_MS = 1 };
 
 static struct mrc_cq *cq_by_number(struct nic *nic, uint32_t number)
 {
@@ -109,11 +108,15 @@ int cq_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
         int error = taken ? 0 : door_take(nic);
         if (!taken)
             taken = take(cq, count, wc);
+        bool again = !taken && !error && !round && count > 0;
+        if (again && nic->stepped)
+            error = stepped_wait(nic, EMPTY_WAIT_MS * NS_PER_MS);
         struct pollfd one = {.fd = nic->fd, .events = POLLIN};
         pthread_mutex_unlock(&nic->lock);
-        if (taken || error || round || count < 1)
+        if (!again || error)
             return taken || !error ? taken : -error;
-        poll(&one, 1, EMPTY_WAIT_MS);
+        if (!nic->stepped)
+            poll(&one, 1, EMPTY_WAIT_MS);
     }
 }
 
@@ -251,13 +254,29 @@ PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     return 0;
 }
 
+/* A channel that was set to not block is asked once. */
+static ssize_t next_event(struct nic *nic, int fd, uint32_t *number)
+{
+    if (!nic->stepped || fcntl(fd, F_GETFL) & O_NONBLOCK)
+        return recv(fd, number, sizeof *number, 0);
+    pthread_mutex_lock(&nic->lock);
+    ssize_t size;
+    while ((size = recv(fd, number, sizeof *number, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+        if (stepped_wait(nic, FOR_EVER)) {
+            size = 0;
+            break;
+        }
+    pthread_mutex_unlock(&nic->lock);
+    return size;
+}
+
 PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **found, void **cq_context)
 {
     struct nic *nic = nic_of(channel->context);
     uint32_t number;
     ssize_t size;
     do
-        size = recv(channel->fd, &number, sizeof number, 0);
+        size = next_event(nic, channel->fd, &number);
     while (size < 0 && errno == EINTR);
     if (size != sizeof number) {
         errno = size < 0 ? errno : EIO;

@@ -29,6 +29,7 @@ static void leave_child(void)
         pthread_mutex_init(&nic->lock, NULL);
     }
     pthread_mutex_init(&opened_lock, NULL);
+    stepped_forked();
 }
 
 static void watch_forks(void)
@@ -98,6 +99,11 @@ static void wait_for(struct nic *nic, short events, int ms)
     poll(&one, 1, ms);
 }
 
+void door_sleep(struct nic *nic, int ms)
+{
+    wait_for(nic, POLLIN, ms);
+}
+
 /* One message; 1 if there was one, 0 if there is none, -1 if the agent is gone. */
 static int take_one(struct nic *nic, char *buffer)
 {
@@ -121,6 +127,7 @@ static int take_one(struct nic *nic, char *buffer)
                 memcpy(&descriptor, CMSG_DATA(one) + at, sizeof(int));
             }
     buffer[size] = '\0';
+    nic->taken++;
     if (buffer[0] == '{') {
         uint64_t id;
         if (text_integer(text_find(buffer, "id"), &id) && nic->wanted_id && id == nic->wanted_id) {
@@ -140,6 +147,12 @@ static int take_one(struct nic *nic, char *buffer)
     if (descriptor >= 0)
         close(descriptor);
     struct head head;
+    if (buffer[0] == KIND_TIME && nic->stepped && size == sizeof head + sizeof(uint64_t)) {
+        uint64_t now_ns;
+        memcpy(&now_ns, buffer + sizeof head, sizeof now_ns);
+        stepped_told(now_ns);
+        return 1;
+    }
     if ((size_t)size < sizeof head || buffer[0] != KIND_COMPLETIONS)
         return gone(nic, "its agent sends what is no message"), -1;
     memcpy(&head, buffer, sizeof head);
@@ -199,6 +212,10 @@ int door_await(struct nic *nic, uint32_t id, const char *op)
             return nic->wanted_id = 0, EIO;
         if (!nic->wanted_id)
             break;
+        if (nic->stepped) { /* an answer may take the lab's time, and never takes another program's: they have turns */
+            stepped_wait(nic, FOR_EVER);
+            continue;
+        }
         if (time(NULL) > deadline)
             return nic->wanted_id = 0, gone(nic, "its agent does not answer");
         wait_for(nic, POLLIN, 1000);
@@ -236,7 +253,7 @@ int door_open(struct nic *nic, const char *host)
     char program[128];
     nic->answer = malloc(MESSAGE_MAX + 1);
     nic->answer_fd = -1;
-    nic->fd = connect_to(host);
+    nic->fd = stepped_process() ? stepped_enter(nic, host) : connect_to(host);
     if (nic->fd < 0 || !nic->answer) {
         int error = nic->fd < 0 ? errno : ENOMEM;
         free(nic->answer);
@@ -266,6 +283,7 @@ void door_close(struct nic *nic)
             break;
         }
     pthread_mutex_unlock(&opened_lock);
+    stepped_leave(nic);
     if (nic->fd >= 0)
         close(nic->fd);
     if (nic->answer_fd >= 0)

@@ -209,6 +209,8 @@ PUBLIC int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev
         event.state = (enum mrc_ctl_ev_state)state;
         memcpy((char *)events + (size_t)found * size, &event, size);
     }
+    if (!error && !found && nic->stepped) /* an empty poll is a wait */
+        error = stepped_wait(nic, EMPTY_WAIT_MS * NS_PER_MS);
     pthread_mutex_unlock(&nic->lock);
     return error ? -error : found;
 }

@@ -41,7 +41,7 @@ struct head {
     uint16_t rows;
     uint32_t id;
 };
-enum { KIND_POST = 1, KIND_COMPLETIONS = 2, KIND_ARM = 5 };
+enum { KIND_POST = 1, KIND_COMPLETIONS = 2, KIND_WAIT = 3, KIND_TIME = 4, KIND_ARM = 5 };
 enum { OP_WRITE, OP_WRITE_WITH_IMM, OP_RECV };
 enum { FLAG_UNSIGNALED = 1, FLAG_SOLICITED = 2 };
 enum { DONE_WRITE, DONE_WRITE_WITH_IMM, DONE_RECV_WITH_IMM, DONE_SILENT };
@@ -100,6 +100,8 @@ struct nic {
     unsigned int planes;
     bool up;
     bool event_states; /* the program's EV events have a state: mrc_ctl.h from 1.0.1 on */
+    bool stepped;      /* in virtual time: stepped.c */
+    uint32_t taken;    /* messages of the agent */
     uint32_t last_id, wanted_id;
     char *answer; /* the last answer, until the next call */
     int answer_fd;
@@ -129,7 +131,18 @@ int door_send(struct nic *, const void *message, size_t size); /* locked; 0 or e
 int door_await(struct nic *, uint32_t id, const char *op);     /* locked: the answer to a message with this id */
 int door_take(struct nic *);                                   /* locked: take in all that has come; 0 or errno */
 uint32_t door_id(struct nic *);                                /* locked */
+void door_sleep(struct nic *, int ms);                         /* until there is something to take; -1: for ever */
 int door_hosts(char (*hosts)[HOST_MAX], int room);             /* the NICs of this network namespace; how many */
+
+/* stepped.c */
+enum { FOR_EVER = -1, EMPTY_WAIT_MS = 1, NS_PER_MS = 1000000 };
+bool stepped_process(void);                          /* whether this process lives in virtual time */
+const char *stepped_place(void);                     /* the host whose NIC it may open; "": none any more */
+int stepped_enter(struct nic *, const char *host);   /* the socket, or -1 with errno */
+void stepped_leave(struct nic *);
+void stepped_forked(void);                           /* in the child */
+void stepped_told(uint64_t now_ns);                  /* by the agent */
+int stepped_wait(struct nic *, int64_t wait_ns);     /* locked: until there is news, but no longer; 0 or errno */
 
 /* cq.c */
 int cq_push(struct nic *, const struct completion_row *); /* locked; false row: EPROTO */

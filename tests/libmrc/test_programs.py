@@ -57,7 +57,7 @@ def test_the_program_of_the_docs_writes_from_memory_to_memory(tmp_path: Path) ->
     with rig() as made:
         devices = [f"mrc_{name}" for name in made.names]
         (server, received), (client, sent) = ends(
-            [program, "receive", str(tmp_path), "{0}"], [program, "send", str(tmp_path), "{1}"], devices
+            [program, "0", str(tmp_path), "{0}"], [program, "1", str(tmp_path), "{1}"], devices
         )
     assert (server, client) == (0, 0), received + sent
     assert received == "success: written from memory to memory\n"

@@ -1,0 +1,84 @@
+"""Programs in C in virtual time: time moves only while they wait in the library, and libc's clocks are the lab's."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from running import sdk
+from running.directory import RunDirectory
+from running.transport_choice import transport
+from running.worlds.simulated import SimulatedWorld
+from tests.libmrc.compiled import compiled
+from tests.libmrc.requirements import REQUIREMENTS
+from topo.planfile import load_plan
+
+pytestmark = REQUIREMENTS
+ROOT = Path(__file__).parents[2]
+SECOND = 1_000_000_000
+WRITES = 12
+BYTES = 64 * 4096
+
+
+def pages_written(program: str, folder: Path) -> list[list[str]]:
+    """What rank 0 and rank 1 of `stepped.c` say."""
+    folder.mkdir()
+    directory = RunDirectory.create(folder, "stepped", 1)
+    made = SimulatedWorld(load_plan("tiny"), transport("mrc"), 1, directory, lambda text: None)
+    try:
+        made.wait_until(2 * SECOND)
+        given = sdk.environment(sdk.library())
+        environment = ["env", *(f"{name}={value}" for name, value in given.items())]
+        words = [[*environment, program, str(rank), str(folder), str(WRITES)] for rank in range(2)]
+        processes = [made.spawn(f"h{rank}", words[rank], f"h{rank}") for rank in range(2)]
+        made.wait_until(60 * SECOND)
+        logs = [(directory.path / "logs" / f"h{rank}.log").read_text() for rank in range(2)]
+        assert [process.poll() for process in processes] == [0, 0], logs[0][-300:] + logs[1][-300:]
+    finally:
+        made.close()
+    for log in logs:
+        assert log.startswith("libmrc: warning: virtual time: this program's clocks and sleeps are the lab's")
+    return [[line for line in log.splitlines() if not line.startswith("libmrc")] for log in logs]
+
+
+def test_programs_in_c_are_stepped_and_repeat_to_the_nanosecond(tmp_path: Path) -> None:
+    program = compiled(ROOT / "tests" / "libmrc" / "stepped.c", tmp_path)
+    here, there = pages_written(program, tmp_path / "first")
+    times = [float(line.split()[-1]) for line in there]
+    assert (
+        [line.split()[0] for line in here] == [line.split()[0] for line in there] == [str(at) for at in range(WRITES)]
+    )
+    plan = load_plan("tiny")
+    wire_s = BYTES * 8 / (plan.planes * plan.links.host_rate_bps)
+    assert all(after - before > wire_s + 0.010 for before, after in itertools.pairwise(times))
+    assert times[-1] < 6 + WRITES * (2 * wire_s + 0.010)
+    assert pages_written(program, tmp_path / "again") == [here, there]
+
+
+def test_the_program_of_the_docs_is_a_program_of_a_run_in_virtual_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = compiled(ROOT / "docs" / "first_write.c", tmp_path)
+    words = ["run", "smoke", "--world", "simulated", "--plain", "--runs", str(tmp_path / "runs"), "--ranks", "h0,h1"]
+    assert cli.main([*words, "--program", f"{program} {{rank}} {{folder}}"]) == 3  # over before the first fault
+    assert "before any fault" in capsys.readouterr().out
+    logs = tmp_path / "runs" / "latest" / "logs"
+    assert "success: written from memory to memory\n" in (logs / "h0-program.log").read_text()
+    assert "success: the peer has it\n" in (logs / "h1-program.log").read_text()
+
+
+def test_a_program_that_meets_by_tcp_is_refused_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "meets.c"
+    source.write_text(
+        "#include <mrc.h>\n#include <sys/socket.h>\n"
+        "int main(void) { return connect(0, 0, 0) + !ibv_get_device_list(0); }\n"
+    )
+    program = compiled(source, tmp_path)
+    words = ["run", "smoke", "--world", "simulated", "--plain", "--runs", str(tmp_path / "runs")]
+    assert cli.main([*words, "--program", program]) == 2
+    said = capsys.readouterr().err
+    assert f"--program: {program} imports connect: programs that meet by TCP run on real links only" in said
+    assert not (tmp_path / "runs").exists()
