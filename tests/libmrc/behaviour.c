@@ -130,6 +130,27 @@ static void unmapped(struct end *ends)
     munmap(other + 2 * PAGE, 2 * PAGE);
 }
 
+/* A region across two huge pages, from the last bytes of the first on. Status 77: this machine has none to give. */
+static void huge(struct end *ends)
+{
+    enum { HUGE = 2 << 20 };
+    uint8_t *mapped = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    if (mapped == MAP_FAILED)
+        exit(77);
+    struct end to = ends[1], from = ends[0];
+    from.memory = mapped + HUGE - 13; /* written and read in the same pages: to itself, 100 kB further on */
+    to.memory = from.memory + 100000;
+    from.mr = ibv_reg_mr(ends[0].pd, from.memory, 50001, IBV_ACCESS_LOCAL_WRITE);
+    to.mr = ibv_reg_mr(ends[1].pd, to.memory, 50001, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    CHECK(from.mr && to.mr);
+    for (int at = 0; at < 50001; at++)
+        from.memory[at] = (uint8_t)(at * 7 + 1);
+    CHECK(!post(&from, &to, 1, 0, 50001, IBV_SEND_SIGNALED, -1) && next(ends[0].sent).status == IBV_WC_SUCCESS);
+    CHECK(!memcmp(from.memory, to.memory, 50001) && !to.memory[-1] && !to.memory[50001]);
+    CHECK(!ibv_dereg_mr(from.mr) && !ibv_dereg_mr(to.mr));
+    munmap(mapped, 2 * HUGE);
+}
+
 /* A child has no NIC; its parent's goes on, and what arrives is the parent's alone. */
 static void forks(struct end *ends)
 {
@@ -377,7 +398,7 @@ int main(int count, char **words)
         {"writes", writes},         {"immediates", immediates}, {"unsignaled", unsignaled}, {"channels", channels},
         {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
-        {"profiles", profiles},     {"controls", controls},
+        {"profiles", profiles},     {"controls", controls},     {"huge", huge},
     };
     static struct end ends[2];
     CHECK(count == 4);
