@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def add_paths(subparsers: Any) -> None:
 def run_show(arguments: argparse.Namespace) -> int:
     plan = chosen_plan(arguments.plan)
     if arguments.single_plane:
-        plan = plan.single_plane()
+        plan = replace(plan.single_plane(), description=f"the single-plane equivalent of {plan.name}")
     if arguments.format == "json":
         print(json.dumps({"plan": plan_document(plan), "counts": count_parts(plan).as_json()}, indent=1))
     else:

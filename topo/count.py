@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from topo.node import Switch, leaf, spine
+from topo.node import Switch, SwitchRole, tier
 from topo.path import path_count
 from topo.plan import Plan
 
@@ -22,7 +22,7 @@ THREE_TIER_OPTICS = 6 * THREE_TIER_NICS  # NIC–T0, T0–T1, T1–T2, two ends 
 
 @dataclass(frozen=True, slots=True)
 class PartCount:
-    """What a plan consists of. Ports are those of one switch; `optics` are transceivers of a NIC's full rate."""
+    """What a plan consists of. Ports are those of the switch that has most; `optics` are of a NIC's full rate."""
 
     nics: int
     planes: int
@@ -33,16 +33,17 @@ class PartCount:
     links_fabric: int
     leaf_ports: int
     spine_ports: int
+    core_ports: int
     tiers: int
     longest_path_switches: int
     paths_same_leaf: int
     paths_across: int
     nic_rate_bps: int
-    bisection_bps: int
+    bisection_bps: int | None  # None where switches of one tier are wired to each other
     oversubscription: float  # capacity of all host links over that of the narrowest tier of links above
     nics_in_one_hop: int
     optics: float
-    fabric_link_loss_share: float  # of a leaf's uplink capacity in one plane
+    fabric_link_loss_share: float  # of a leaf's uplink capacity in one plane, where that is most
     nic_port_loss_share: float
 
     @property
@@ -82,11 +83,30 @@ class PartCount:
         return {**asdict(self), **{name: getattr(self, name) for name in names}, "three_tier": three_tier}
 
 
-def _first_spines(plan: Plan) -> list[Switch]:
-    """The spines of plane 0; of two even tiers one, which is like all others."""
+def _some(plan: Plan, role: SwitchRole) -> list[Switch]:
+    """All switches of a role; of two even tiers one, which is like all others."""
     if plan.shape is None:
-        return [spine(0, 0)]
-    return [switch for switch in plan.switches() if switch.role == "spine" and switch.plane == 0]
+        return [] if role == "core" else [Switch(0, role, 0)]
+    return [switch for switch in plan.switches() if switch.role == role]
+
+
+def _most_ports(plan: Plan, role: SwitchRole) -> int:
+    return max((plan.topology.port_count(one) for one in _some(plan, role)), default=0)
+
+
+def _link_loss_share(plan: Plan) -> float:
+    """The largest share that one cable has of a leaf's capacity towards switches."""
+    shares = []
+    for own in _some(plan, "leaf"):
+        towards = (plan.topology.neighbour(own, port) for port in range(1, plan.topology.port_count(own) + 1))
+        speeds = [plan.topology.speed(own, other) for other in towards if isinstance(other, Switch)]
+        shares += [max(speeds) / sum(speeds)] if speeds else []
+    return max(shares)
+
+
+def _wired_within_a_tier(plan: Plan) -> bool:
+    """Then half of the links of the narrowest tier is not what joins two halves of the hosts."""
+    return plan.shape is not None and any(tier(one.lower) == tier(one.upper) for one in plan.topology.cables())
 
 
 def count_parts(plan: Plan) -> PartCount:
@@ -105,17 +125,18 @@ def count_parts(plan: Plan) -> PartCount:
         cores=counts["core"],
         links_edge=links_edge,
         links_fabric=topology.fabric_links,
-        leaf_ports=topology.port_count(leaf(0, 0)),
-        spine_ports=max((topology.port_count(one) for one in _first_spines(plan)), default=0),
+        leaf_ports=_most_ports(plan, "leaf"),
+        spine_ports=_most_ports(plan, "spine"),
+        core_ports=_most_ports(plan, "core"),
         tiers=sum(count > 0 for count in counts.values()),
         longest_path_switches=topology.longest_path_switches if plan.leaves > 1 else 1,
         paths_same_leaf=path_count(plan, local=True),
         paths_across=path_count(plan, local=False),
         nic_rate_bps=nic_rate_bps,
-        bisection_bps=round(min(edge_bps, *tiers_bps)) // 2,
+        bisection_bps=None if _wired_within_a_tier(plan) else round(min(edge_bps, *tiers_bps)) // 2,
         oversubscription=edge_bps / min(tiers_bps),
         nics_in_one_hop=plan.hosts_per_leaf,
         optics=2 * (edge_bps + sum(tiers_bps)) / nic_rate_bps,
-        fabric_link_loss_share=1 / topology.uplinks(leaf(0, 0)),
+        fabric_link_loss_share=_link_loss_share(plan),
         nic_port_loss_share=1 / plan.planes,
     )

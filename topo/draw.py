@@ -9,15 +9,18 @@ from itertools import pairwise
 from topo.graph import peer, ports
 from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, tier
 from topo.path import Path, switches
+from topo.pictures.positions import sag
 from topo.plan import Plan
 
 PLANES_SHOWN_MAX = 4
 SWITCHES_SHOWN_MAX = 8
 HOSTS_SHOWN_MAX = 32
+NOTHING = "–"  # for a switch without such neighbours, in a tier that has some
 # Okabe and Ito's palette, which stays apart for colour-blind eyes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b5a400")
 
 _BOX, _GAP, _PANEL_GAP, _MARGIN = 46, 10, 34, 24
+_TITLE_LETTER = 9.2  # pixels of an average letter of the title
 _TOP_Y, _TIER_Y, _HOST_Y = 78, 112, 140
 
 
@@ -47,8 +50,12 @@ def draw_text(plan: Plan) -> str:
             place = f"  plane {plane}   " if role == roles[0] else " " * 12
             count = plan.topology.count(role)
             more = _more(count, _shown(count, SWITCHES_SHOWN_MAX))
-            lines.append(f"{place}T{ROLES.index(role)}   " + "  ".join(f"{name:6}" for name in names[role]) + more)
-            if role != "leaf":
+            words = _wired(plan, plane, role)
+            wide = max(6, *map(len, words)) if words else 6
+            lines.append(f"{place}T{ROLES.index(role)}   " + "  ".join(f"{name:{wide}}" for name in names[role]) + more)
+            if words:
+                lines.append("             to   " + "  ".join(f"{text:{wide}}" for text in words))
+            elif role != "leaf":
                 lower = roles[roles.index(role) + 1]
                 lines.append("             ×    " + "──" * (4 * max(len(names[role]), len(names[lower]))))
         lines.append("")
@@ -61,6 +68,53 @@ def draw_text(plan: Plan) -> str:
         groups.append(f"[l{index}: " + " ".join(own) + _more(count, 4) + "]")
     lines.append("  hosts   " + " ".join(groups) + _more(plan.leaves, leaves))
     return "\n".join(lines)
+
+
+def _wired(plan: Plan, plane: int, role: SwitchRole) -> list[str]:
+    """The neighbours of each drawn switch of a tier, but for hosts and higher tiers: "l0-3", "l0 l1".
+
+    Empty where the tier is a leaf's without such cables, or wired whole to the tier below: then a cross says it all.
+    """
+    drawn = _drawn(plan, plane, role)
+    roles = _roles(plan)
+    if plan.shape is None or not drawn:
+        return []
+    others = [[one for one in _cabled(plan, switch) if tier(one) <= tier(switch)] for switch in drawn]
+    if role == "leaf":
+        return [_ranges(own) or NOTHING for own in others] if any(others) else []
+    lower = roles[roles.index(role) + 1]
+    whole = [switch for switch in plan.switches() if switch.plane == plane and switch.role == lower]
+    return [] if all(own == whole for own in others) else [_ranges(own) for own in others]
+
+
+def _joined(plan: Plan, plane: int, role: SwitchRole) -> bool:
+    """Whether drawn switches of a tier are wired to others of it."""
+    if plan.shape is None:
+        return False
+    return any(one.role == role for switch in _drawn(plan, plane, role) for one in _cabled(plan, switch))
+
+
+def _cabled(plan: Plan, switch: Switch) -> list[Switch]:
+    """The switches that a switch is wired to, the lowest tier first."""
+    others = (peer(plan, ref).node for ref in ports(plan, switch))
+    found = (one for one in others if isinstance(one, Switch))
+    return sorted(found, key=lambda one: (tier(one), one.index))
+
+
+def _ranges(switches: Sequence[Switch]) -> str:
+    """ "l0-3 s1": switches of one plane without its number; three in a row or more are a range."""
+    runs: list[list[Switch]] = []
+    for one in switches:
+        if runs and one.role == runs[-1][-1].role and one.index == runs[-1][-1].index + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    short = ([f"{_short(run[0])}-{run[-1].index}"] if len(run) > 2 else [_short(one) for one in run] for run in runs)
+    return " ".join(word for words in short for word in words)
+
+
+def _short(switch: Switch) -> str:
+    return switch.name.removeprefix(f"p{switch.plane}")
 
 
 def _more(count: int, shown: int) -> str:
@@ -78,6 +132,9 @@ class _Drawing:
         self.planes = _shown(plan.planes, PLANES_SHOWN_MAX)
         self.leaves = _shown(plan.leaves, SWITCHES_SHOWN_MAX)
         self.roles = _roles(plan)
+        self.joined = {
+            (plane, role) for plane in range(self.planes) for role in self.roles if _joined(plan, plane, role)
+        }
         self.shown = {role: _shown(plan.topology.count(role), SWITCHES_SHOWN_MAX) for role in self.roles}
         self.leaf_y = _TOP_Y + _TIER_Y * (len(self.roles) - 1)
         self.host_y = self.leaf_y + _HOST_Y
@@ -86,7 +143,8 @@ class _Drawing:
         self.panel = widest * (_BOX + _GAP) - _GAP
         hosts_width = self.leaves * (self.downlinks * (_BOX - 10) + 16)
         planes_width = self.planes * self.panel + (self.planes - 1) * _PANEL_GAP
-        self.width = 2 * _MARGIN + max(planes_width, hosts_width)
+        self.title = f"{plan.name}: {plan.topology.words()}, {plan.host_count:,} hosts"
+        self.width = 2 * _MARGIN + max(planes_width, hosts_width, len(self.title) * _TITLE_LETTER)
         self.left = (self.width - planes_width) / 2
         self.bold = {frozenset(pair) for path in highlighted for pair in self._pairs(path)}
 
@@ -109,7 +167,8 @@ class _Drawing:
         start = self.left + node.plane * (self.panel + _PANEL_GAP)
         offset = (self.panel - (count * (_BOX + _GAP) - _GAP)) / 2
         x = start + offset + node.index * (_BOX + _GAP) + _BOX / 2
-        return x, self.leaf_y - _TIER_Y * (tier(node) - 1)
+        low = sag(node.index, count) if (node.plane, node.role) in self.joined else 0.0
+        return x, self.leaf_y - _TIER_Y * (tier(node) - 1 - low)
 
     def _line(self, a: Node, b: Node, colour: str) -> str:
         start, end = self._place(a), self._place(b)
@@ -149,7 +208,7 @@ class _Drawing:
         for index in range(self.leaves):
             under = min(self.downlinks, plan.topology.hosts_under(index))
             boxes += [self._box(plan.host_at(index, downlink), "#333333") for downlink in range(under)]
-        title = escape(f"{plan.name}: {plan.topology.words()}, {plan.host_count:,} hosts")
+        title = escape(self.title)
         notes = escape(self._omitted())
         height, middle = self.host_y + 48, self.width / 2
         return "\n".join(

@@ -11,7 +11,7 @@ as many EVs as any other pair of hosts: an EV need not choose a path.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from topo.address import address_usids, neighbour_usid, nic_usid, switch_usid, usid_address
@@ -59,8 +59,12 @@ class Path:
     @property
     def via(self) -> str | None:
         """The switches between the two leaves, as far as the EV chose them; None under one leaf."""
-        chosen = self.switches[1 : 1 + len(self.switches) // 2]
-        return VIA_SEPARATOR.join(switch.name for switch in chosen) or None
+        return via(self.switches)
+
+
+def via(way: Sequence[Switch]) -> str | None:
+    """The switches between the two leaves of a way, as far as an EV chooses them; None under one leaf."""
+    return VIA_SEPARATOR.join(switch.name for switch in way[1 : 1 + len(way) // 2]) or None
 
 
 def paths(plan: Plan, source: Host, destination: Host) -> Iterator[Path]:

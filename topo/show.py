@@ -10,9 +10,10 @@ from typing import Any
 
 from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, PartCount, count_parts
 from topo.fault import Condition, Fault, arrival, conditions
-from topo.node import Host
+from topo.node import ROLES, Host, Switch, SwitchRole
 from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
+from topo.topologies.topology import counted
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:
@@ -57,18 +58,18 @@ def show_plan(plan: Plan) -> str:
     links, queues = plan.links, plan.queues
     rows = [
         ("plan", f"{plan.name}: {plan.description}" if plan.description else plan.name),
-        ("switches", f"{count.switches:,}: {count.leaves:,} T0 of {count.leaf_ports} ports, {count.spines:,} T1 of"
-                     f" {count.spine_ports} ports{_cores(count)}, {_planes(plan)}; {plan.switch}{_overrides(plan)}"),
-        ("hosts", f"{count.nics:,}, {plan.hosts_per_leaf} a leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
+        ("switches", f"{count.switches:,}: {_tiers(plan, count)}, {_planes(plan)}; {plan.switch}{_overrides(plan)}"),
+        ("hosts", f"{count.nics:,}, {_hosts(plan)} per leaf; NIC {plan.planes} × {rate(links.host_rate_bps)}"),
         ("links", f"{count.links_edge:,} NIC–T0 of {rate(links.host_rate_bps)} and {duration(links.edge_delay_ns)};"
-                  f" {count.links_fabric:,} {_above(plan)} of {rate(links.fabric_rate_bps)} and"
+                  f" {count.links_fabric:,} {_above(plan)} of {_fabric_rate(plan)} and"
                   f" {duration(links.fabric_delay_ns)}"),
         ("optics", f"{count.optics:,.0f} of {rate(count.nic_rate_bps)}"),
         ("paths", f"{count.paths_across} between hosts of different leaves, {count.paths_same_leaf} under one leaf"),
-        ("bisection", f"{rate(count.bisection_bps)}, oversubscription {count.oversubscription:g}:1"),
+        ("bisection", f"{_bisection(count)}, oversubscription {count.oversubscription:.4g}:1"),
         ("tiers", f"{count.tiers}; longest path {count.longest_path_switches} switches;"
                   f" {count.nics_in_one_hop} NICs in one hop"),
-        ("losing a link", f"T0–T1: {count.fabric_link_loss_share:.1%} of a leaf's uplinks in one plane;"
+        ("losing a link", f"{'T0–T1' if count.spines else 'T0–T0'}: {count.fabric_link_loss_share:.1%} of a leaf's"
+                          " uplinks in one plane;"
                           f" NIC–T0: {count.nic_port_loss_share:.1%} of a NIC"),
         ("time", f"base RTT {duration(plan.base_rtt_ns)}, Plane_BDP {plan.plane_bdp_bytes:,} bytes;"
                  f" {_time_scale(plan)}"),
@@ -94,13 +95,41 @@ def _above(plan: Plan) -> str:
     return "T0–T1" if plan.shape is None else "between switches"
 
 
-def _cores(count: PartCount) -> str:
-    return f", {count.cores:,} T2" if count.cores else ""
+def _fabric_rate(plan: Plan) -> str:
+    """The rate of links between switches: "10 Mb/s", or "5 Mb/s to 10 Mb/s"."""
+    usual = plan.links.fabric_rate_bps
+    speeds = (
+        {1.0} if plan.shape is None else {one.speed for one in plan.topology.cables() if isinstance(one.lower, Switch)}
+    )
+    return " to ".join(rate(usual * speed) for speed in sorted({min(speeds), max(speeds)}))
+
+
+def _tiers(plan: Plan, count: PartCount) -> str:
+    """ "16 T0 of 6 ports, 16 T1 of 4 ports"; "up to" where the switches of a tier differ."""
+    most = (count.leaf_ports, count.spine_ports, count.core_ports)
+    numbers = (count.leaves, count.spines, count.cores)
+    ports: dict[SwitchRole, set[int]] = {role: set() for role in ROLES}
+    for switch in plan.switches() if plan.shape is not None else ():
+        ports[switch.role].add(plan.topology.port_count(switch))
+    return ", ".join(
+        f"{number:,} T{tier} of {'up to ' if len(ports[role]) > 1 else ''}{ports_max} ports"
+        for tier, (role, number, ports_max) in enumerate(zip(ROLES, numbers, most, strict=True))
+        if number
+    )
+
+
+def _bisection(count: PartCount) -> str:
+    return "unknown where a tier is wired to itself" if count.bisection_bps is None else rate(count.bisection_bps)
+
+
+def _hosts(plan: Plan) -> str:
+    least = min(plan.topology.hosts_under(index) for index in range(plan.leaves))
+    return f"{plan.hosts_per_leaf}" if least == plan.hosts_per_leaf else f"{least} to {plan.hosts_per_leaf}"
 
 
 def _planes(plan: Plan) -> str:
     """The planes, and the shape beyond two even tiers."""
-    return f"{plan.planes} planes" if plan.shape is None else plan.topology.words()
+    return counted(plan.planes, "plane") if plan.shape is None else plan.topology.words()
 
 
 def _overrides(plan: Plan) -> str:

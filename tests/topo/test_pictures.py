@@ -9,14 +9,21 @@ from shutil import which
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli import main as cli
+from tests.topo.topologies.shapes import SMALL, on
 from topo.fault import make_fault
 from topo.graph import links
+from topo.node import Host, leaf
 from topo.pictures.fabric import picture
 from topo.pictures.graph import BAD, BUSY, IDLE, GraphError, blend, dot, graph_of, mermaid
 from topo.pictures.positions import positions
+from topo.plan import Plan
 from topo.planfile import load_plan
+from topo.topologies import listed
+from topo.topologies.topology import Cable
 
 PLAN = load_plan("tiny")
 FAULTS = [
@@ -60,9 +67,28 @@ def test_the_pictures_are_what_their_names_say_and_show_names_and_faults(tmp_pat
 
 
 def test_no_two_nodes_are_drawn_in_one_place() -> None:
-    for name in ("tiny", "lab", "rack", "wide"):
-        at = positions(graph_of(load_plan(name)))
+    for plan in (*map(load_plan, ("tiny", "lab", "rack", "wide")), *SMALL.values()):
+        at = positions(graph_of(plan))
         assert len(set(at.values())) == len(at)
+
+
+def ring(leaves: int) -> Plan:
+    """Leaves that are wired to each other, every one to every other, with a host under each."""
+    hosts = [Cable(Host(index), leaf(0, index)) for index in range(leaves)]
+    pairs = [(one, other) for one in range(leaves) for other in range(one + 1, leaves)]
+    return on(listed([*hosts, *(Cable(leaf(0, one), leaf(0, other)) for one, other in pairs)]))
+
+
+@given(st.integers(3, 20))
+def test_no_cable_between_nodes_of_a_row_is_drawn_over_another_node(leaves: int) -> None:
+    plan = ring(leaves)
+    at = positions(graph_of(plan))
+    for link in links(plan):
+        (x1, y1), (x2, y2) = at[link.a.node.name], at[link.b.node.name]
+        for name in {node.name for node in plan.switches()} - {link.a.node.name, link.b.node.name}:
+            x, y = at[name]
+            assert abs((x2 - x1) * (y - y1) - (y2 - y1) * (x - x1)) > 1e-3
+    assert all(y == 1 or 0.7 < y < 1 for name, (_, y) in at.items() if name.startswith("p"))
 
 
 def test_colours_go_from_idle_to_busy() -> None:

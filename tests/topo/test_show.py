@@ -1,12 +1,15 @@
 """What is shown, counted and drawn of a plan."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.topo.topologies.shapes import SMALL
+from tests.topo.topologies.shapes import plans as topologies
 from topo.__main__ import main
 from topo.count import count_parts
 from topo.draw import draw_svg, draw_text
@@ -15,7 +18,7 @@ from topo.node import Host, leaf, spine
 from topo.path import paths
 from topo.plan import Plan
 from topo.planfile import load_plan
-from topo.show import switch_kinds, switch_words
+from topo.show import show_plan, switch_kinds, switch_words
 
 
 def test_the_paper_needs_three_fifths_of_the_switches_and_two_thirds_of_the_optics():
@@ -67,6 +70,61 @@ def test_drawings_are_well_formed_and_show_every_node_of_a_small_plan(plan):
     cables = sum(1 for _ in tree.iter("{http://www.w3.org/2000/svg}line"))
     assert cables == sum(1 for link in links(plan) if link.a.plane < 4)
     assert all(switch.name in draw_text(plan) for switch in plan.switches() if switch.plane < 4)
+
+
+@given(topologies.filter(lambda plan: max(plan.leaves, plan.spines, plan.topology.cores) <= 8))
+def test_text_says_of_every_switch_what_it_is_wired_to(plan):
+    """Beyond two even tiers: a cross stands for a whole tier, else each switch names its neighbours, as "l0 l2-4"."""
+    lines = draw_text(plan).splitlines()
+    told = set()
+    for number, line in enumerate(lines):
+        if (row := re.findall(r"p\d+[lsc]\d+", line)) and "T" in line:
+            following, plane = lines[number + 1], row[0].partition(row[0].lstrip("p0123456789"))[0]
+            if "×" in following:
+                below = re.findall(r"p\d+[lsc]\d+", lines[number + 2])
+                told |= {frozenset((one, other)) for one in row for other in below}
+            elif following.strip().startswith("to"):
+                cells = re.split(r"\s{2,}", following.strip().removeprefix("to").strip())
+                for name, words in zip(row, cells, strict=True):
+                    told |= {frozenset((name, plane + other)) for other in expanded(words)}
+    assert told == {
+        frozenset((link.a.node.name, link.b.node.name)) for link in links(plan) if not isinstance(link.a.node, Host)
+    }
+
+
+def expanded(words):
+    """ "l0 l2-4" as l0, l2, l3, l4."""
+    for word in words.split():
+        first, _, last = word.partition("-")
+        yield from (f"{word[0]}{n}" for n in range(int(first[1:]), int(last or first[1:]) + 1))
+
+
+def test_a_mesh_has_no_spines_and_no_bisection_of_tiers():
+    """Four leaves wired to each other: half of all cables is not what joins two halves of the hosts."""
+    shown = show_plan(SMALL["list"])
+    assert "8: 8 T0 of 5 ports, 2 planes" in shown
+    assert "unknown where a tier is wired to itself" in shown
+    assert "T0–T0: 40.0% of a leaf's uplinks" in shown  # a leaf with 1, 1 and 0.5 of a cable's rate
+    assert count_parts(SMALL["list"]).bisection_bps is None
+
+
+def test_an_uneven_fabric_is_told_by_what_differs():
+    shown = show_plan(SMALL["uneven"])
+    for words in ("8 T0 of up to 6 ports, 7 T1 of up to 4 ports", "2 to 3 per leaf", "of 5 Mb/s to 10 Mb/s"):
+        assert words in shown
+
+
+def test_the_single_plane_is_not_described_by_the_planes_of_the_other(capsys):
+    status, out, _ = run(capsys, "topo", "show", "lab", "--single-plane")
+    assert status == 0
+    assert "lab-single-plane: the single-plane equivalent of lab" in out
+    assert "1 plane;" in out
+
+
+def test_the_title_of_a_picture_fits():
+    root = ElementTree.fromstring(draw_svg(SMALL["pods"]))
+    title = root.findtext("{http://www.w3.org/2000/svg}title", "")
+    assert float(root.get("width", "0")) > 9 * len(title) > 0
 
 
 def test_a_large_plan_is_drawn_in_part_and_says_so():

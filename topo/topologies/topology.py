@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from common.fields import Fields
-from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf, tier
+from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf
 
 EV_BASE = 0xC000
 """The low halves of EVs are source ports from the dynamic range: from here on for the ways between two leaves."""
@@ -156,11 +156,6 @@ class Topology(ABC):
         """Switches of each role, of all planes."""
         roles = [switch.role for switch in self.switches()]
         return {role: roles.count(role) for role in ROLES}
-
-    def uplinks(self, switch: Switch) -> int:
-        """Cables of a switch to others of its tier or above."""
-        nodes = (self.neighbour(switch, port) for port in range(1, self.port_count(switch) + 1))
-        return sum(tier(node) >= tier(switch) for node in nodes)
 
     def count(self, role: SwitchRole) -> int:
         """Switches of a role in one plane."""

@@ -34,7 +34,7 @@ function lanes(ctx, place, scene, view, colours) {
   font(ctx, unit * 0.95, "600");
   for (const lane of place.lanes) {
     ctx.fillStyle = colours.sheet;
-    ctx.fillRect(lane.left - unit * 0.35, unit * 0.35, lane.width + unit * 0.7, place.rows[1] + unit * 1.3);
+    ctx.fillRect(lane.left - unit * 0.35, unit * 0.35, lane.width + unit * 0.7, place.floor + unit * 1.3);
     ctx.fillStyle = colours.soft;
     const sign = place.crowded ? (lane.folded ? " ▸" : " ▾") : "";
     ctx.fillText(`plane ${lane.plane}${sign}`, lane.left + lane.width / 2, unit * 1.15);

@@ -29,9 +29,11 @@ export function layout(scene, width, height, unit, unfolded) {
     const x = node.tier === 0
       ? gap + (width - 2 * gap) * node.x / totalPlaces
       : lane.left + lane.width * (node.x - node.plane * (places + 1)) / places;
-    at.set(node.name, { x, y: rows[node.tier] });
+    const low = node.tier ? (node.tier - node.y) * (rows[node.tier - 1] - rows[node.tier]) : 0;
+    at.set(node.name, { x, y: rows[node.tier] + low });
   }
-  return { lanes, rows, at, width, height, unit, crowded, sizes: sizes(most, lanes, width, unit) };
+  const floor = Math.max(...scene.nodes.filter((node) => node.tier).map((node) => at.get(node.name).y));
+  return { lanes, rows, floor, at, width, height, unit, crowded, sizes: sizes(most, lanes, width, unit) };
 }
 
 // By tier: the nodes of the plane that has most of them.

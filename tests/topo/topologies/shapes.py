@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import reject
 from hypothesis import strategies as st
 
 from topo.node import Host, Switch
 from topo.plan import Plan
+from topo.planfile import parse_plan
 from topo.topologies import LeafSpine, Pods, Rails, Topology, TopologyError, listed
 from topo.topologies.topology import Cable
 
@@ -59,3 +62,33 @@ def lists(draw: st.DrawFn) -> Plan:
 
 
 plans = st.one_of(pods(), rails(), lists())
+
+UNEVEN = """name = "uneven"
+[fabric]
+topology = "uneven"
+planes = 2
+leaves = 4
+spines = 4
+hosts_per_leaf = 2
+without = ["p1s3", "p0l0-p0s1"]
+speeds = { "p0l2-p0s0" = 0.5 }
+more_hosts = { l0 = 1 }
+"""
+RAILS = """name = "rails"
+[fabric]
+topology = "rails"
+planes = 2
+leaves = 4
+spines = 2
+hosts_per_leaf = 2
+rails = 2
+"""
+ROOT = Path(__file__).parents[3]
+TEXTS = {
+    "pods": (ROOT / "topo/plans/pods.toml").read_text(encoding="utf-8"),
+    "rails": RAILS,
+    "uneven": UNEVEN,
+    "list": (ROOT / "docs/templates/mesh.toml").read_text(encoding="utf-8"),
+}
+"""A small plan of each topology beyond two even tiers, as its file says it; of lists a mesh without spines."""
+SMALL = {name: parse_plan(text) for name, text in TEXTS.items()}
