@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-PLANE = re.compile(r"\bp\d+(?=[ls]\d|$)")  # of a switch's name, or of a NIC port
+PLANE = re.compile(r"\bp\d+(?=[lsc]\d|$)")  # of a switch's name, or of a NIC port
 
 
 def on_single_plane_target(target: str) -> str:

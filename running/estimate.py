@@ -62,7 +62,7 @@ def fabric_bytes(choices: Choices) -> int:
     """Memory of switches, hosts and their profiles, without the workloads."""
     plan = choices.running_plan
     if choices.world == "simulated":
-        edge, fabric = plan.host_count * plan.planes, round(sum(plan.topology.tier_links))
+        edge, fabric = plan.host_count * plan.planes, plan.topology.fabric_links
         switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + (edge + 2 * fabric) * VIRTUAL_PORT_BYTES
         return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import permutations
 from typing import Any
 
 from judging.checks import Check
@@ -17,8 +18,12 @@ from running import identity
 from running.choices import Choices
 from running.fault_words import words
 from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
+from topo.path import via
 from topo.plan import Plan
 from topo.show import switch_kinds
+
+WAYS_TOLD_MAX = 100_000
+"""Ways between all leaves, above which a run's options do not name them."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +169,19 @@ def fabric_words(plan: Plan) -> dict[str, Any]:
         "leaf_of": [plan.leaf_of(host) for host in plan.hosts()],
         "crossed": [[topology.crossed(one, other) for other in leaves] for one in leaves],
         "link_delay_ns": plan.links.fabric_delay_ns,
+        **({"ways": ways(plan)} if plan.leaves**2 * topology.paths_across <= WAYS_TOLD_MAX else {}),
     }
+
+
+def ways(plan: Plan) -> list[tuple[int, str]]:
+    """Each plane with the switches that an EV chooses between two leaves, as `via` of a path has them."""
+    found = {
+        (plane, via(way.switches) or "")
+        for plane in range(plan.planes)
+        for source, destination in permutations(range(plan.leaves), 2)
+        for way in plan.topology.ways(plane, source, destination)
+    }
+    return sorted(found)
 
 
 def scaled(fault: TimedFault, factor: float) -> TimedFault:

@@ -72,11 +72,15 @@ class Level:
 
 
 def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
-    """For every path of the fabric (plane, spine), healthy or not, the times at which some sender had given it up."""
+    """For every path of the fabric (its plane and `via`), the times at which some sender had given it up.
+
+    Of a fabric beyond two even tiers that is too large to name its ways, only those that were given up.
+    """
     fabric = run.options.get("fabric") or {}
-    every = [
-        (plane, f"p{plane}s{spine}") for plane in range(fabric.get("planes", 0)) for spine in range(fabric["spines"])
-    ]
+    if "topology" in fabric:
+        every = [(int(plane), str(via)) for plane, via in fabric.get("ways", [])]
+    else:
+        every = [(plane, f"p{plane}s{n}") for plane in range(fabric.get("planes", 0)) for n in range(fabric["spines"])]
     changes: dict[tuple[int, str], list[tuple[int, int, int]]] = {key: [] for key in every}
     for path, spans in histories(run).items():
         for span in spans:

@@ -201,6 +201,17 @@ def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> No
     assert not any(strips.values())
 
 
+def test_beyond_two_even_tiers_the_strips_are_the_ways_that_the_options_name(made_up: Build) -> None:
+    """As an EV of three tiers names two switches, and a plane may lack a spine."""
+    lines = made_up().lines
+    for line in lines:
+        if "fabric" in line:
+            line["fabric"] = {**line["fabric"], "topology": "list", "ways": [[0, "p0s0"], [0, "p0s0+p0c1"]]}
+    strips = paths.strips(Run(lines))
+    assert list(strips) == [(0, "p0s0"), (0, "p0s0+p0c1"), (0, "p0s1")]
+    assert [bool(levels) for levels in strips.values()] == [False, False, True]
+
+
 def test_a_strip_counts_the_senders_that_gave_its_path_up() -> None:
     assert paths.levels([(10, 1, 0), (40, -1, 0), (20, 1, 0), (30, -1, 0), (50, 0, 1), (60, 0, -1)]) == [
         paths.Level(10, 20, 1, 0),
