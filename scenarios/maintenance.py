@@ -19,6 +19,7 @@ from topo.path import paths as topo_paths
 def timeline(setting: Setting) -> list[TimedFault]:
     """Drain a spine for 20 s; meanwhile a link of another plane flaps as a technician reseats its optics."""
     plan, rng = setting.plan, setting.new_rng()
+    places.spines(plan, "drains")
     plane, other = rng.sample(range(plan.planes), 2) if plan.planes > 1 else (0, 0)
     link = rng.choice(places.uplinks(plan, other, rng.randrange(plan.leaves)))
     reseated = [TimedFault(4.0 + 4.0 * index, "link-down", link, 1.0) for index in range(3)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from judging.measures.paths import PathKey
 from scenarios.scenario import Setting
@@ -40,6 +41,14 @@ def switches(plan: Plan, role: SwitchRole, plane: int | None = None) -> list[str
     return [switch.name for switch in found if plane is None or switch.plane == plane]
 
 
+def spines(plan: Plan, verb: str) -> list[str]:
+    """All spines, for a scenario that `verb` ("crashes") them. ValueError names a plane without."""
+    for plane in range(plan.planes):
+        if not switches(plan, "spine", plane):
+            raise ValueError(f"the scenario {verb} spines, and plan {plan.name!r} has none in plane {plane}")
+    return switches(plan, "spine")
+
+
 def hosts_under(plan: Plan, leaf_index: int) -> list[str]:
     """The hosts of a leaf."""
     return [plan.host_at(leaf_index, place).name for place in range(plan.topology.hosts_under(leaf_index))]
@@ -59,15 +68,20 @@ def shift_to_other_leaf(plan: Plan) -> int:
 
 
 def crossed(setting: Setting, path: PathKey) -> list[str]:
-    """The switches between the leaves of a path in a journal; none on the single plane, where no EV is a path.
+    """The switches between the leaves of a path in a journal; none on the single plane, where no EV is a path."""
+    return [] if setting.single_plane else _way(setting.plan, path)[1:-1]
 
-    Of an EV that the plan does not know, those that the line itself names.
-    """
-    if setting.single_plane:
-        return []
-    plan = setting.plan
+
+def crossed_links(setting: Setting, path: PathKey) -> list[frozenset[str]]:
+    """The links between switches of a path in a journal, each by its ends; none where no EV is a path."""
+    return [] if setting.single_plane else [frozenset(ends) for ends in pairwise(_way(setting.plan, path))]
+
+
+def _way(plan: Plan, path: PathKey) -> list[str]:
+    """The switches from leaf to leaf. Of an EV that the plan does not know, those that the journal's line names."""
+    source, destination = plan.host(path.host), plan.host(path.peer)
     try:
-        way = path_of_ev(plan, plan.host(path.host), plan.host(path.peer), path.ev)
+        return [switch.name for switch in path_of_ev(plan, source, destination, path.ev).switches]
     except ValueError:
-        return path.via.split(VIA_SEPARATOR)
-    return [switch.name for switch in way.switches[1:-1]]
+        first, last = (leaf(path.plane, plan.leaf_of(host)).name for host in (source, destination))
+        return [first, *path.via.split(VIA_SEPARATOR), last]

@@ -30,7 +30,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
     """
     plan, rng = setting.plan, setting.new_rng()
     spines, apart_s, down_s = outages(setting)
-    names, cores = places.switches(plan, "spine"), places.switches(plan, "core")
+    names, cores = places.spines(plan, "crashes"), places.switches(plan, "core")
     if cores:  # each tier gets its share
         above = rng.sample(cores, min(spines // 2, len(cores)))
         chosen = [*rng.sample(names, min(spines - len(above), len(names))), *above]

@@ -148,6 +148,8 @@ def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
         ("h3-p2l1", "h3-p0l1"),
         ("p2s1", "p0s1"),
         ("p1l0", "p0l0"),
+        ("p1c3", "p0c3"),
+        ("p3s2>p3c1", "p0s2>p0c1"),
         ("h3.p2", "h3.p0"),
         ("h12.p7", "h12.p0"),
     ],

@@ -63,7 +63,7 @@ export class Breaking {
   buttons(title, target, key, lane) {
     const refusals = lane.refusals[key] ?? {};
     const rows = [...this.page.verbs.values()].filter((verb) => verb.name in refusals).map((verb) => {
-      const refusal = this.state.breakable ? refusals[verb.name].replaceAll(/\bh\d+\b|\bp\d+[ls]\d+\b/g, "it") : this.state.why_not;
+      const refusal = this.state.breakable ? refusals[verb.name].replaceAll(/\bh\d+\b|\bp\d+[lsc]\d+\b/g, "it") : this.state.why_not;
       return this.button(verb, target, refusal, lane);
     });
     const turn = /[->]/.test(target) ? element("button", { onclick: () => this.turn(lane, target), "data-key": "turn" }, target.includes(">") ? "this direction only" : "both directions") : null;

@@ -7,6 +7,7 @@ agents.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from running.worlds.fabric import NIC_FIELDS
 from running.worlds.simulated import SimulatedWorld
 from running.worlds.world import World, call
 from scenarios.scenario import Scenario, TimedFault, phases
+from tests.topo.topologies.shapes import SMALL
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
 from topo.fault import (
@@ -41,6 +43,7 @@ from topo.fault import (
 )
 from topo.graph import PortRef, device_id, ports
 from topo.node import Host
+from topo.plan import Plan
 from topo.planfile import load_plan
 
 TINY = load_plan("tiny")
@@ -52,8 +55,8 @@ OWN = {"h0": [("h2", 0xC000), ("h3", 0x1C001)], "h3": [("h0", 0x1C000)]}
 Facts = dict[str, Any]
 
 
-def simulated(folder: Path) -> SimulatedWorld:
-    return SimulatedWorld(TINY, transport("mrc"), 1, RunDirectory.create(folder, "faults", 1), lambda event: None)
+def simulated(folder: Path, plan: Plan = TINY) -> SimulatedWorld:
+    return SimulatedWorld(plan, transport("mrc"), 1, RunDirectory.create(folder, "faults", 1), lambda event: None)
 
 
 @pytest.fixture(scope="module")
@@ -93,13 +96,18 @@ def denied(world: World, host: Host) -> set[tuple[str, int]]:
     return {(row["host"], row["ev"]) for row in call(world.clients[host.name], "denylist.get")["denied"]}
 
 
+def plan_of(world: World) -> Plan:
+    return world.plan if isinstance(world, SimulatedWorld) else TINY
+
+
 def seen(world: World) -> Facts:
     """Every switch port, switch and denylist, as the world's own switches and NICs have them."""
-    facts: Facts = {f"denied {host}": denied(world, host) for host in TINY.hosts()}
+    plan = plan_of(world)
+    facts: Facts = {f"denied {host}": denied(world, host) for host in plan.hosts()}
     if isinstance(world, SimulatedWorld):
         for node, switch in world.fabric.switches.items():
             facts[f"state {node}"] = "running" if switch.running else "not running"
-            for ref in ports(TINY, node):
+            for ref in ports(plan, node):
                 engine: Any = switch.engine
                 config = engine._ports[ref.port]
                 facts[str(ref)] = {name: getattr(config, name) for name in PORT_FIELDS}
@@ -121,14 +129,16 @@ PORT_FIELDS = tuple(healthy(TINY, PortRef(H0, 1)).__slots__)
 
 def meant(world: World, faults: list[Fault]) -> Facts:
     """The same facts as the faults in force mean them."""
+    plan = plan_of(world)
+    own = OWN if plan is TINY else {}
     facts: Facts = {
-        f"denied {host}": {*denied_evs(TINY, host, faults), *OWN.get(host.name, [])} for host in TINY.hosts()
+        f"denied {host}": {*denied_evs(plan, host, faults), *own.get(host.name, [])} for host in plan.hosts()
     }
-    for switch in TINY.switches():
+    for switch in plan.switches():
         facts[f"state {switch}"] = "running" if switch_state(faults, switch) == "running" else "not running"
-    states = port_states(TINY, faults)
-    for ref in SWITCH_PORTS:
-        port = states.get(ref) or healthy(TINY, ref)
+    states = port_states(plan, faults)
+    for ref in (ref for switch in plan.switches() for ref in ports(plan, switch)):
+        port = states.get(ref) or healthy(plan, ref)
         facts[str(ref)] = {name: getattr(port, name) for name in PORT_FIELDS}
         if isinstance(world, EmulatedWorld):
             facts[str(ref)]["delay_ns"] = wire_delay_ns(TINY, ref, port.delay_ns)
@@ -240,6 +250,25 @@ def test_after_every_verb_and_its_undoing_every_link_carries_probes(world: World
         world.undo(fault)
     assert links_that_fail(world) == []
     assert world.verify() == 0
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_verb_does_what_it_means_on_each_kind_of_place_and_is_taken_back(name: str, tmp_path: Path) -> None:
+    """On every topology: on cables of hosts, leaves, spines and cores, and on switches of each tier."""
+    plan = SMALL[name]
+    world = simulated(tmp_path, plan)
+    try:
+        for verb in VERBS.values():
+            kinds = {re.sub(r"\d+", "", target): target for target in targets(plan, verb.name)}
+            for target in kinds.values():
+                fault = world.inject(verb.name, target, verb.argument.high if verb.argument else None)
+                assert seen(world) == meant(world, [fault] if verb.lasting else [])
+                if verb.lasting:
+                    world.undo(fault)
+                    assert seen(world) == meant(world, [])
+        assert world.verify() == 0
+    finally:
+        world.close()
 
 
 def test_a_drain_adds_to_what_others_deny_and_takes_back_only_its_own(world: World) -> None:
