@@ -17,6 +17,7 @@ from cli.exporting.document import document
 from cli.exporting.frr import frr
 from cli.exporting.sonic import LANES, sonic
 from controller.tables import tables
+from tests.topo.topologies.shapes import SMALL
 from topo.address import usid_address
 from topo.graph import PortRef, links, peer
 from topo.node import Switch
@@ -58,8 +59,7 @@ def refused_by_frr(folder: Path, text: str) -> str:
 
 @pytest.mark.skipif(frr_release() is None, reason="needs FRR's vtysh (apt-get install frr)")
 def test_frrs_own_parser_takes_every_static_route_and_names_a_wrong_line(tmp_path: Path) -> None:
-    for name in ("tiny", "lab"):
-        plan = load_plan(name)
+    for plan in (PLAN, load_plan("lab"), *SMALL.values()):
         for switch in plan.switches():
             assert refused_by_frr(tmp_path, frr(plan, switch).partition("segment-routing")[0]) == "", switch
     assert refused_by_frr(tmp_path, "ipv6 rode fd00::/48 fe80::1 p0l0-eth1\n").startswith("status 2")
@@ -69,8 +69,7 @@ def test_frrs_own_parser_takes_every_static_route_and_names_a_wrong_line(tmp_pat
     (frr_release() or (0, 0)) < STATIC_SIDS_SINCE, reason="needs FRR 10.3 or newer: older ones know no static SIDs"
 )
 def test_frrs_own_parser_takes_every_line(tmp_path: Path) -> None:
-    for name in ("tiny", "lab"):
-        plan = load_plan(name)
+    for plan in (PLAN, load_plan("lab"), *SMALL.values()):
         for switch in plan.switches():
             assert refused_by_frr(tmp_path, frr(plan, switch)) == "", switch
 
@@ -103,14 +102,15 @@ def shifted(address: ipaddress.IPv6Address) -> ipaddress.IPv6Address:
     return ipaddress.IPv6Address(block | rest << 16 & (1 << 96) - 1)
 
 
+@pytest.mark.parametrize("plan", [PLAN, *SMALL.values()], ids=["tiny", *SMALL])
 @pytest.mark.parametrize(("form", "read"), [(frr, frr_table), (sonic, sonic_table)], ids=["frr", "sonic"])
 def test_packets_follow_the_exported_routes_along_every_path(
-    form: Callable[[Plan, Switch], str], read: Callable[[str], tuple[ipaddress.IPv6Network, Table]]
+    form: Callable[[Plan, Switch], str], read: Callable[[str], tuple[ipaddress.IPv6Network, Table]], plan: Plan
 ) -> None:
-    read_tables = {switch: read(form(PLAN, switch)) for switch in PLAN.switches()}
-    source, destination = PLAN.host("h0"), PLAN.host("h3")
-    for path in paths(PLAN, source, destination):
-        address, here = path_da(PLAN, path), peer(PLAN, PortRef(source, path.port))
+    read_tables = {switch: read(form(plan, switch)) for switch in plan.switches()}
+    source, destination = plan.host("h0"), plan.host(f"h{plan.host_count - 1}")
+    for path in paths(plan, source, destination):
+        address, here = path_da(plan, path), peer(plan, PortRef(source, path.port))
         crossed = []
         while isinstance(here.node, Switch):
             own, table = read_tables[here.node]
@@ -119,10 +119,10 @@ def test_packets_follow_the_exported_routes_along_every_path(
             matching = [prefix for prefix in table if address in prefix]
             (port,) = table[max(matching, key=lambda prefix: prefix.prefixlen)]
             crossed.append((here.node, port))
-            here = peer(PLAN, PortRef(here.node, port))
+            here = peer(plan, PortRef(here.node, port))
         assert here.node == destination
-        assert crossed == [(hop.switch, hop.port_out) for hop in hops(PLAN, path)]
-        assert address == usid_address(PLAN, [0x3001])
+        assert crossed == [(hop.switch, hop.port_out) for hop in hops(plan, path)]
+        assert address == usid_address(plan, [0x3001])
 
 
 def test_the_json_holds_the_plan_every_link_and_every_entry() -> None:
