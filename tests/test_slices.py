@@ -65,6 +65,7 @@ def ran(suite: Path, *words: str, status: int = 0, **settings: str) -> tuple[set
     return set(re.findall(r"::(test_\S+) (?:PASSED|SKIPPED)", done.stdout)), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_slices_together_run_each_slow_test_once(suite: Path) -> None:
     found = [ran(suite, "-m", "slow", "--slice", f"{number}/3")[0] for number in (1, 2, 3)]
     assert set.union(*found) == {f"test_many[{case}]" for case in range(12)} | {"test_of_links"}
@@ -82,6 +83,7 @@ def test_a_slice_prints_all_that_it_leaves_out(suite: Path) -> None:
     assert "    test_for_patient_people" in printed
 
 
+@pytest.mark.slow
 def test_workers_run_the_same_slice_and_its_left_out_tests_are_printed(suite: Path) -> None:
     alone = ran(suite, "-m", "slow", "--slice", "1/2")[0]
     printed = ran(suite, "-m", "slow", "--slice", "1/2", "-n", "2")[1]
@@ -159,6 +161,7 @@ def test_a_new_test_moves_no_other() -> None:
     assert members(names[5:], durations, 3) == {name: before[name] for name in names[5:]}
 
 
+@pytest.mark.slow
 def test_durations_are_renewed_for_the_slow_tests_that_ran(suite: Path) -> None:
     ran(suite, "-k", "test_quick or test_of_links or test_many and 11", "--renew-durations", "-n", "1")
     written = json.loads((suite / FILE).read_text())

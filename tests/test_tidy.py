@@ -60,9 +60,13 @@ def folders_have_readmes(root: Path, files: list[Path]) -> Iterator[str]:
 
 def pointers_exist(root: Path, files: list[Path]) -> Iterator[str]:
     """A file named in a page is there: from the page's folder, from the root, or by a name that only one has."""
+    named: dict[str, list[Path]] = {}
+    for path in files:
+        named.setdefault(path.name, []).append(path)
     for page in (path for path in files if path.suffix == ".md" and path.name != "CHANGELOG.md"):
         for name, member in POINTER.findall(page.read_text()):
-            found = [path for path in files if path == root / name or str(path).endswith(f"/{name}")]
+            alike = named.get(Path(name).name, [])
+            found = [path for path in alike if path == root / name or str(path).endswith(f"/{name}")]
             if not found and name not in ELSEWHERE and not name.startswith("mylab/"):  # a student's
                 yield f"{page.relative_to(root)} names {name}, which is not there"
             elif found and member and not any(re.search(rf"\b{member}\b", path.read_text()) for path in found):

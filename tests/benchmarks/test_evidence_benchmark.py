@@ -12,6 +12,7 @@ import pytest
 from benchmarks import evidence
 
 
+@pytest.mark.slow
 def test_the_copy_without_evidence_gathers_none_and_its_runtime_serves_packets(tmp_path: Path) -> None:
     folder = tmp_path / "without"
     evidence.copy(folder, evidence=False)

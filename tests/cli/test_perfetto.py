@@ -240,6 +240,7 @@ def test_steps_are_slices_whose_communication_lies_inside(tmp_path: Path) -> Non
     assert {(e["process"], e["thread"]) for e in trace.slices} == {("h1", "steps of main")}
 
 
+@pytest.mark.slow
 def test_a_long_journal_is_read_line_by_line(tmp_path: Path) -> None:
     with (tmp_path / "journal.jsonl").open("w") as file:
         for t_ns in range(20_000):

@@ -189,6 +189,7 @@ def test_a_broken_build_is_made_anew(tree: Tree) -> None:
     assert tree.run(LOOK).startswith("True 9 True")
 
 
+@pytest.mark.slow
 def test_several_who_build_at_once_share_one_build(tree: Tree) -> None:
     tree.square.write_text(SQUARE.replace("side * side", "2 * side"))
     processes = [tree.start(BUILD) for _ in range(3)]
@@ -235,6 +236,7 @@ def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
     process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
     tree: Tree, at_work: subprocess.Popen[str], number: signal.Signals
@@ -257,6 +259,7 @@ def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_no
     assert tree.run(LOOK).startswith("True 9 True")
 
 
+@pytest.mark.slow
 def test_c_that_does_not_compile_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
     tree.cube.write_text(CUBE.replace("PyLong_FromLong(length", "PyLong_FromLong(breadth"))
     errors = tree.start(BUILD).communicate(timeout=120)[1]
@@ -272,6 +275,7 @@ def test_a_missing_compiler_is_named_with_its_remedy(monkeypatch: pytest.MonkeyP
         building.compilers()
 
 
+@pytest.mark.slow
 def test_old_builds_of_other_sources_go_and_those_in_use_stay(tree: Tree) -> None:
     fresh = Path(tree.run("import shapes; print(shapes.UNIT.key())"))
     old = tree.cache / "shapes-0123456789abcdef.build"

@@ -100,7 +100,9 @@ def planted(tree: Path, before: str, after: str) -> Mutant:
         ("self.left < right", "self.left >= right", Fate.KILLED),
         ("7", "8", Fate.SURVIVED),
         ("LIMIT: int = 3", "LIMIT: int = 3 // 0", Fate.BROKEN),  # nothing was tested
-        ("return self.left", "while True: pass\n        return self.left", Fate.TIMED_OUT),
+        pytest.param(
+            "return self.left", "while True: pass\n        return self.left", Fate.TIMED_OUT, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_mutant_is_killed_by_a_test_that_fails_and_by_nothing_else(
@@ -116,6 +118,7 @@ def test_a_mutant_is_killed_by_a_test_that_fails_and_by_nothing_else(
     assert (place / "pair.py").read_text() == MODULE
 
 
+@pytest.mark.slow
 def test_a_mutant_meets_the_tests_that_run_its_statement(tree: Path, tmp_path: Path) -> None:
     (tree / "tests/test_other.py").write_text(
         "import pytest\n\nfrom pair import LIMIT, Pair\n\n"
