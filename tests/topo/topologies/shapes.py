@@ -7,16 +7,17 @@ from pathlib import Path
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from topo.node import Host, Switch
+from topo.node import Host, Switch, leaf
 from topo.plan import Plan
-from topo.planfile import parse_plan
+from topo.planfile import PlanError, parse_document, parse_plan
 from topo.topologies import LeafSpine, Pods, Rails, Topology, TopologyError, listed
 from topo.topologies.topology import Cable
 
 
 def on(shape: Topology) -> Plan:
     """A plan of this shape."""
-    return Plan("any", shape.planes, shape.leaves, shape.spines, shape.hosts_per_leaf, shape=shape)
+    beyond = None if type(shape) is LeafSpine else shape
+    return Plan("any", shape.planes, shape.leaves, shape.spines, shape.hosts_per_leaf, shape=beyond)
 
 
 @st.composite
@@ -61,7 +62,54 @@ def lists(draw: st.DrawFn) -> Plan:
         reject()
 
 
-plans = st.one_of(pods(), rails(), lists())
+@st.composite
+def uneven(draw: st.DrawFn) -> Plan:
+    """A leaf-spine fabric as `uneven` of a file says it: parts missing, slower cables, more hosts under a leaf."""
+    planes, leaves, spines = draw(st.integers(1, 2)), draw(st.integers(2, 4)), draw(st.integers(2, 4))
+    cables = [f"p{p}l{one}-p{p}s{two}" for p in range(planes) for one in range(leaves) for two in range(spines)]
+    fabric = {
+        "topology": "uneven",
+        "planes": planes,
+        "leaves": leaves,
+        "spines": spines,
+        "hosts_per_leaf": draw(st.integers(1, 2)),
+        "speeds": draw(st.dictionaries(st.sampled_from(cables), st.sampled_from((0.25, 0.5, 2.0)), max_size=3)),
+        "more_hosts": draw(st.dictionaries(st.sampled_from([f"l{n}" for n in range(leaves)]), st.integers(1, 2))),
+        "without": draw(st.lists(st.sampled_from([*cables, f"p0s{spines - 1}"]), max_size=3, unique=True)),
+    }
+    try:
+        return parse_document({"name": "any", "fabric": fabric})
+    except PlanError:
+        reject()
+
+
+@st.composite
+def meshes(draw: st.DrawFn) -> Plan:
+    """Leaves wired to each other, in a line, a ring or every one to every other, in each plane as drawn."""
+    leaves = draw(st.integers(2, 5))
+    hosts = draw(st.lists(st.integers(1, 2), min_size=leaves, max_size=leaves))
+    under = [index for index, count in enumerate(hosts) for _ in range(count)]
+    cables = []
+    for plane in range(draw(st.integers(1, 2))):
+        kind = draw(st.sampled_from(("line", "ring", "mesh")))
+        pairs = [(one, other) for one in range(leaves) for other in range(one + 1, leaves)]
+        steps = (1, leaves - 1) if kind == "ring" else (1,)
+        near = [(one, other) for one, other in pairs if other - one in steps]
+        cables += [Cable(Host(number), leaf(plane, index)) for number, index in enumerate(under)]
+        cables += [Cable(leaf(plane, one), leaf(plane, other)) for one, other in (pairs if kind == "mesh" else near)]
+    return on(listed(cables))
+
+
+KINDS = {
+    "leaf-spine": leaf_spines,
+    "pods": pods(),
+    "rails": rails(),
+    "uneven": uneven(),
+    "list": lists(),
+    "mesh": meshes(),
+}
+"""By topology, and meshes apart from other lists."""
+plans = st.one_of(*KINDS.values())
 
 UNEVEN = """name = "uneven"
 [fabric]

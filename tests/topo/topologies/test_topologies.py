@@ -1,17 +1,23 @@
-"""Every topology: uSID lists walk the graph to their hosts, EVs name paths, tables lead there and hold no more."""
+"""Every topology: uSID lists walk the graph to their hosts, EVs name paths, tables lead there and hold no more.
+
+`test_planted.py` plants an error for each property, which must find it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import IPv6Address
+from itertools import pairwise, product
 
+import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controller.entries import Entity, GroupEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.tables import tables
 from switch.entries import Lpm
-from tests.topo.topologies.shapes import plans
+from tests.topo.topologies.shapes import KINDS
 from topo.address import host_address, switch_usid
 from topo.graph import PortRef, device_id, links, peer, port_count, port_towards, ports
 from topo.node import Host, Switch
@@ -35,9 +41,7 @@ def pairs(plan: Plan) -> list[tuple[Host, Host]]:
     return [(one, other) for one in plan.hosts() for other in plan.hosts()]
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_every_usid_list_walks_the_graph_to_its_host(plan: Plan) -> None:
+def every_usid_list_walks_the_graph_to_its_host(plan: Plan) -> None:
     for source, destination in pairs(plan):
         for path in paths(plan, source, destination):
             entered = walk(plan, source, path.plane, path_da(plan, path))
@@ -46,9 +50,7 @@ def test_every_usid_list_walks_the_graph_to_its_host(plan: Plan) -> None:
             assert len(path.switches) <= crossed(plan, source, destination) <= plan.topology.longest_path_switches
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane(plan: Plan) -> None:
+def every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane(plan: Plan) -> None:
     for source, destination in pairs(plan):
         found = list(evs(plan, source, destination))
         assert len({ev for ev, _ in found}) == len(found)
@@ -60,9 +62,7 @@ def test_every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane(plan: Plan
         assert len(distinct) <= path_count(plan, local=len(found[0][1].switches) == 1)
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_ports_cables_and_names_are_one_graph(plan: Plan) -> None:
+def ports_cables_and_names_are_one_graph(plan: Plan) -> None:
     check_plan(plan)
     refs = [ref for node in plan.nodes() for ref in ports(plan, node)]
     assert all(peer(plan, peer(plan, ref)) == ref for ref in refs)
@@ -79,15 +79,11 @@ def test_ports_cables_and_names_are_one_graph(plan: Plan) -> None:
     assert Counter(leaf for leaf, _ in places) == {n: plan.topology.hosts_under(n) for n in range(plan.leaves)}
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_a_plan_of_any_shape_is_written_and_read_back(plan: Plan) -> None:
+def a_plan_of_any_shape_is_written_and_read_back(plan: Plan) -> None:
     assert parse_document(plan_document(plan)) == plan
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_probes_come_back_over_the_switch_that_they_name(plan: Plan) -> None:
+def probes_come_back_over_the_switch_that_they_name(plan: Plan) -> None:
     for host in plan.hosts():
         for plane in range(plan.planes):
             for target in probed_switches(plan, host, plane):
@@ -103,17 +99,28 @@ def prefix(row: TableEntry) -> Lpm:
     return match
 
 
+def rows_of(rows: Sequence[Entity], table: str) -> list[TableEntry]:
+    return [row for row in rows if isinstance(row, TableEntry) and row.table == table]
+
+
+def covers(match: Lpm, address: int) -> bool:
+    return match.value >> (128 - match.prefix_len) == address >> (128 - match.prefix_len)
+
+
+def within(plan: Plan, row: TableEntry) -> bool:
+    """Whether a route is for a uSID."""
+    return IPv6Address(prefix(row).value) in plan.usid_block
+
+
 def routed(rows: Sequence[Entity], address: int) -> tuple[frozenset[int], object]:
     """The ports that a switch's entries send an address to, by longest prefix, and the entry that says so."""
     groups = {row.group_id: row.members for row in rows if isinstance(row, SelectorGroup)}
     members = {row.member_id: row.args[0] for row in rows if isinstance(row, SelectorMember)}
     best: tuple[int, TableEntry] | None = None
-    for row in rows:
-        if isinstance(row, TableEntry) and row.table == "ipv6_route":
-            match = prefix(row)
-            length = match.prefix_len
-            if match.value >> (128 - length) == address >> (128 - length) and (best is None or length > best[0]):
-                best = length, row
+    for row in rows_of(rows, "ipv6_route"):
+        length = prefix(row).prefix_len
+        if covers(prefix(row), address) and (best is None or length > best[0]):
+            best = length, row
     assert best is not None
     row = best[1]
     if row.action == "set_ecmp_group":
@@ -121,9 +128,7 @@ def routed(rows: Sequence[Entity], address: int) -> tuple[frozenset[int], object
     return frozenset(row.args), row.match
 
 
-@given(plans)
-@settings(max_examples=8, deadline=None)
-def test_plain_routes_lead_every_packet_to_its_host_and_none_is_unused(plan: Plan) -> None:
+def plain_routes_lead_every_packet_to_its_host_and_none_is_unused(plan: Plan) -> None:
     """All ways of ECMP, walked as a hash could choose them; so each plain route of each switch is met."""
     met: dict[Switch, set[object]] = {}
     entries = {switch: tables(plan, switch) for switch in plan.switches()}
@@ -143,29 +148,74 @@ def test_plain_routes_lead_every_packet_to_its_host_and_none_is_unused(plan: Pla
                         following.add(node)
                 front = following
             assert front == {destination}
-    block = plan.usid_block
     for switch in plan.switches():
-        plain = {
-            row.match for row in entries[switch]
-            if isinstance(row, TableEntry) and row.table == "ipv6_route"
-            and IPv6Address(prefix(row).value) not in block
-        }  # fmt: skip
+        plain = {row.match for row in rows_of(entries[switch], "ipv6_route") if not within(plan, row)}
         assert plain == met[switch]
         rows = entries[switch]
         groups = {row.group_id for row in rows if isinstance(row, GroupEntry)}
         assert groups == {r.args[0] for r in rows if isinstance(r, TableEntry) and r.action == "set_ecmp_group"}
 
 
-@given(plans)
-@settings(max_examples=15)
-def test_every_route_to_a_usid_is_used_by_a_path_or_a_probe(plan: Plan) -> None:
-    """Each switch has one route per neighbour, and some list goes by each."""
-    used: set[tuple[Switch, int]] = set()
+def every_usid_list_is_followed_by_the_tables_alone(plan: Plan) -> None:
+    """Each switch takes its own uSID, and has one route per neighbour for the next; some list goes by each of them.
+
+    Entries for adjacencies (End.uA) are for programs that name a port; no path does.
+    """
+    entries = {switch: tables(plan, switch) for switch in plan.switches()}
+    used: dict[Switch, set[object]] = {switch: set() for switch in entries}
     for source, destination in pairs(plan):
-        used |= {(hop.switch, hop.port_out) for path in paths(plan, source, destination) for hop in hops(plan, path)}
-    across = {(ref.node, ref.port) for switch in plan.switches() for ref in ports(plan, switch)}
-    assert used == across
+        for path in paths(plan, source, destination):
+            address, here = int(path_da(plan, path)), peer(plan, PortRef(source, path.port))
+            for switch in path.switches:
+                assert here.node == switch
+                own = [row for row in rows_of(entries[switch], "my_sid") if row.action == "end_un"]
+                assert [covers(prefix(row), address) for row in own] == [True]
+                address = address >> 96 << 96 | address << 16 & (1 << 96) - 1
+                (port,), entry = routed(entries[switch], address)
+                used[switch].add(entry)
+                here = peer(plan, PortRef(switch, port))
+            assert here == PortRef(destination, path.port)
+    for switch, rows in entries.items():
+        inside = {
+            row.match for row in rows_of(rows, "ipv6_route") if within(plan, row) and row.action == "set_next_hop"
+        }
+        assert inside == used[switch]
+        assert len(inside) == port_count(plan, switch)
+        refused = [row for row in rows_of(rows, "ipv6_route") if row.action == "drop_unknown_usid"]
+        assert [int(plan.usid_block.network_address)] == [prefix(row).value for row in refused]
+
+
+def plain_routes_go_where_ways_go(plan: Plan) -> None:
+    """The ports towards a leaf are those by which some way leads there, at every switch: none is left out."""
+    led: dict[tuple[Switch, int], set[int]] = {}
+    for plane in range(plan.planes):
+        for source, goal in product(range(plan.leaves), repeat=2):
+            for way in plan.topology.ways(plane, source, goal) if source != goal else ():
+                for one, following in pairwise(way.switches):
+                    led.setdefault((one, goal), set()).add(port_towards(plan, one, following))
     for switch in plan.switches():
-        rows = [r for r in tables(plan, switch) if isinstance(r, TableEntry) and r.table == "ipv6_route"]
-        inside = [r for r in rows if IPv6Address(prefix(r).value) in plan.usid_block]
-        assert len(inside) == port_count(plan, switch) + 1
+        for goal in range(plan.leaves):
+            assert list(plan.topology.next_ports(switch, goal)) == sorted(led.get((switch, goal), ()))
+
+
+PROPERTIES: dict[str, Callable[[Plan], None]] = {
+    holds.__name__: holds
+    for holds in (
+        every_usid_list_walks_the_graph_to_its_host,
+        every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane,
+        ports_cables_and_names_are_one_graph,
+        a_plan_of_any_shape_is_written_and_read_back,
+        probes_come_back_over_the_switch_that_they_name,
+        plain_routes_lead_every_packet_to_its_host_and_none_is_unused,
+        every_usid_list_is_followed_by_the_tables_alone,
+        plain_routes_go_where_ways_go,
+    )
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", PROPERTIES)
+@settings(max_examples=6)
+@given(data=st.data())
+def test_a_topology_of_any_size_has_the_property(name: str, kind: str, data: st.DataObject) -> None:
+    PROPERTIES[name](data.draw(KINDS[kind]))
