@@ -24,10 +24,13 @@ from page.request_handler import RequestHandler
 from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from switch.engine import PortCounters
+from tests.topo.topologies.shapes import SMALL
 from topo.path import evs, hops, path_da
 from topo.planfile import load_plan
 
 Open = Callable[[], Page]
+SMALL_SLOWLY = [pytest.param(name, marks=pytest.mark.slow) for name in SMALL]
+"""A plan of each topology, pods first."""
 
 
 def handler(view: View) -> RequestHandler:
@@ -123,9 +126,9 @@ def test_play_moves_the_clock_and_pause_holds_it(run: Path, page: Open) -> None:
         opened.until("document.querySelector('#transport').textContent.includes('2×')")
 
 
-@pytest.mark.parametrize("name", ["lab", "tiny", "pods"])
+@pytest.mark.parametrize("name", ["lab", "tiny", "pods", *SMALL_SLOWLY[1:]])
 def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open, name: str) -> None:
-    plan = load_plan(name)
+    plan = SMALL.get(name) or load_plan(name)
     with shown(plan_view(plan)) as address:
         opened = page()
         opened.open(address)
@@ -186,9 +189,32 @@ def test_the_keyboard_chooses_a_pair_and_walks_through_its_paths(page: Open) -> 
         assert opened.console == []
 
 
-@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide"])
+@pytest.mark.parametrize("name", SMALL_SLOWLY)
+def test_every_cable_between_switches_can_be_clicked(page: Open, name: str) -> None:
+    """Where leaves are wired to each other as well: no cable lies on another, or behind a node."""
+    plan = SMALL[name]
+    with shown(plan_view(plan)) as address:
+        opened = page()
+        opened.open(address)
+        told = opened.value(
+            "import(new URL('drawing/layout.js', document.querySelector('script[type=module]').src)).then((layout) => {"
+            "  const { scene, placed } = lab.lanes[0];"
+            "  const clicked = ({ a, b }, share) => {"
+            "    const [from, to] = [placed.at.get(a), placed.at.get(b)];"
+            "    const x = from.x + (to.x - from.x) * share, y = from.y + (to.y - from.y) * share;"
+            "    return layout.hit(scene, placed, x, y)?.cable?.name;"
+            "  };"
+            "  return scene.cables.filter((cable) => !cable.edge).map((cable) => ["
+            "    cable.name, [0.25, 0.35, 0.45].some((share) => clicked(cable, share) === cable.name)]);"
+            "})"
+        )
+        assert len(told) == plan.topology.fabric_links
+        assert [cable for cable, found in told if not found] == []
+
+
+@pytest.mark.parametrize("name", ["tiny", "lab", "rack", "wide", *SMALL_SLOWLY])
 def test_every_plan_is_drawn_within_its_canvas_and_without_overlap(page: Open, name: str) -> None:
-    with shown(plan_view(load_plan(name))) as address:
+    with shown(plan_view(SMALL.get(name) or load_plan(name))) as address:
         opened = page()
         opened.open(address)
         boxes = opened.value(

@@ -42,7 +42,7 @@ export class Scene {
   path(source, destination, { ev, between, plane }) {
     const first = this.leaves.get(source)[plane], last = this.leaves.get(destination)[plane];
     const switches = first === last ? [first] : [first, ...between, last];
-    const via = between.slice(0, Math.ceil((between.length + 1) / 2)).join("+") || null;
+    const via = switches.slice(1, 1 + Math.floor(switches.length / 2)).join("+") || null;
     return { source, destination, plane, via, ev, switches, nodes: [source, ...switches, destination] };
   }
 
