@@ -19,8 +19,8 @@ from running.preparation import prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
+from tests.topo.topologies.properties import PROPERTIES
 from tests.topo.topologies.shapes import on
-from tests.topo.topologies.test_topologies import PROPERTIES
 from topo.node import Switch, leaf
 from topo.planfile import load_plan
 from topo.topologies import TOPOLOGIES

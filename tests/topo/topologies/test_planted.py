@@ -1,4 +1,4 @@
-"""Errors planted into topologies: a property of `test_topologies.py` finds each, and the sound one has them all."""
+"""Errors planted into topologies: a property of `properties.py` finds each, and the sound one has them all."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from tests.topo.topologies.properties import PROPERTIES
 from tests.topo.topologies.shapes import SMALL, on
-from tests.topo.topologies.test_topologies import PROPERTIES
 from topo.node import Host, Switch, core, leaf, spine
 from topo.topologies import LeafSpine, Listed, Pods, Rails, Topology, listed
 from topo.topologies.topology import Cable, Way
