@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from operations.incident import solving
-from operations.incident.draw import Oddity
-from operations.incident.kind import KINDS
+from operations.incident.draw import CALLED_S, Oddity
+from operations.incident.kind import KINDS, LEVELS, kinds_of
 from operations.incident.score import components
 from operations.incident.session import Session
 from operations.incident.words import parse
-from tests.helpers.incidents import hiding, one_of, session
+from tests.helpers.incidents import drawn_with, hiding, one_of, session
 
 EVERY_TOOL = (
     "counters",
@@ -38,19 +38,31 @@ def asked(opened: Session, line: str) -> dict[str, Any]:
 
 
 QUICK = ("dead-cable", "one-way-loss", "missing-entry")
-"""Kinds whose recorded path is run each time; the others are slow only because they are many."""
+"""Kinds whose recorded path is run each time; all of them are run at every level by the slow tests."""
 
 
-@pytest.mark.parametrize(
-    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
-)
+@pytest.mark.parametrize("kind", QUICK)
 def test_the_recorded_path_of_a_kind_shows_it(kind: str, tmp_path: Path) -> None:
-    hidden = one_of(kind)
-    with session(hiding(hidden), tmp_path) as opened:
-        plan = opened.incident.plan
-        lines = solving.commands(plan, hidden)
-        found = solving.shown_by(plan, [], lambda line: asked(opened, line), lines)
-        assert kind in {one.kind for one in found if one.component in components(hidden)}, (hidden, found)
+    with session(hiding(one_of(kind)), tmp_path) as opened:
+        shows(opened, kind)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("level", "kind"), [(level, kind.name) for level in LEVELS for kind in kinds_of(level)])
+def test_recorded_paths_show_every_kind_at_every_level(level: int, kind: str, tmp_path: Path) -> None:
+    """Incidents as they are drawn, with other faults, oddities and the losses that a level allows."""
+    incident = drawn_with(kind, level)
+    with session(incident, tmp_path, CALLED_S) as opened:
+        shows(opened, kind)
+
+
+def shows(opened: Session, kind: str) -> None:
+    """Run the recorded commands of the hidden fault of this kind, and look for it in their answers."""
+    incident = opened.incident
+    hidden = next(one for one in incident.hidden if one.kind == kind)
+    lines = solving.commands(incident.plan, hidden)
+    found = solving.shown_by(incident.plan, incident.tickets, lambda line: asked(opened, line), lines)
+    assert kind in {one.kind for one in found if one.component in components(hidden)}, (hidden, found)
 
 
 def test_what_has_not_begun_changes_no_answer_and_no_file(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""Many drawn incidents, each gone through by programs: what is shown, what leaks, and who finds the answer.
+
+`python -m operations.incident --count 100` prints a row per level.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from common.columns import aligned
+from operations.incident import solving, text
+from operations.incident.draw import Incident, draw
+from operations.incident.kind import KINDS
+from operations.incident.score import components, score
+from operations.incident.session import Session
+from operations.incident.words import parse
+from running.directory import RunDirectory
+
+OTHER_TOOLS = ("trace {a} {b}", "capture {cable} --seconds 0.1", "prober --all", "wait 0.1")
+"""Those that a search everywhere does without."""
+SEED_LEAST = 1_000_000
+"""A smaller seed is in every file by chance."""
+SECRET_WORDS = ("hidden", "truth", "onset", "oddit")
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """One incident. `shown` counts its faults that their recorded path shows; `leaks` are secrets found in answers or
+    files; `crash` is the error that ended the incident, or ""; `naive` and `search` are the verdicts of two solvers."""
+
+    level: int
+    seed: int
+    kinds: tuple[str, ...]
+    shown: int
+    leaks: tuple[str, ...]
+    crash: str
+    naive: str
+    search: str
+
+
+def secrets(incident: Incident) -> list[str]:
+    """What no answer, file or process may hold before the end, as regular expressions."""
+    numbers = [one.numbers[name] for one in incident.hidden for name in ("seed", "percent") if name in one.numbers]
+    if incident.seed >= SEED_LEAST:
+        numbers.append(incident.seed)
+    words = map(re.escape, (*KINDS, *SECRET_WORDS))
+    return [*words, *(rf"(?<![\d.]){re.escape(str(number))}(?!\d)" for number in numbers)]
+
+
+def leaks(incident: Incident, texts: Iterable[str]) -> tuple[str, ...]:
+    """The secrets that these texts hold."""
+    pattern = re.compile("|".join(secrets(incident)))
+    return tuple(sorted({found[0] for said in texts for found in pattern.finditer(said)}))
+
+
+def files(folder: Path) -> Iterator[str]:
+    """Names and contents of everything in a folder."""
+    for path in sorted(folder.rglob("*")):
+        yield str(path.relative_to(folder))
+        if path.is_file():
+            yield path.read_bytes().decode(errors="replace")
+
+
+def surveyed(seed: int, level: int) -> Surveyed:
+    """One incident in virtual time from the call to the end."""
+    incident = draw(seed, level)
+    kinds = tuple(one.kind for one in incident.hidden)
+    shown, crash, naive, search = 0, "", "", ""
+    found: tuple[str, ...] = ()
+    with TemporaryDirectory(prefix="mrclab-incident-") as folder:
+        try:
+            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1))
+            try:
+                naive, search, shown, found = _gone_through(opened)
+            finally:
+                opened.close()
+        except Exception as error:  # a survey counts what ended an incident
+            crash = f"{type(error).__name__}: {error}"
+    return Surveyed(level, seed, kinds, shown, found, crash, naive, search)
+
+
+def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
+    incident, plan = opened.incident, opened.incident.plan
+    said: list[str] = [json.dumps(opened.status()), *text.briefing(opened.status())]
+
+    def do(line: str) -> Mapping[str, Any]:
+        tool, arguments = parse(line)
+        answer = opened.do(tool, arguments, line)
+        said.append(json.dumps(answer))
+        said.extend(text.SHOW[tool](answer) if tool in text.SHOW else ())
+        return answer
+
+    naive = score(plan, incident.hidden, solving.guess(plan, do)).word
+    search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do)).word
+    first, *_, last = plan.hosts()
+    for line in OTHER_TOOLS:
+        do(line.format(a=first, b=last, cable="p0l0-p0s0"))
+    shown = 0
+    for one in incident.hidden:
+        findings = solving.shown_by(plan, incident.tickets, do, solving.commands(plan, one))
+        shown += any(each.kind == one.kind and each.component in components(one) for each in findings)
+    return naive, search, shown, leaks(incident, [*said, *files(opened.directory.path)])
+
+
+def table(rows: Sequence[Surveyed]) -> list[str]:
+    """A row per level, one for level 3 and above, and every incident in which something was amiss."""
+    lines = [["LEVEL", "INCIDENTS", "FAULTS", "SHOWN", "LEAKS", "CRASHES", "NAIVE SOLVER", "SEARCH EVERYWHERE"]]
+    for level in sorted({row.level for row in rows}):
+        lines.append(_counts(str(level), [row for row in rows if row.level == level]))
+    upper = [row for row in rows if row.level >= 3]
+    if upper:
+        lines.append(_counts("3 to 5", upper))
+    amiss = [
+        f"level {row.level}, seed {row.seed} ({', '.join(row.kinds) or 'nothing hidden'}): "
+        + "; ".join(filter(None, [_short(row), f"leaks {', '.join(row.leaks)}" if row.leaks else "", row.crash]))
+        for row in rows
+        if not consistent(row)
+    ]
+    return [*aligned(lines), *amiss]
+
+
+def consistent(row: Surveyed) -> bool:
+    """Whether every fault was shown, nothing leaked and nothing crashed."""
+    return row.shown == len(row.kinds) and not row.leaks and not row.crash
+
+
+def _short(row: Surveyed) -> str:
+    return "" if row.crash or row.shown == len(row.kinds) else f"{row.shown} of {len(row.kinds)} faults shown"
+
+
+def _counts(name: str, rows: Sequence[Surveyed]) -> list[str]:
+    faults, shown = sum(len(row.kinds) for row in rows), sum(row.shown for row in rows)
+    amiss = [sum(bool(row.leaks) for row in rows), sum(bool(row.crash) for row in rows)]
+    solved = [sum(getattr(row, solver) == "right" for row in rows) for solver in ("naive", "search")]
+    shares = [f"{count} right ({count / len(rows):.0%})" for count in solved]
+    return [name, str(len(rows)), str(faults), str(shown), *map(str, amiss), *shares]
