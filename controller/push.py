@@ -131,6 +131,17 @@ def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
     return sorted(found, key=lambda item: items.WRITE_ORDER.index(item.kind))
 
 
+def write_entities(name: str, address: Address, pipeline: PipelineConfig, entities: Iterable[Entity]) -> int:
+    """Bring one switch, which has its pipeline, to these entries instead of the plan's; the number of updates.
+
+    Raises ClientError, P4RuntimeError.
+    """
+    p4info = pipeline.p4info
+    wanted = _encoded(p4info, list(entities))
+    with Channels() as channels, P4RuntimeClient(channels, name, address).as_primary() as client:
+        return _apply(client, p4info, items.compare(p4info, wanted, client.read(_filters(p4info))))
+
+
 def _each(
     plan: Plan,
     addresses: Mapping[str, Address],
@@ -173,7 +184,10 @@ def _each(
 
 
 def _wanted(plan: Plan, switch: Switch, p4info: P4Info, dead_links: DeadLinks = ()) -> list[Item]:
-    entities = tables(plan, switch, dead_links=dead_links)
+    return _encoded(p4info, tables(plan, switch, dead_links=dead_links))
+
+
+def _encoded(p4info: P4Info, entities: list[Entity]) -> list[Item]:
     return [*(items.encode(p4info, entity) for entity in entities), *_untouched_defaults(p4info, entities)]
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import secrets
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +14,11 @@ from typing import Any
 
 from cli.command_table import add
 from cli.options import add_json, add_runs
+from cli.root import need_root
 from common.interrupts import sigterm_too
 from operations.incident.words import add_tools
 from running.directory import RUNS
+from topo.emulation import labname, namespace
 
 DESCRIPTION = "Something is wrong in a lab under load, or nothing. Find out what, with the lab's own tools."
 EXAMPLES = """examples:
@@ -24,6 +28,8 @@ EXAMPLES = """examples:
   ./lab incident kinds                      what may be wrong
   ./lab incident answer p0l0-p0s0 dead-cable --because 'both ends are down'
   ./lab incident answer none                nothing is wrong
+  ./lab incident --level 2 --world emulated the same on real links, in real time (root)
+  ./lab incident exec p0l0 -- ip -s link    there, run a command in a node
   ./lab incident end                        give up, and see
 exit status of answer: 0 right, 1 wrong, 3 partly right"""
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
@@ -32,9 +38,16 @@ LEVEL = 1
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     incident = add(subparsers, "incident", incident_command, EXAMPLES, DESCRIPTION)
-    incident.set_defaults(world="simulated", tool=None, json=False, runs=RUNS)
+    incident.set_defaults(tool=None, json=False, runs=RUNS)
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")
+    incident.add_argument(
+        "--world",
+        choices=("emulated", "simulated"),
+        default="simulated",
+        help="real links, or virtual time (simulated)",
+    )
+    labname.add_option(incident)
     _common(incident)
     words = incident.add_subparsers(metavar="TOOL")
     add_tools(words, _common)
@@ -64,13 +77,20 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 @sigterm_too()
 def incident_command(arguments: argparse.Namespace) -> int:
+    from cli.commands.run import refuse_second_lab
     from operations.incident.client import ask, newest, start
+    from operations.incident.server import SOCKET
 
     if arguments.tool is None:
         seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 62)
-        directory = start(arguments.runs, seed, arguments.level)
+        if arguments.world == "emulated":
+            need_root("an incident on real links builds network namespaces")
+            refuse_second_lab()
+        directory = start(arguments.runs, seed, arguments.level, arguments.world)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
     folder = newest(arguments.runs)
+    if (folder / SOCKET).stat().st_uid == 0:
+        need_root("the incident on real links")
     match arguments.tool:
         case "status":
             return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing")
@@ -122,16 +142,29 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
 
     tool, given = request(arguments)
     answer = ask(folder, "do", tool=tool, arguments=given, words="")
-    if arguments.json:
+    if arguments.json and tool != "exec":
         _write([json.dumps({"tool": tool, **answer}, indent=1)])
         return 0
     result = answer["result"]
+    if tool == "exec":
+        return _execute(result)
     if tool == "counters":
         show({name: result[name] for name in ("ports", "classes")}, "text")
     else:
         _write(text.SHOW[tool](result))
     sys.stderr.write(f"({text.used(answer)})\n")
     return 0
+
+
+def _execute(result: dict[str, str]) -> int:
+    """Become the command, in the node's network namespace."""
+    words = shlex.split(result["command"])
+    sys.stdout.flush()
+    with namespace.entered(result["namespace"]):
+        try:
+            os.execvp(words[0], words)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"exec: there is no command {words[0]!r} on PATH") from None
 
 
 def _write(lines: Sequence[str]) -> None:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
-from pathlib import Path
 from typing import Any
 
 from common.seeds import Purpose, derive
+from controller import compiled_pipelines
+from controller.counting import Cells
 from controller.entries import Entity
-from controller.tables import tables
-from endpoint.group import Group
-from operations.incident.draw import NOISE_PERCENT, OLD_FOR_S, Hidden, Incident, Oddity
+from operations.incident import tables
+from operations.incident.draw import Hidden, Incident
 from operations.incident.late import LateHost
-from operations.incident.tables import changed
+from operations.incident.stage import DOWN, SAMPLE_S, Crossing, Interface, Managers, Stage
 from running.directory import RunDirectory
-from running.runner import group, start
+from running.tracing import Explanation
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
 from running.worlds.virtual_time import Resident
-from running.worlds.world import call
+from switch.engine import PortConfig
 from switch.fabric import End
 from switch.native.fabric import NativeFabric
-from switch.packet_log import NodeKind
+from switch.packet_log import Fate, NodeKind, in_order
+from switch.reference.engine import ReferenceEngine
+from switch.reference.trace import Trace
 from topo.fault import VERBS, ActiveFaults, Change, PortChange, PortState, SwitchChange, healthy
-from topo.graph import PortRef, link_between, peer
+from topo.graph import PortRef, link_at, ports
 from topo.node import Host, Node, Switch
-from topo.path import paths, switches
 from topo.plan import Plan
 
-SAMPLE_S = 0.5
-PROBE_S = 0.02
-CONTROL = "control"  # the owner of denials that a request asks for
 Swaps = Mapping[PortRef, PortRef]
 
 
@@ -103,39 +100,18 @@ class ArenaWorld(SimulatedWorld):
             self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
 
 
-class Agenda:
-    """What happens by itself, in order of time."""
+class Arena(Stage):
+    """An incident in virtual time, which passes in commands only."""
 
-    def __init__(self) -> None:
-        self._items: list[tuple[int, int, Callable[[], None]]] = []
-        self._numbers = count()
-
-    def add(self, t_ns: int, act: Callable[[], None]) -> None:
-        """Have `act` called at an instant."""
-        heapq.heappush(self._items, (t_ns, next(self._numbers), act))
-
-    def due(self, t_ns: int) -> Iterator[tuple[int, Callable[[], None]]]:
-        """Everything up to an instant, also what is added meanwhile."""
-        while self._items and self._items[0][0] <= t_ns:
-            at_ns, _, act = heapq.heappop(self._items)
-            yield at_ns, act
-
-
-class Arena:
-    """An incident under way. `faults` collects what a replay shows once the incident is over: (time, line)."""
+    virtual_time = True
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
-        self.incident, self.plan = incident, incident.plan
-        self.swaps = dict(_swaps(incident))
+        super().__init__(incident, directory)
         seed = int(derive(incident.seed, Purpose.SWITCHES))
         self.world = ArenaWorld(self.plan, seed, directory, self.swaps)
-        self.faults: list[tuple[int, dict[str, Any]]] = []
-        self._directory = directory
+        self.clients = self.hands = self.world.clients
         self._numbers = {node: (NodeKind.SWITCH, n) for n, node in enumerate(self.plan.switches())}
-        self.slow: set[PortRef] = set()
-        """Ports that report the plan's rate and send at another one."""
         self._active = ActiveFaults(self.plan, self.world)
-        self._agenda = Agenda()
         late = {
             one.component: partial(
                 LateHost,
@@ -148,160 +124,103 @@ class Arena:
         }
         if late:
             self.world.residents(late)
-        self._groups = [self._begun(workload) for workload in incident.workloads]
+        self._begin()
         self.world.sample_switches(round(SAMPLE_S * 1e9))
-        for client in self.world.clients.values():
-            call(client, "sample", interval_ns=round(SAMPLE_S * 1e9), paths=True)
-            call(client, "prober.start", interval_ns=round(PROBE_S * 1e9), window=100, deny=False)
-        for odd in incident.oddities:
-            self._plan_oddity(odd)
-        for cable in incident.noisy:
-            self._at(0.5, partial(self._inject, LOSS, cable, NOISE_PERCENT, 1, told=False))
-        for one in incident.hidden:
-            self._plan_hidden(one)
 
-    @property
-    def now_s(self) -> float:
-        """Lab time since the lab was built."""
-        return self.world.now_ns() / 1e9
+    def now_ns(self) -> int:
+        return self.world.now_ns()
 
     def advance(self, seconds: float) -> None:
-        """Let lab time pass, with everything that happens by itself."""
         end_ns = self.world.now_ns() + round(seconds * 1e9)
         for at_ns, act in self._agenda.due(end_ns):
             self.world.wait_until(at_ns)
             act()
         self.world.wait_until(end_ns)
 
-    def journal(self, host: str) -> Path:
-        """The journal of a host."""
-        return self._directory.journal(host)
-
-    def number(self, node: Node) -> tuple[NodeKind, int]:
-        """A node as the fabric's records name it."""
-        return (NodeKind.HOST, node.index) if isinstance(node, Host) else self._numbers[node]
-
-    def wired(self, ref: PortRef) -> PortRef:
-        """The port at the other end of the cable that is plugged in here."""
-        there = peer(self.plan, ref)
-        if there in self.swaps:
-            return self.swaps[there]
-        return peer(self.plan, self.swaps[ref]) if ref in self.swaps else there
-
     def close(self) -> None:
-        """End the workloads and the world; the journals stay."""
         for running in self._groups:
             running.remove()
         self.world.close()
 
-    def _begun(self, workload: Any) -> Group:
-        running = group(workload, self.world)
-        start(running, self.world)
-        return running
-
-    def _at(self, at_s: float, act: Callable[[], None]) -> None:
-        self._agenda.add(round(at_s * 1e9), act)
-
-    def _inject(self, verb: str, target: str, value: float | None = None, seed: int = 0, *, told: bool = True) -> None:
-        fault = self._active.inject(verb, target, value, seed)
-        if told:
-            self.faults.append((self.world.now_ns(), fault.line("begin")))
-
-    def _undo(self, verb: str, target: str) -> None:
-        for fault in self._active.faults():
-            if (fault.verb, fault.target) == (verb, target):
-                self._active.undo(fault)
-                self.faults.append((self.world.now_ns(), fault.line("end")))
-
-    def _tell(self, kind: str, component: str) -> None:
-        line = {"verb": kind, "target": component, "state": "begin", "arguments": {}}
-        self.faults.append((self.world.now_ns(), line))
-
-    # oddities
-
-    def _plan_oddity(self, odd: Oddity) -> None:
-        match odd.kind:
-            case "old-flap":
-                self._for(odd.at_s, OLD_FOR_S, DOWN, odd.component)
-            case "old-loss":
-                self._for(odd.at_s, OLD_FOR_S, LOSS, odd.component, odd.value)
-            case "long-cable":
-                self._at(odd.at_s, partial(self._inject, DELAY, odd.component, odd.value, told=False))
-            case _:
-                self._at(odd.at_s, partial(self._deny, list(self.world.clients), odd.component))
-
-    def _for(self, at_s: float, for_s: float, verb: str, target: str, value: float | None = None) -> None:
-        self._at(at_s, partial(self._inject, verb, target, value))
-        self._at(at_s + for_s, partial(self._undo, verb, target))
-
-    def _deny(self, hosts: Sequence[str], via: str) -> None:
-        for name in hosts:
-            client, rows = self.world.clients[name], []
-            for other in self.plan.hosts():
-                if other.name != name:
-                    rows += [
-                        {"host": other.name, "ev": path.ev}
-                        for path in paths(self.plan, self.plan.host(name), other)
-                        if via in {switch.name for switch in switches(self.plan, path)}
-                    ]
-            held = call(client, "denylist.get", owner=CONTROL)["denied"]
-            call(client, "denylist.set", owner=CONTROL, denied=[*held, *rows])
-
-    # hidden faults
-
-    def _plan_hidden(self, one: Hidden) -> None:
-        begin = partial(self._at, one.onset_s)
-        match one.kind:
-            case "dead-cable":
-                begin(partial(self._inject, DOWN, one.component))
-            case "flapping-cable":
-                begin(partial(self._again, one, DOWN))
-            case "rebooting-switch":
-                begin(partial(self._again, one, CRASH))
-            case "one-way-loss":
-                seed = int(one.numbers["seed"])
-                begin(partial(self._inject, LOSS, one.component, one.numbers["percent"], seed))
-            case "wrong-rate":
-                begin(partial(self._inject, RATE, one.component, one.numbers["mbps"]))
-            case "slow-port":
-                first, second = (self.plan.node(name) for name in one.component.split(">"))
-                link = link_between(self.plan, first, second)
-                self.slow.add(link.a if link.a.node == first else link.b)
-                begin(partial(self._inject, RATE, one.component, one.numbers["mbps"]))
-            case "nic-port-down":
-                begin(partial(self._darken, one))
-            case "denied-path":
-                begin(partial(self._deny, [one.component], one.names["via"]))
-                begin(partial(self._tell, one.kind, one.component))
-            case "late-host" | "swapped-cables":  # since the world was made
-                begin(partial(self._tell, one.kind, one.component))
-            case _:
-                begin(partial(self._retable, one))
-
-    def _again(self, one: Hidden, verb: str) -> None:
-        """Break it now, undo it after `down_s`, and once more after `up_s`."""
-        now_s = self.now_s
-        self._inject(verb, one.component)
-        back_s = now_s + one.numbers["down_s"]
-        self._at(back_s, partial(self._undo, verb, one.component))
-        self._at(back_s + one.numbers["up_s"], partial(self._again, one, verb))
+    def _late(self, one: Hidden) -> None:
+        """Nothing: the host was wrapped when the world was made."""
 
     def _darken(self, one: Hidden) -> None:
-        """Switch a NIC's port off, and leave the leaf in the belief that its port is up."""
+        """The leaf stays in the belief that its port is up."""
         name, _, plane = one.component.partition(".p")
         ref = PortRef(self.plan.host(name), int(plane) + 1)
         usual = healthy(self.plan, ref)
         self.world.carry_out(PortChange(ref, dark(usual), usual))
         self._tell(one.kind, one.component)
 
-    def _retable(self, one: Hidden) -> None:
-        switch = self.plan.switch_node(one.component)
-        entities: Collection[Entity] = changed(self.plan, one, tables(self.plan, switch, virtual_time=True))
+    def _install(self, switch: Switch, entities: Collection[Entity]) -> None:
         self.world.fabric.switches[switch].install(entities)
-        self._tell(one.kind, one.component)
+
+    # what tools look at
+
+    def counted(self, chosen: Collection[Switch]) -> tuple[Mapping[str, Cells], Managers]:
+        program = {node.name: self.world.fabric.switches[node].program_counters() for node in chosen}
+        rows = self.world.port_counters()
+        return program, {node.name: {row["port"]: row for row in ports} for node, ports in rows if node in chosen}
+
+    def state(self, node: Node) -> tuple[str, float]:
+        booted_ns = self.world.booted_ns.get(node, 0) if isinstance(node, Switch) else 0
+        state = "silent" if node in self.world.silent else "running"
+        return state, (self.world.now_ns() - booted_ns) / 1e9
+
+    def interface(self, ref: PortRef) -> Interface:
+        carrier, planned_bps = self.world.carriers.get(ref, Carrier()), link_at(self.plan, ref).rate_bps
+        rate_bps = planned_bps if ref in self.slow else self.world.rates_bps.get(ref, planned_bps)
+        changed_s = round(carrier.changed_ns / 1e9, 3) if carrier.changes else None
+        return Interface("up" if carrier.up else "down", rate_bps, carrier.changes, changed_s)
+
+    def held(self, switch: Switch) -> list[dict[str, str]]:
+        return tables.shown(self.world.fabric.switches[switch].store)
+
+    def explainer(self) -> StoreExplainer:
+        return StoreExplainer(self)
+
+    def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
+        fabric, begin_ns = self.world.fabric.fabric, self.world.now_ns()
+        fabric.record_packets(begin_ns, begin_ns + round(seconds * 1e9))
+        self.advance(seconds)
+        here, there = self._number(near), self._number(self.wired(near))
+        for record in in_order(fabric.take_records()):
+            at = (record.kind, record.node, record.port)
+            if at == here and record.fate in (Fate.SENT, Fate.LOST):
+                yield record.t_ns, True, record.length, record.head
+            elif at == there and record.fate is Fate.SENT:
+                yield record.arrives_ns, False, record.length, record.head
+
+    def _number(self, ref: PortRef) -> tuple[NodeKind, int, int]:
+        """A port as the fabric's records name it."""
+        node = ref.node
+        kind, number = (NodeKind.HOST, node.index) if isinstance(node, Host) else self._numbers[node]
+        return kind, number, ref.port
 
 
-DOWN, LOSS, DELAY, RATE, CRASH = "link-down", "loss", "delay", "rate", "switch-crash"
+class StoreExplainer:
+    """The tables that the switches of an incident hold now, in reference interpreters."""
+
+    faults = ()
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self._pipelines = compiled_pipelines()
+
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        store = self._arena.world.fabric.switches[switch].store
+        if store is None:
+            return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
+        trace = Trace()
+        engine = ReferenceEngine(seed=0, trace=trace)
+        store.copy_to(engine)
+        for ref in ports(self._arena.plan, switch):
+            carrier = self._arena.world.carriers.get(ref)
+            engine.configure_port(ref.port, PortConfig(up=carrier is None or carrier.up), 0)
+        engine.receive(port, frame, 0)
+        sent = [(item.port, item.frame) for item in engine.advance(0)]
+        return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
 
 
 def dark(state: PortState) -> PortState:
@@ -316,17 +235,3 @@ def end(plan: Plan, ref: PortRef) -> End:
     if isinstance(ref.node, Host):
         return End("host", ref.node.index, ref.port)
     return End("switch", list(plan.switches()).index(ref.node), ref.port)
-
-
-def _swaps(incident: Incident) -> Iterator[tuple[PortRef, PortRef]]:
-    """The far ends that are exchanged, each with the end that takes its place."""
-    for one in incident.hidden:
-        if one.kind == "swapped-cables":
-            first, second = (_far_end(incident.plan, name) for name in (one.component, one.names["other"]))
-            yield first, second
-            yield second, first
-
-
-def _far_end(plan: Plan, cable: str) -> PortRef:
-    lower, upper = (plan.node(name) for name in cable.split("-"))
-    return link_between(plan, lower, upper).b

@@ -12,7 +12,7 @@ from common.client import ControlClient, ControlError
 from common.interpreter import python
 from operations.incident.draw import draw
 from operations.incident.server import READY, SOCKET, reached
-from operations.incident.session import SCENARIO
+from operations.incident.session import SCENARIO, World
 from running.directory import RunDirectory
 
 TICKETS = 1_000_000
@@ -24,7 +24,7 @@ class NoIncidentError(RuntimeError):
     """No incident is under way."""
 
 
-def start(root: Path, seed: int, level: int) -> RunDirectory:
+def start(root: Path, seed: int, level: int, world: World = "simulated") -> RunDirectory:
     """Build the lab of an incident, in a process that stays. ValueError for a seed, level or folder that cannot be."""
     draw(seed, level)
     # The folder's number is not the seed, which would give everything away.
@@ -40,7 +40,7 @@ def start(root: Path, seed: int, level: int) -> RunDirectory:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        asked = {"seed": seed, "level": level, "folder": str(directory.path)}
+        asked = {"seed": seed, "level": level, "folder": str(directory.path), "world": world}
         process.stdin.write(json.dumps(asked).encode() + b"\n")
         process.stdin.close()
         said = process.stdout.readline().decode().strip()
@@ -51,7 +51,10 @@ def start(root: Path, seed: int, level: int) -> RunDirectory:
     finally:
         process.stdout.close()
     if said != READY:
-        raise RuntimeError(f"the incident's process ended with {process.wait()}: see {directory.path / 'server.log'}")
+        process.wait()
+        raise RuntimeError(
+            f"the incident did not begin: {said or 'its process ended'} ({directory.path / 'server.log'})"
+        )
     return directory
 
 

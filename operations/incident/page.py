@@ -15,6 +15,7 @@ from operations.incident.score import Named, components
 from operations.incident.session import Asked, Session
 from operations.incident.words import parse
 from page import export
+from topo.emulation.state import LabError
 
 PAGE = "incident.html"
 MARKS = {"right": "true", "partly right": "unknown", "wrong": "false", "given up": "unknown"}
@@ -50,7 +51,11 @@ def evidence(session: Session, one: Hidden) -> dict[str, Any]:
     def do(line: str) -> dict[str, Any]:
         return session.do(*parse(line), line)
 
-    found = solving.shown_by(plan, session.incident.tickets, do, lines)
+    virtual = session.arena.virtual_time
+    try:
+        found = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
+    except LabError:  # the lab was taken down before the answer
+        found = []
     shown = [each.sentence for each in found if each.kind == one.kind and each.component in components(one)]
     return {
         "component": one.component,

@@ -22,6 +22,7 @@ from operations.incident import page
 from operations.incident.draw import draw
 from operations.incident.session import Session
 from running.directory import RunDirectory
+from topo.emulation.state import LabError
 
 SOCKET = "incident.sock"
 LINE_BYTES_MAX = 65536
@@ -65,7 +66,7 @@ class Server:
             if operation is None:
                 raise ValueError(f"no operation {name!r}: valid are {', '.join(self._operations)}")
             answer = {"id": ident, "ok": True, "result": operation(request)}
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, LabError) as error:
             answer = {"id": ident, "ok": False, "error": told(error)}
         except Exception as error:  # of a tool: the incident goes on
             answer = {"id": ident, "ok": False, "error": f"the tool failed ({type(error).__name__}): a defect"}
@@ -108,7 +109,11 @@ def main() -> int:
     asked = json.loads(sys.stdin.readline())
     sys.stdin.close()
     directory = RunDirectory(Path(asked["folder"]))
-    session = Session(draw(int(asked["seed"]), int(asked["level"])), directory)
+    try:
+        session = Session(draw(int(asked["seed"]), int(asked["level"])), directory, world=asked["world"])
+    except (ValueError, OSError, RuntimeError) as error:  # the starter says so
+        sys.stdout.write(told(error).replace("\n", " ") + "\n")
+        return 1
     loop = asyncio.new_event_loop()
     loop.add_signal_handler(signal.SIGTERM, loop.stop)
     server = Server(session, loop)

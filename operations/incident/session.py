@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from common import files
 from common.fields import Fields
@@ -14,12 +14,14 @@ from operations.incident.arena import Arena
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
 from operations.incident.score import Named, Score, score
+from operations.incident.stage import Stage
 from operations.incident.tools import TOOLS
 from operations.incident.words import ARGUMENTS
 from running.directory import RunDirectory
 from topo.graph import links
 
 SCENARIO = "incident"
+World = Literal["simulated", "emulated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,26 @@ class Session:
     incident: Incident
     directory: RunDirectory
     called_s: float = CALLED_S
+    world: World = "simulated"
     asked: list[Asked] = field(default_factory=list)
     over: bool = False
 
     def __post_init__(self) -> None:
         self.directory.write_plan(self.incident.plan)
         self.directory.write_options(self.options())
-        self.arena = Arena(self.incident, self.directory)
-        self.arena.advance(self.called_s)
+        self.arena: Stage
+        if self.world == "simulated":
+            self.arena = Arena(self.incident, self.directory)
+        else:
+            from operations.incident.emulated import EmulatedArena
+
+            self.arena = EmulatedArena(self.incident, self.directory)
+        try:
+            self.arena.advance(self.called_s - self.arena.now_s)
+        except BaseException:
+            self.arena.close()
+            raise
+        self.called_s = self.arena.now_s
 
     def options(self) -> dict[str, Any]:
         """What a page says of the run: nothing that is hidden, and no seed before the end."""
@@ -56,7 +70,7 @@ class Session:
             "scenario": SCENARIO,
             "transport": "mrc",
             "plan": plan.name,
-            "world": "simulated",
+            "world": self.world,
             "level": self.incident.level,
             "port_rate_bps": plan.links.host_rate_bps,
             "base_rtt_ns": plan.base_rtt_ns,
@@ -76,6 +90,7 @@ class Session:
         plan = self.incident.plan
         return {
             "level": self.incident.level,
+            "world": self.world,
             "plan": plan.name,
             "hosts": plan.host_count,
             "switches": plan.switch_count,
@@ -136,17 +151,17 @@ class Session:
 
     def close(self, document: Mapping[str, Any] | None = None) -> None:
         """Take the lab down, and write down what was hidden."""
-        end_ns = self.arena.world.now_ns()
+        begin_ns, end_ns = self.arena.begin_ns, self.arena.now_ns()
         self.arena.close()
         self.over = True
         self.directory.write_options(self.options())
         journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
         journal.write_process("runner", pid=0, realtime_ns=0)
-        journal.write("phase", t_ns=0, name="faults", state="start")
+        journal.write("phase", t_ns=begin_ns, name="faults", state="start")
         for t_ns, line in self.arena.faults:
             journal.write("fault", t_ns=t_ns, **line)
         for one in self.asked:
-            journal.write("asked", t_ns=round((self.called_s + one.at_s) * 1e9), words=one.words)
+            journal.write("asked", t_ns=begin_ns + round((self.called_s + one.at_s) * 1e9), words=one.words)
         journal.write("phase", t_ns=end_ns, name="faults", state="stop")
         journal.close()
         if document is not None:

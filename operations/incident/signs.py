@@ -34,6 +34,8 @@ class Seen:
 
     plan: Plan
     tickets: Sequence[str] = ()
+    virtual_time: bool = True
+    """Whether the tables are those of virtual time: switches on real links have more patience."""
     looks: list[dict[str, dict[str, Any]]] = field(default_factory=list)
     """`inspect`: nodes by name, a dictionary per command."""
     counts: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -91,8 +93,10 @@ def dark_nics(seen: Seen) -> Iterator[Finding]:
     for link, lower, upper in seen.cables():
         if not (isinstance(link.a.node, Host) and lower and upper):
             continue
-        if lower[-1]["state"] == "down" and upper[-1]["state"] == "up":
-            sentence = f"{link.a.interface} is down, and {link.b.interface} at the other end is up"
+        one_end = lower[-1]["state"] == "down" and upper[-1]["state"] == "up"
+        if lower[-1]["state"] == "off" or one_end:  # on real links the other end loses its carrier
+            sentence = f"{link.a.interface} is {lower[-1]['state']}, and {link.b.interface} at the other end is up"
+            sentence = sentence if one_end else f"{link.a.interface} is switched off at {link.a.node}"
             yield Finding(f"{link.a.node}.p{link.a.port - 1}", "nic-port-down", sentence)
 
 
@@ -182,7 +186,11 @@ def wrong_tables(seen: Seen) -> Iterator[Finding]:
     for node, entries in seen.entries.items():
         switch = seen.plan.switch_node(node)
         held = {row["table"] for row in entries}
-        found = [row for row in tables.differing(seen.plan, switch, entries) if row[0] in held]
+        found = [
+            row
+            for row in tables.differing(seen.plan, switch, entries, virtual_time=seen.virtual_time)
+            if row[0] in held
+        ]
         for table, match, want, have in found[:1]:
             if table == tables.LIMITS:
                 kind = "no-trimming" if have.startswith(tables.DROPS) else "wrong-threshold"

@@ -65,9 +65,11 @@ def _far_host(plan: Plan, host: Host) -> str:
     return next(other.name for other in plan.hosts() if plan.leaf_of(other) != plan.leaf_of(host))
 
 
-def shown_by(plan: Plan, tickets: Sequence[str], do: Do, lines: Sequence[str]) -> list[Finding]:
+def shown_by(
+    plan: Plan, tickets: Sequence[str], do: Do, lines: Sequence[str], *, virtual_time: bool = True
+) -> list[Finding]:
     """What these commands show."""
-    seen = Seen(plan, tickets)
+    seen = Seen(plan, tickets, virtual_time)
     for line in lines:
         seen.take(parse(line)[0], do(line))
     return findings(seen)
@@ -86,9 +88,9 @@ def everywhere(plan: Plan) -> list[str]:
     ]
 
 
-def solve(plan: Plan, tickets: Sequence[str], do: Do) -> list[Named]:
+def solve(plan: Plan, tickets: Sequence[str], do: Do, *, virtual_time: bool = True) -> list[Named]:
     """The answer of someone who looks everywhere and knows the signs of every kind."""
-    found = shown_by(plan, tickets, do, everywhere(plan))
+    found = shown_by(plan, tickets, do, everywhere(plan), virtual_time=virtual_time)
     return list(dict.fromkeys((one.component, one.kind) for one in _causes(found)))
 
 

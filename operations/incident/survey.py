@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ from operations.incident import solving, text
 from operations.incident.draw import Incident, draw
 from operations.incident.kind import KINDS
 from operations.incident.score import components, score
-from operations.incident.session import Session
+from operations.incident.session import Session, World
 from operations.incident.words import parse
 from running.directory import RunDirectory
 
@@ -59,23 +59,15 @@ def leaks(incident: Incident, texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({found[0] for said in texts for found in pattern.finditer(said)}))
 
 
-def files(folder: Path) -> Iterator[str]:
-    """Names and contents of everything in a folder."""
-    for path in sorted(folder.rglob("*")):
-        yield str(path.relative_to(folder))
-        if path.is_file():
-            yield path.read_bytes().decode(errors="replace")
-
-
-def surveyed(seed: int, level: int) -> Surveyed:
-    """One incident in virtual time from the call to the end."""
+def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
+    """One incident from the call to the end."""
     incident = draw(seed, level)
     kinds = tuple(one.kind for one in incident.hidden)
     shown, crash, naive, search = 0, "", "", ""
     found: tuple[str, ...] = ()
     with TemporaryDirectory(prefix="mrclab-incident-") as folder:
         try:
-            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1))
+            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1), world=world)
             try:
                 naive, search, shown, found = _gone_through(opened)
             finally:
@@ -86,7 +78,7 @@ def surveyed(seed: int, level: int) -> Surveyed:
 
 
 def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
-    incident, plan = opened.incident, opened.incident.plan
+    incident, plan, virtual = opened.incident, opened.incident.plan, opened.arena.virtual_time
     said: list[str] = [json.dumps(opened.status()), *text.briefing(opened.status())]
 
     def do(line: str) -> Mapping[str, Any]:
@@ -97,15 +89,15 @@ def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
         return answer
 
     naive = score(plan, incident.hidden, solving.guess(plan, do)).word
-    search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do)).word
+    search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do, virtual_time=virtual)).word
     first, *_, last = plan.hosts()
     for line in OTHER_TOOLS:
         do(line.format(a=first, b=last, cable="p0l0-p0s0"))
     shown = 0
     for one in incident.hidden:
-        findings = solving.shown_by(plan, incident.tickets, do, solving.commands(plan, one))
+        findings = solving.shown_by(plan, incident.tickets, do, solving.commands(plan, one), virtual_time=virtual)
         shown += any(each.kind == one.kind and each.component in components(one) for each in findings)
-    return naive, search, shown, leaks(incident, [*said, *files(opened.directory.path)])
+    return naive, search, shown, leaks(incident, [*said, *opened.arena.visible()])
 
 
 def table(rows: Sequence[Surveyed]) -> list[str]:

@@ -61,10 +61,10 @@ def shown(store: EntityStore | None) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: (row["table"], row["match"], row["action"]))
 
 
-def planned(plan: Plan, switch: Switch) -> tuple[tuple[str, str, str], ...]:
+def planned(plan: Plan, switch: Switch, *, virtual_time: bool = True) -> tuple[tuple[str, str, str], ...]:
     """The same of the plan's entries, as (table, match, action)."""
     control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.program])
-    control.install(tables(plan, switch, virtual_time=True))
+    control.install(tables(plan, switch, virtual_time=virtual_time))
     return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
 
 
@@ -84,9 +84,11 @@ def _action(info: TableInfo, row: TableRow) -> str:
     return f"group {action.group_id}" if isinstance(action, GroupRef) else f"member {action.member_id}"
 
 
-def differing(plan: Plan, switch: Switch, held: Collection[dict[str, str]]) -> Iterator[tuple[str, str, str, str]]:
+def differing(
+    plan: Plan, switch: Switch, held: Collection[dict[str, str]], *, virtual_time: bool = True
+) -> Iterator[tuple[str, str, str, str]]:
     """(table, match, the plan's action, the held action) where they differ; "" where there is none."""
-    want = {(table, match): action for table, match, action in planned(plan, switch)}
+    want = {(table, match): action for table, match, action in planned(plan, switch, virtual_time=virtual_time)}
     have = {(row["table"], row["match"]): row["action"] for row in held}
     for key in sorted(want.keys() | have.keys()):
         if want.get(key) != have.get(key):

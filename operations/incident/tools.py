@@ -8,23 +8,18 @@ from dataclasses import asdict
 from typing import Any
 
 from common.fields import Fields
-from controller import compiled_pipelines
 from endpoint import blame
 from endpoint.blame import LinkState
 from endpoint.decoder import Decoder
 from endpoint.nic import dialect
 from operations.incident import tables
-from operations.incident.arena import CONTROL, Arena
 from operations.incident.kind import AnswerError
+from operations.incident.stage import CONTROL, Stage
 from running.port_rows import Rows, added, class_rows, classes_of, managed_row, plain_row
-from running.tracing import Explanation, call_text, data_frame, follow, short
+from running.tracing import call_text, data_frame, follow, short
 from running.worlds.world import call
-from switch.engine import PortConfig
-from switch.packet_log import Fate, PacketRecord, in_order
-from switch.reference.engine import ReferenceEngine
-from switch.reference.trace import Trace
 from topo.address import host_address, switch_usid, usid_address
-from topo.graph import PortRef, link_at, link_between, peer, ports
+from topo.graph import PortRef, link_between, peer, ports
 from topo.node import Host, Node, Switch
 from topo.path import Path, path_of_ev, paths
 
@@ -34,7 +29,7 @@ LONGEST_S = 120.0
 """The most lab time that one command may take."""
 
 
-def counters(arena: Arena, fields: Fields) -> Answer:
+def counters(arena: Stage, fields: Fields) -> Answer:
     """The counters of switches and NICs: totals, or what was added in `watch` seconds."""
     chosen = chosen_ports(arena, fields)
     watch_s = fields.number("watch", 0.0, LONGEST_S, 0.0)
@@ -47,7 +42,7 @@ def counters(arena: Arena, fields: Fields) -> Answer:
     return {"unit": "packets", **found}
 
 
-def chosen_ports(arena: Arena, fields: Fields) -> list[PortRef]:
+def chosen_ports(arena: Stage, fields: Fields) -> list[PortRef]:
     """The ports of everything, of one node, or the two ends of a cable."""
     target = fields.string("target", "")
     plan = arena.plan
@@ -60,26 +55,24 @@ def chosen_ports(arena: Arena, fields: Fields) -> list[PortRef]:
     return list(ports(plan, plan.node(target)))
 
 
-def read(arena: Arena, chosen: Sequence[PortRef]) -> Rows:
+def read(arena: Stage, chosen: Sequence[PortRef]) -> Rows:
     """The rows of these ports now."""
-    plan, world = arena.plan, arena.world
-    switches = {ref.node for ref in chosen if isinstance(ref.node, Switch)}
-    program = {node.name: world.fabric.switches[node].program_counters() for node in switches}
-    managers = {node: {row["port"]: row for row in rows} for node, rows in world.port_counters() if node in switches}
+    plan = arena.plan
+    program, managers = arena.counted({ref.node for ref in chosen if isinstance(ref.node, Switch)})
     hosts = {ref.node for ref in chosen if isinstance(ref.node, Host)}
-    nics = {host: call(world.clients[host.name], "counters")["ports"] for host in hosts}
+    nics = {host: call(arena.clients[host.name], "counters")["ports"] for host in hosts}
     found: Rows = {"ports": [], "classes": []}
     for ref in chosen:
         if isinstance(ref.node, Host):
             found["ports"].append(plain_row(plan, ref, nics[ref.node][ref.port - 1], {}))
             continue
         classes = classes_of(program, ref)
-        found["ports"].append(managed_row(plan, ref, managers[ref.node][ref.port], classes))
+        found["ports"].append(managed_row(plan, ref, managers[ref.node.name][ref.port], classes))
         found["classes"] += class_rows(ref, classes)
     return found
 
 
-def inspect(arena: Arena, fields: Fields) -> Answer:
+def inspect(arena: Stage, fields: Fields) -> Answer:
     """Nodes with their state, how long they have run, and their interfaces as each node itself reports them."""
     name = fields.string("node", "")
     nodes = list(arena.plan.nodes()) if not name else [arena.plan.node(name)]
@@ -87,64 +80,35 @@ def inspect(arena: Arena, fields: Fields) -> Answer:
     return {"plan": arena.plan.name, "at_s": round(arena.now_s, 3), "nodes": [_node(arena, node) for node in nodes]}
 
 
-def _node(arena: Arena, node: Node) -> Answer:
-    plan, world = arena.plan, arena.world
+def _node(arena: Stage, node: Node) -> Answer:
+    plan = arena.plan
+    state, up_s = arena.state(node)
     if isinstance(node, Host):
-        kind, address, state = "host", str(host_address(plan, node)), "running, with an agent"
+        kind, address = "host", str(host_address(plan, node))
+        state += ", with an agent"
     else:
         kind, address = f"{node.role}, {plan.kind_of(node)}", str(usid_address(plan, [switch_usid(node)]))
-        state = "silent" if node in world.silent else "running"
-    booted_ns = world.booted_ns.get(node, 0) if isinstance(node, Switch) else 0
     return {
         "node": node.name,
         "kind": kind,
         "state": state,
         "address": address,
-        "up_s": round((world.now_ns() - booted_ns) / 1e9, 1),
+        "up_s": round(up_s, 1),
         "interfaces": [_interface(arena, ref) for ref in ports(plan, node)],
     }
 
 
-def _interface(arena: Arena, ref: PortRef) -> Answer:
-    carrier, link = arena.world.carriers.get(ref), link_at(arena.plan, ref)
-    reported_bps = link.rate_bps if ref in arena.slow else arena.world.rates_bps.get(ref, link.rate_bps)
+def _interface(arena: Stage, ref: PortRef) -> Answer:
     return {
         "interface": ref.interface,
         "port": ref.port,
-        "state": "up" if carrier is None or carrier.up else "down",
         "peer": peer(arena.plan, ref).interface,
         "mac": ref.mac,
-        "rate_bps": reported_bps,
-        "carrier_changes": 0 if carrier is None else carrier.changes,
-        "changed_s": None if carrier is None or not carrier.changes else round(carrier.changed_ns / 1e9, 3),
+        **asdict(arena.interface(ref)),
     }
 
 
-class StoreExplainer:
-    """The tables that the switches of an incident hold now, in reference interpreters."""
-
-    faults = ()
-
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
-        self._pipelines = compiled_pipelines()
-
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        store = self._arena.world.fabric.switches[switch].store
-        if store is None:
-            return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
-        trace = Trace()
-        engine = ReferenceEngine(seed=0, trace=trace)
-        store.copy_to(engine)
-        for ref in ports(self._arena.plan, switch):
-            carrier = self._arena.world.carriers.get(ref)
-            engine.configure_port(ref.port, PortConfig(up=carrier is None or carrier.up), 0)
-        engine.receive(port, frame, 0)
-        sent = [(item.port, item.frame) for item in engine.advance(0)]
-        return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
-
-
-def chosen_path(arena: Arena, fields: Fields) -> Path:
+def chosen_path(arena: Stage, fields: Fields) -> Path:
     """The path that a command names: two hosts, and an EV or the first one."""
     plan = arena.plan
     first, last = plan.host(fields.string("source")), plan.host(fields.string("destination"))
@@ -157,11 +121,11 @@ def chosen_path(arena: Arena, fields: Fields) -> Path:
         raise ValueError(f"--ev must be an EV of the pair, such as 0x0001c000 (got {ev!r}): {error}") from None
 
 
-def trace(arena: Arena, fields: Fields) -> Answer:
+def trace(arena: Stage, fields: Fields) -> Answer:
     """One packet through the tables that the switches hold, along the cables that are plugged in."""
     path = chosen_path(arena, fields)
     arena.advance(1.0)
-    journey = follow(arena.plan, StoreExplainer(arena), path, data_frame(arena.plan, path, 64), arena.wired)
+    journey = follow(arena.plan, arena.explainer(), path, data_frame(arena.plan, path, 64), arena.wired)
     return {
         "source": path.source.name,
         "destination": path.destination.name,
@@ -188,12 +152,12 @@ def _said(step: Mapping[str, Any]) -> str:
     return call_text(step) if step["kind"] == "action" else ""
 
 
-def show_paths(arena: Arena, fields: Fields) -> Answer:
+def show_paths(arena: Stage, fields: Fields) -> Answer:
     """The paths of a pair of hosts as the first host's NIC sees them."""
     path = chosen_path(arena, fields)
     source, destination = path.source, path.destination
     arena.advance(1.0)
-    client = arena.world.clients[source.name]
+    client = arena.clients[source.name]
     denied = {(row["host"], row["ev"]) for row in call(client, "denylist.get", owner=CONTROL)["denied"]}
     sent = call(client, "counters").get("paths", {})
     states = ev_states(arena, source.name)
@@ -215,19 +179,22 @@ def show_paths(arena: Arena, fields: Fields) -> Answer:
     }
 
 
-def ev_states(arena: Arena, host: str) -> dict[tuple[str, int], str]:
+def ev_states(arena: Stage, host: str) -> dict[tuple[str, int], str]:
     """The last state that a NIC journalled of each of its EVs, by peer and EV."""
     return {(str(line["peer"]), int(line["ev"])): str(line["new"]).lower() for line in lines_of(arena, host, ("ev",))}
 
 
-def lines_of(arena: Arena, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
+def lines_of(arena: Stage, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
     """The lines of these kinds that a host has journalled."""
-    wanted = set(kinds)
+    wanted, found = set(kinds), []
     with arena.journal(host).open(encoding="utf-8") as file:
-        return [line for text in file if (line := json.loads(text))["kind"] in wanted]
+        for text in file:
+            if text.endswith("\n") and (line := json.loads(text))["kind"] in wanted:  # the last may be half written
+                found.append({**line, "t_ns": line["t_ns"] - arena.begin_ns})
+    return found
 
 
-def log(arena: Arena, fields: Fields) -> Answer:
+def log(arena: Stage, fields: Fields) -> Answer:
     """The newest events of a NIC: links, ports, EVs, pauses of its host."""
     host = arena.plan.host(fields.string("node"))
     limit = fields.integer("count", 1, 1000, 20)
@@ -236,7 +203,7 @@ def log(arena: Arena, fields: Fields) -> Answer:
     return {"node": host.name, "lines": found[-limit:]}
 
 
-def show_tables(arena: Arena, fields: Fields) -> Answer:
+def show_tables(arena: Stage, fields: Fields) -> Answer:
     """The entries that a switch holds, read from the switch."""
     node = arena.plan.node(fields.string("node"))
     if not isinstance(node, Switch):
@@ -246,20 +213,19 @@ def show_tables(arena: Arena, fields: Fields) -> Answer:
     if table and table not in known:
         raise AnswerError(f"tables: {node} has no table {table!r}: valid are {', '.join(known)}")
     arena.advance(1.0)
-    rows = tables.shown(arena.world.fabric.switches[node].store)
-    return {"node": node.name, "entries": [row for row in rows if not table or row["table"] == table]}
+    return {"node": node.name, "entries": [row for row in arena.held(node) if not table or row["table"] == table]}
 
 
-def prober(arena: Arena, fields: Fields) -> Answer:
+def prober(arena: Stage, fields: Fields) -> Answer:
     """What the path probers of all hosts know of the links, merged."""
     arena.advance(1.0)
-    maps = [call(client, "prober.map")["links"] for client in arena.world.clients.values()]
+    maps = [call(client, "prober.map")["links"] for client in arena.clients.values()]
     merged = blame.merge([[LinkState(**row) for row in links] for links in maps])
     wanted = fields.boolean("all", False)
     return {"links": [asdict(link) for link in merged if wanted or link.state not in (blame.OK, blame.UNKNOWN)]}
 
 
-def capture(arena: Arena, fields: Fields) -> Answer:
+def capture(arena: Stage, fields: Fields) -> Answer:
     """The packets that cross the first node's end of a cable, in both directions."""
     plan = arena.plan
     text = fields.string("link")
@@ -270,13 +236,7 @@ def capture(arena: Arena, fields: Fields) -> Answer:
     near = link.a if link.a.node.name == first else link.b
     seconds = fields.number("seconds", 0.001, LONGEST_S, CAPTURE_S)
     limit = fields.integer("count", 1, CAPTURED_MAX, CAPTURED_MAX)
-    world, begin_ns = arena.world, arena.world.now_ns()
-    end_ns = begin_ns + round(seconds * 1e9)
-    # A frame that arrives in the window left the other end up to a cable's delay earlier: look a moment longer.
-    world.fabric.fabric.record_packets(begin_ns, end_ns)
-    arena.advance(seconds)
-    records = in_order(world.fabric.fabric.take_records())
-    seen = sorted(_crossing(arena, near, records), key=lambda pair: pair[0])[:limit]
+    seen = sorted(arena.crossing(near, seconds), key=lambda one: one[0])[:limit]
     names = {host_address(plan, host).packed: host.name for host in plan.hosts()}
     trimmed = (plan.dscp.trimmed, plan.dscp.trimmed_lasthop)
     decoder = Decoder(names, trimmed, plan.packets.udp_port, dialect.parse(""))
@@ -284,36 +244,33 @@ def capture(arena: Arena, fields: Fields) -> Answer:
         "link": text,
         "packets": [
             {
-                "t_ns": t_ns,
+                "t_ns": t_ns - arena.begin_ns,
                 "out": out,
-                "bytes": record.length,
-                **{key: value for key, value in decoder.fields(record.head).items() if value is not None},
-                "head": record.head.hex(),
+                "bytes": length,
+                **{key: value for key, value in decoder.fields(head).items() if value is not None},
+                "head": head.hex(),
             }
-            for t_ns, out, record in seen
+            for t_ns, out, length, head in seen
         ],
     }
 
 
-def _crossing(arena: Arena, near: PortRef, records: Iterable[PacketRecord]) -> Iterable[tuple[int, bool, PacketRecord]]:
-    """(time, whether it left, record) of the packets at one end of a cable."""
-    far, number = arena.wired(near), arena.number
-    for record in records:
-        at = (record.kind, record.node, record.port)
-        if at == (*number(near.node), near.port) and record.fate in (Fate.SENT, Fate.LOST):
-            yield record.t_ns, True, record
-        elif at == (*number(far.node), far.port) and record.fate is Fate.SENT:
-            yield record.arrives_ns, False, record
-
-
-def wait(arena: Arena, fields: Fields) -> Answer:
+def wait(arena: Stage, fields: Fields) -> Answer:
     """Let lab time pass."""
     seconds = fields.number("seconds", 0.001, LONGEST_S)
     arena.advance(seconds)
     return {"waited_s": seconds}
 
 
-TOOLS: Mapping[str, Callable[[Arena, Fields], Answer]] = {
+def execute(arena: Stage, fields: Fields) -> Answer:
+    """The network namespace of a node, in which the caller runs a command."""
+    node, command = arena.plan.node(fields.string("node")), fields.string("command")
+    if not command:
+        raise ValueError(f"exec {node} must be followed by a command, such as -- ip -s link")
+    return {"namespace": arena.namespace(node), "command": command}
+
+
+TOOLS: Mapping[str, Callable[[Stage, Fields], Answer]] = {
     "counters": counters,
     "inspect": inspect,
     "trace": trace,
@@ -323,5 +280,6 @@ TOOLS: Mapping[str, Callable[[Arena, Fields], Answer]] = {
     "log": log,
     "tables": show_tables,
     "wait": wait,
+    "exec": execute,
 }
 """Each tool, by the names of `words.ARGUMENTS`."""

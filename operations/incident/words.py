@@ -19,6 +19,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "log": ("node", "count"),
     "tables": ("node", "table"),
     "wait": ("seconds",),
+    "exec": ("node", "command"),
 }
 """Every tool with the names of its arguments."""
 HELP = {
@@ -31,6 +32,7 @@ HELP = {
     "log": "the newest events of a NIC",
     "tables": "the entries that a switch holds",
     "wait": "let lab time pass",
+    "exec": "run a command in a node's network namespace (real links only)",
 }
 
 
@@ -76,11 +78,17 @@ def add_tools(subparsers: Any, prepare: Callable[[argparse.ArgumentParser], obje
     tables.add_argument("node", metavar="SWITCH")
     tables.add_argument("table", nargs="?", default="", metavar="TABLE", help="one table only")
     new("wait").add_argument("seconds", type=float, metavar="SECONDS")
+    run = new("exec")
+    run.add_argument("node", metavar="NODE")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
 
 
 def request(namespace: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The tool of parsed words, and its arguments."""
-    return namespace.tool, {name: getattr(namespace, name) for name in ARGUMENTS[namespace.tool]}
+    given = {name: getattr(namespace, name) for name in ARGUMENTS[namespace.tool]}
+    if namespace.tool == "exec":
+        given["command"] = shlex.join(given["command"][given["command"][:1] == ["--"] :])
+    return namespace.tool, given
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:

@@ -16,7 +16,8 @@ import pytest
 from cli.main import main
 from operations.incident.client import NoIncidentError, ask, start
 from operations.incident.draw import draw
-from operations.incident.survey import files, leaks
+from operations.incident.stage import files
+from operations.incident.survey import leaks
 
 SEED, LEVEL = 3000000019, 2
 WORDS = (

@@ -198,7 +198,9 @@ def _show_record(record: state.LabState | None, name: LabName) -> int:
     for key, what in (("switches_silent", "switches that do not answer"), ("namespaces_missing", "namespaces gone")):
         if status[key]:
             print(f"{what}: {', '.join(status[key])}")
-    print("\n".join(f"fault: {text}" for text in status["faults"]) or "no fault in force")
+    hidden = "an incident: what is wrong is hidden (./lab incident --help)"
+    in_force = "\n".join(f"fault: {text}" for text in status["faults"]) or "no fault in force"
+    print(hidden if status["sealed"] else in_force)
     return 1 if status["switches_silent"] or status["namespaces_missing"] else 0
 
 

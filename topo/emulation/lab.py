@@ -73,13 +73,15 @@ class Lab:
         journals: Path | None = None,
         name: LabName | None = None,
         run: str = "",
+        sealed: bool = False,
     ) -> Lab:
         """Build and start everything, or leave nothing behind. LabRunningError when this lab is there already, unless
         it is abandoned.
 
         `provision(lab, switches)` installs the P4 tables of these switches; also after a reboot. Without it P4
         switches stay empty. `journals` is a directory for the switch process's journal and the faults'. `run` is the
-        scenario that the lab is for, if it is for one.
+        scenario that the lab is for, if it is for one. `sealed`: no other process may attach, because the lab's faults
+        are hidden.
         """
         name = name or labname.chosen()
         root = name.root
@@ -90,7 +92,7 @@ class Lab:
                 raise LabRunningError(there_already(existing))
             if existing is not None:
                 _tear_down(root, keep_lock=True)
-            record = state.new_record(plan, secrets.token_hex(8), name, run)
+            record = state.new_record(plan, secrets.token_hex(8), name, run, sealed=sealed)
             foreign = [name for name in record.namespaces if namespace.exists(name)]
             if foreign:
                 raise LabError(
@@ -110,7 +112,7 @@ class Lab:
 
     @classmethod
     def attach(cls, *, provision: Provision | None = None, name: LabName | None = None) -> Lab:
-        """The running lab, from any process."""
+        """The running lab, from any process. LabError when there is none, or when it is sealed."""
         name = name or labname.chosen()
         record = state.read_record(name.root)
         if record is None:
@@ -118,6 +120,11 @@ class Lab:
         if record.phase != "running":
             raise LabError(
                 f"{name.words()} is not ready: {record.describe()}; `down{name.option()}` removes what there is"
+            )
+        if record.sealed:
+            raise LabError(
+                f"{name.words()} is an incident: its faults are hidden, and it has tools of its own"
+                " (./lab incident --help); `./lab incident end` ends it"
             )
         journals = record.details.get("journals")
         return cls(record, provision, Path(journals) if journals else None)
@@ -278,6 +285,7 @@ class Lab:
             "processes": len(process.find(record.token)),
             "switches_silent": silent,
             "namespaces_missing": missing,
+            "sealed": record.sealed,
             "faults": [f"{f.verb} {f.target}" + ("" if f.value is None else f" {f.value:g}") for f in self.faults()],
             "switch_control": None if silent else self.switch_control,
         }

@@ -63,6 +63,7 @@ class LabState:
     owner: str = ""  # the user who brought it up: under sudo, the one who called sudo
     run: str = ""  # the scenario for which a run has brought it up
     details: dict[str, Any] = field(default_factory=dict)  # of the switch kinds: addresses of their sockets
+    sealed: bool = False  # its faults are hidden: only the process that brought it up looks at it
 
     @property
     def starter_alive(self) -> bool:
@@ -87,13 +88,14 @@ class LabState:
         return (time.time_ns() - self.started_realtime_ns) / 1e9
 
 
-def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "") -> LabState:
+def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "", *, sealed: bool = False) -> LabState:
     """A record of what is about to be made, by this process."""
     name = name or labname.chosen()
     pid, now_ns = os.getpid(), time.time_ns()
     names = [name.netns(node) for node in plan.nodes()]
     start = start_ticks(pid) or 0
-    return LabState(token, "starting", plan, names, pid, start, command_line(pid), now_ns, name.text, user(), run)
+    words = command_line(pid)
+    return LabState(token, "starting", plan, names, pid, start, words, now_ns, name.text, user(), run, sealed=sealed)
 
 
 def user() -> str:
