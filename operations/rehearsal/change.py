@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,16 @@ ACTIONS: Mapping[str, str] = {
     "rate": "rate",
 }
 """What a step may do, with the fault verb that does it. `replace` is a switch that is gone until its successor runs."""
+_PLACE = (
+    "a host's place decides its address, its uSIDs and entries of all switches, and a run has one plan. Rehearse the"
+    " move as `unplug` of the NIC's ports, and write a second change with the new plan"
+)
+_TABLE = (
+    "the entries of switches follow from the plan, and a run has one plan. Rehearse the new plan as a second change,"
+    " with --against; ./lab incident shows what a wrong entry does"
+)
+REFUSED: Mapping[str, str] = {"move": _PLACE, "move hosts": _PLACE, "table": _TABLE, "change a table": _TABLE}
+"""Steps that a rehearsal cannot take, with the reason."""
 SECONDS_MAX = 120.0
 PLAN_KEYS = ("planes", "leaves", "spines", "hosts_per_leaf")
 
@@ -86,15 +96,19 @@ def read(path: Path) -> Planned:
 
 
 class _Reader:
-    """Reads one document; knows on which line each step begins."""
+    """Reads one document; knows on which line each key is."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
-        lines = text.splitlines()
-        self._steps = [number for number, line in enumerate(lines, 1) if re.match(r"\s*\[\[\s*step\s*\]\]", line)]
-        self._keys = {
-            found[1]: number for number, line in enumerate(lines, 1) if (found := re.match(r"\s*\[?(\w+)", line))
-        }
+        self._lines = dict(_places(text))
+
+    def line(self, error: object) -> int:
+        """The line of the key with which a complaint begins, or of the table that it is missing in; else the first."""
+        found = re.match(r"[\w.\[\]]+", str(error))
+        name = found[0] if found else ""
+        while name not in self._lines and name:
+            name = name.rpartition(".")[0]
+        return self._lines.get(name, 1)
 
     def fail(self, line: int, error: object) -> ChangeError:
         return ChangeError(f"{self._path}:{line}: {error}")
@@ -114,9 +128,7 @@ class _Reader:
             name, safe = body.string("name"), body.number("safe", 0.001, 0.999, 0.1)
             seconds, flaps = body.number("seconds", 1.0, SECONDS_MAX), body.integer("flaps", 0, 20, 1)
         except (ValueError, PlanError) as error:
-            key = re.match(r"\w+", str(error))
-            line = self._keys.get(key[0], 1) if key else 1
-            raise self.fail(line, error) from None
+            raise self.fail(self.line(error), error) from None
         steps = tuple(self._step(plan, index, row, seconds) for index, row in enumerate(rows))
         if not steps:
             raise self.fail(1, "a change must have at least one [[step]]")
@@ -129,8 +141,11 @@ class _Reader:
         return load_plan(body.string("plan"), {"switch": "embedded", **overrides})
 
     def _step(self, plan: Plan, index: int, row: Fields, seconds: float) -> Step:
-        line = self._steps[index] if index < len(self._steps) else 1
+        line = self.line(f"step[{index}]")
         try:
+            if (refused := row.string("do")) in REFUSED:
+                valid = ", ".join(ACTIONS)
+                raise ChangeError(f"{refused!r} cannot be rehearsed: {REFUSED[refused]}. Valid are {valid}")
             action = row.choice("do", tuple(ACTIONS))
             at_s = row.number("at_s", 0.0, seconds)
             for_s = row.number("for_s", 0.001, seconds - at_s) if row.has("for_s") else None
@@ -138,7 +153,22 @@ class _Reader:
             step = Step(action, row.string("target"), at_s, for_s, value)
             make_fault(plan, ACTIONS[action], step.target, value)
         except (ValueError, FaultError) as error:
-            raise self.fail(line, f"step {index + 1}: {error}") from None
+            raise self.fail(max(line, self.line(error)), f"step {index + 1}: {error}") from None
         if for_s is not None and not VERBS[ACTIONS[action]].lasting:
             raise self.fail(line, f"step {index + 1}: {action} is over by itself: leave for_s out (got {for_s:g})")
         return step
+
+
+def _places(text: str) -> Iterator[tuple[str, int]]:
+    """Each key with its line, as complaints spell it: `seconds`, `noticed.goodput`, `step[0].at_s`."""
+    table, steps = "", -1
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(r"\s*\[\[\s*step\s*\]\]", line):
+            steps += 1
+            table = f"step[{steps}]"
+            yield table, number
+        elif found := re.match(r"\s*\[\s*(\w+)\s*\]", line):
+            table = found[1]
+            yield table, number
+        elif found := re.match(r"\s*(\w+)\s*=", line):
+            yield f"{table}.{found[1]}" if table else found[1], number

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from pathlib import Path as FilePath
 from random import Random
@@ -50,6 +50,8 @@ class Outcome:
     step: int | None
     background: tuple[TimedFault, ...]
     flaps: int
+    folder: FilePath | None = field(default=None, compare=False)
+    """Of a run on real links, which cannot be made again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...
     return tuple(found)
 
 
-def spec(planned: Planned, seed: int, flaps: int) -> RunSpec:
+def spec(planned: Planned, seed: int, flaps: int, world: str = "simulated") -> RunSpec:
     """One run of the change."""
     faults = [*(step.fault for step in planned.steps), *background(planned, seed, flaps)]
     phases = (
@@ -114,18 +116,27 @@ def spec(planned: Planned, seed: int, flaps: int) -> RunSpec:
         phases=phases,
         sample_switches=True,
     )
-    return RunSpec(scenario, Choices(transport("mrc"), planned.plan, seed, world="simulated"))
+    return RunSpec(scenario, Choices(transport("mrc"), planned.plan, seed, world=world))
 
 
 def rehearsed(
-    planned: Planned, seeds: Sequence[int], tries: int = 0, tell: Callable[[Outcome], None] = lambda outcome: None
+    planned: Planned,
+    seeds: Sequence[int],
+    tries: int = 0,
+    tell: Callable[[Outcome], None] = lambda outcome: None,
+    real: FilePath | None = None,
 ) -> Statement:
     """The change on all seeds, and `tries` more runs with more flapping cables, of which only the worst counts.
 
-    ValueError for a change that cannot be run here.
+    With a folder `real` all runs are made on real links, and kept there. ValueError for a change that cannot be run.
     """
 
     def run(seed: int, flaps: int) -> Outcome:
+        if real is not None:
+            kept = made(spec(planned, seed, flaps, "emulated"), real)
+            outcome = replace(measured(planned, seed, flaps, kept), folder=kept)
+            tell(outcome)
+            return outcome
         with TemporaryDirectory(prefix="mrclab-rehearsal-") as folder:
             outcome = measured(planned, seed, flaps, made(spec(planned, seed, flaps), FilePath(folder)))
         tell(outcome)

@@ -10,6 +10,7 @@ from typing import Any
 from common import files
 from judging.reports import page
 from judging.reports.report import REPLAY
+from operations.rehearsal.orders import best, sequence
 from operations.rehearsal.rehearse import MODELLED, Statement, compared, spec
 from page import export
 from running.fault_words import words
@@ -18,17 +19,19 @@ from studies.sweeping.perform import made
 PAGE = "rehearsal.html"
 
 
-def finished(statements: Sequence[Statement], root: Path) -> Path:
+def finished(statements: Sequence[Statement], root: Path, others: Sequence[Statement] = ()) -> Path:
     """Make the worst run of each change again, to be kept with its replay, and write the page beside the first's.
 
-    A seed repeats a run to the byte, so the run that is kept is the run that was measured.
+    A seed repeats a run to the byte, so the run that is kept is the run that was measured. Runs on real links were kept
+    when they were made. `others` are other orders of the first change.
     """
     folders = []
     for one in statements:
-        folders.append(made(spec(one.planned, one.worst.seed, one.worst.flaps), root))
+        kept = one.worst.folder
+        folders.append(kept or made(spec(one.planned, one.worst.seed, one.worst.flaps), root))
         export.beside_report(folders[-1])
     path = folders[0] / PAGE
-    files.write(path, html(statements, folders))
+    files.write(path, html(statements, folders, others))
     return path
 
 
@@ -55,7 +58,23 @@ def order(statements: Sequence[Statement]) -> str:
     return f"longest step, second less first: {found.mean:+.2f} times ({found.low:+.2f} to {found.high:+.2f}): {clear}"
 
 
-def text(statements: Sequence[Statement], path: Path) -> list[str]:
+def other_order(first: Statement, others: Sequence[Statement]) -> str:
+    """Whether another order of the first change's steps is better, in a sentence."""
+    found = best(first, others)
+    if found is None:
+        return "another order of the steps: not tried (--orders N)"
+    other, by = found
+    tried = f"{len(others)} other order{'s' * (len(others) != 1)} of the steps tried"
+    if by.low is None or by.high is None:
+        return f"{tried}: too few seeds to compare"
+    which = sequence(other.planned.steps)
+    interval = f"longest step {by.mean:+.2f} times ({by.low:+.2f} to {by.high:+.2f})"
+    if by.clear and by.mean < 0:
+        return f"{tried}; better is {which}: {interval}, noticed in {other.noticed.words()}"
+    return f"{tried}: none is clearly better; the best is {which}: {interval}"
+
+
+def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> list[str]:
     """For a terminal."""
     lines = []
     for one in statements:
@@ -72,10 +91,11 @@ def text(statements: Sequence[Statement], path: Path) -> list[str]:
         lines.append(f"  worst: seed {worst.seed}, longest step {worst.slowdown:.2f} times, beside it: {beside}")
     if len(statements) == 2:
         lines.append(order(statements))
+    lines.append(other_order(statements[0], others))
     return [*lines, MODELLED, f"page: {path}"]
 
 
-def document(statements: Sequence[Statement], path: Path) -> dict[str, Any]:
+def document(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> dict[str, Any]:
     """For programs."""
     changes = [
         {
@@ -98,10 +118,21 @@ def document(statements: Sequence[Statement], path: Path) -> dict[str, Any]:
         for one in statements
     ]
     found = compared(*statements) if len(statements) == 2 else None
-    return {"changes": changes, "order": None if found is None else asdict(found), "model": MODELLED, "page": str(path)}
+    tried = best(statements[0], others)
+    return {
+        "changes": changes,
+        "order": None if found is None else asdict(found),
+        "other_orders": {
+            "tried": len(others),
+            "best": None if tried is None else [step.words() for step in tried[0].planned.steps],
+            "difference": None if tried is None else asdict(tried[1]),
+        },
+        "model": MODELLED,
+        "page": str(path),
+    }
 
 
-def html(statements: Sequence[Statement], folders: Sequence[Path]) -> str:
+def html(statements: Sequence[Statement], folders: Sequence[Path], others: Sequence[Statement] = ()) -> str:
     """The page; `folders` hold the worst runs."""
     parts = [f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>", page.paragraph(MODELLED, soft=True)]
     for one, folder in zip(statements, folders, strict=True):
@@ -121,4 +152,5 @@ def html(statements: Sequence[Statement], folders: Sequence[Path]) -> str:
         )
     if len(statements) == 2:
         parts.append(page.section("Which is better", page.paragraph(order(statements))))
+    parts.append(page.section("Another order", page.paragraph(other_order(statements[0], others))))
     return page.page("Rehearsal", *parts)

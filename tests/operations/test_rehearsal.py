@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from operations.rehearsal.change import ACTIONS, ChangeError, read
+from operations.rehearsal.change import ACTIONS, ChangeError, Planned, read
+from operations.rehearsal.orders import best, key, orders, sequence
 from operations.rehearsal.rehearse import Outcome, Statement, background, compared, outage_s, rehearsed
+from operations.rehearsal.report import other_order
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
 
@@ -16,6 +18,9 @@ HEAD = 'name = "a change"\nplan = "tiny"\nseconds = 4\nflaps = 0\n'
 STEP = '[[step]]\ndo = "cut"\ntarget = "p0l0-p0s0"\nat_s = 1\n'
 
 REBOOT = STEP.replace("cut", "reboot").replace("p0l0-p0s0", "p0s0")
+
+
+REBOOT_HEAD = HEAD + REBOOT
 
 
 def written(folder: Path, text: str) -> Path:
@@ -32,15 +37,23 @@ def written(folder: Path, text: str) -> Path:
         (HEAD.replace('"tiny"', '"huge"') + STEP, r"change.toml:\d: .*huge.*tiny"),
         (HEAD.replace("seconds = 4", "seconds = 400") + STEP, r"change.toml:3: seconds is 400; it must be .*120"),
         ("colour = 1\n" + HEAD + STEP, r"change.toml:1: colour is no key here; valid: name, plan"),
-        (HEAD + STEP + STEP.replace('"cut"', '"fix"'), r"toml:9: step 2: step\[1\].do is 'fix'; it must be one of"),
+        (HEAD + STEP + STEP.replace('"cut"', '"fix"'), r"toml:10: step 2: step\[1\].do is 'fix'; it must be one of"),
         (HEAD + STEP.replace("p0l0-p0s0", "p0l0-p9s0"), r"change.toml:5: step 1: .*p9s0"),
-        (HEAD + STEP.replace("at_s = 1", "at_s = 9"), r"change.toml:5: step 1: step\[0\].at_s is 9; it must be .*4"),
-        (HEAD + STEP + "for_s = 8\n", r"change.toml:5: step 1: step\[0\].for_s is 8"),
+        (HEAD + STEP.replace("at_s = 1", "at_s = 9"), r"change.toml:8: step 1: step\[0\].at_s is 9; it must be .*4"),
+        (HEAD + STEP + "for_s = 8\n", r"change.toml:9: step 1: step\[0\].for_s is 8"),
         (HEAD + STEP.replace("cut", "rate"), r"change.toml:5: step 1: rate needs mbps"),
-        (
-            HEAD + STEP.replace("cut", "reboot").replace("p0l0-p0s0", "p0s0") + "for_s = 1\n",
-            r"reboot is over by itself",
-        ),
+        (REBOOT_HEAD + "for_s = 1\n", r"reboot is over by itself"),
+        (HEAD + STEP.replace("cut", "move hosts"), r"toml:5: step 1: 'move hosts' cannot be .*one plan.*Valid"),
+        (HEAD + STEP.replace("cut", "table"), r"toml:5: step 1: 'table' cannot be .*Valid are drain"),
+        (HEAD + STEP + "why = 1\n", r"toml:9: step\[0\].why is no key here; valid: do, target, at_s"),
+        (HEAD + STEP.replace('"cut"', "7"), r"toml:6: step 1: step\[0\].do is 7; it must be"),
+        (HEAD + STEP.replace("at_s = 1", 'at_s = "1"'), r"toml:8: step 1: step\[0\].at_s is '1'; it must be"),
+        (HEAD + STEP.replace("at_s = 1\n", ""), r"toml:5: step 1: step\[0\].at_s is missing"),
+        (HEAD + STEP.replace("p0l0-p0s0", "h0"), r"toml:5: step 1: .*p0l0-p0s0|toml:5: step 1: .*link"),
+        (HEAD + "[fabric]\nplanets = 2\n" + STEP, r"toml:6: fabric.planets is no key here; valid: .*planes"),
+        (HEAD + "[noticed]\nstep_time = 0.5\n" + STEP, r"toml:6: noticed.step_time is 0.5; it must be .*1.05"),
+        (HEAD.replace("flaps = 0", "flaps = 99") + STEP, r"toml:4: flaps is 99; it must be .*20"),
+        (HEAD + "safe = 1.5\n" + STEP, r"toml:5: safe is 1.5; it must be"),
     ],
 )
 def test_a_bad_change_file_names_line_rule_and_choices(text: str, said: str, tmp_path: Path) -> None:
@@ -103,3 +116,55 @@ def test_a_switch_that_is_the_only_one_is_noticed_and_a_drain_is_not(tmp_path: P
     good = rehearsed(read(written(tmp_path, drained)), [1])
     assert not good.outcomes[0].noticed
     assert good.outcomes == rehearsed(read(written(tmp_path, drained)), [1]).outcomes
+
+
+BATCHES = {"spines-across-planes": "p0s0 p1s0 p0s1 p1s1", "spines-by-plane": "p0s0 p0s1 p1s0 p1s1"}
+
+
+def test_the_shipped_pair_has_the_same_steps_in_two_orders_and_each_is_an_order_of_the_other() -> None:
+    across, by = (read(CHANGES / f"{name}.toml") for name in BATCHES)
+    assert [step.target for step in across.steps] == BATCHES["spines-across-planes"].split()
+    assert sorted(step.at_s for step in across.steps) == sorted(step.at_s for step in by.steps)
+    assert key(across.steps) in {key(one.steps) for one in orders(by, 10)}
+    assert len(orders(by, 10)) == 5  # of six ways to choose the two that come first
+    assert len(orders(by, 2)) == 2
+
+
+def test_orders_that_do_not_fit_are_left_out_and_the_same_order_is_no_other_one(tmp_path: Path) -> None:
+    late = STEP.replace("at_s = 1", "at_s = 3.5") + "for_s = 0.5\n"
+    first = STEP.replace("p0l0-p0s0", "p0l0-p0s1") + "for_s = 3\n"
+    assert orders(read(written(tmp_path, HEAD + first + late)), 5) == []  # three seconds from 3.5 on are too many
+    assert orders(read(written(tmp_path, HEAD + STEP)), 5) == []
+    same = [STEP + "for_s = 2\n", STEP.replace("at_s = 1", "at_s = 2.5") + "for_s = 1\n"]
+    assert orders(read(written(tmp_path, HEAD + "".join(same))), 5) == []  # the cable would be cut twice at a time
+
+
+def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: Path) -> None:
+    planned = read(CHANGES / "spines-by-plane.toml")
+
+    def side(one: Planned, *slowdowns: float) -> Statement:
+        outcomes = [Outcome(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
+        return Statement(one, outcomes, (), share(0, len(outcomes)), 0.0)
+
+    given = side(planned, 1.6, 1.7, 1.6, 1.7, 1.6)
+    worse, better = (side(one, *values) for one, values in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True))
+    found = best(given, [worse, better])
+    assert found is not None
+    assert (found[0], round(found[1].mean, 2), found[1].clear) == (better, -0.54, True)
+    assert best(given, []) is None
+    assert other_order(given, []) == "another order of the steps: not tried (--orders N)"
+    said = other_order(given, [worse, better])
+    assert said.startswith(
+        f"2 other orders of the steps tried; better is {sequence(better.planned.steps)}: longest step -0.54"
+    )
+    assert "none is clearly better" in other_order(better, [worse])
+
+
+@pytest.mark.slow
+def test_two_orders_of_one_change_differ_significantly() -> None:
+    across, by = (rehearsed(read(CHANGES / f"{name}.toml"), range(1, 7)) for name in BATCHES)
+    found = compared(across, by)
+    assert found is not None
+    assert found.low is not None
+    assert found.low > 0.2, found
+    assert (across.noticed.count, by.noticed.count) == (0, 6)

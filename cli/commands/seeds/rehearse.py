@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from cli.command_table import add
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_json, add_runs
+from cli.root import need_root
 from common.interrupts import sigterm_too
 
 if TYPE_CHECKING:
@@ -21,29 +22,39 @@ DESCRIPTION = "Run a change on many seeds in virtual time: does the job notice?"
 EXAMPLES = """examples:
   ./lab rehearse docs/changes/spines-one-by-one.toml --seeds 40 --hunt 20
   ./lab rehearse docs/changes/spines-one-by-one.toml --against docs/changes/spines-at-once.toml
+  ./lab rehearse docs/changes/spines-by-plane.toml --orders 2 --seeds 15
   ./lab rehearse docs/changes/single-homed-leaf.toml --json
+  ./lab rehearse docs/changes/single-homed-leaf.toml --seeds 1 --world emulated
 exit status: 0 safe, 1 not safe, 3 not known with so few seeds, 2 no rehearsal"""
 STATUS = {"safe": 0, "not safe": 1, "unknown": 3}
 SEEDS, SEEDS_MAX = 30, 10_000
+ORDERS_MAX = 100
 LONG_SEEDS = 10
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     rehearse = add(subparsers, "rehearse", rehearse_command, EXAMPLES, DESCRIPTION)
-    rehearse.set_defaults(world="simulated")
     rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
     rehearse.add_argument(
         "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"
     )
     rehearse.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help=f"1 to N ({SEEDS})")
     rehearse.add_argument("--hunt", type=int, default=0, metavar="N", help="try N schedules with more flapping cables")
+    rehearse.add_argument(
+        "--orders", type=int, default=0, metavar="N", help="try up to N other orders of the steps on the same seeds"
+    )
+    rehearse.add_argument(
+        "--world", choices=("emulated", "simulated"), default="simulated", help="real links or virtual time (simulated)"
+    )
     add_runs(rehearse)
     add_json(rehearse)
 
 
 @sigterm_too()
 def rehearse_command(arguments: argparse.Namespace) -> int:
+    from cli.commands.run import refuse_second_lab
     from operations.rehearsal.change import read
+    from operations.rehearsal.orders import orders
     from operations.rehearsal.rehearse import rehearsed
     from operations.rehearsal.report import document, finished, text
 
@@ -51,15 +62,23 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {arguments.seeds})")
     if not 0 <= arguments.hunt <= SEEDS_MAX:
         raise ValueError(f"--hunt must be between 0 and {SEEDS_MAX} tries (got {arguments.hunt})")
+    if not 0 <= arguments.orders <= ORDERS_MAX:
+        raise ValueError(f"--orders must be between 0 and {ORDERS_MAX} (got {arguments.orders})")
     changes = [read(path) for path in (arguments.change, arguments.against) if path is not None]
     seeds = range(1, arguments.seeds + 1)
+    if arguments.world == "emulated":
+        need_root("a rehearsal on real links builds network namespaces")
+        refuse_second_lab()
+    real = arguments.runs.resolve() if arguments.world == "emulated" else None
     want_compiled(arguments, LONG_S if arguments.seeds + arguments.hunt >= LONG_SEEDS else 0)
     statements: list[Statement] = []
     for change in changes:
-        statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments)))
-    page = finished(statements, arguments.runs)
-    told: dict[str, Any] = document(statements, page)
-    _write([json.dumps(told, indent=1)] if arguments.json else text(statements, page))
+        statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments), real))
+    tried = orders(changes[0], arguments.orders) if arguments.orders else []
+    others = [rehearsed(change, seeds, 0, teller(change.name, arguments), real) for change in tried]
+    page = finished(statements, arguments.runs, others)
+    told: dict[str, Any] = document(statements, page, others)
+    _write([json.dumps(told, indent=1)] if arguments.json else text(statements, page, others))
     return STATUS[statements[0].verdict]
 
 
