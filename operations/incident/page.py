@@ -98,13 +98,13 @@ def truth(document: Mapping[str, Any]) -> str:
             one["component"],
             one["kind"],
             KINDS[one["kind"]].meaning,
-            f"{one['onset_s']:g} s",
+            f"{document['called_s'] - one['onset_s']:.1f} s",
             {1.0: "found", 0.5: "half found"}.get(points[one["component"], one["kind"]], "not found"),
         ]
         for one in document["truth"]
     ]
     rows += [[one["component"], one["kind"], "is not there", "", "named"] for one in document["extra"]]
-    return page.table(["component", "kind", "meaning", "since", "answer"], rows)
+    return page.table(["component", "kind", "meaning", "before the call", "answer"], rows)
 
 
 def _evidence(one: Mapping[str, Any]) -> str:

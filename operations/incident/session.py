@@ -16,7 +16,7 @@ from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
 from operations.incident.score import Named, Score, score
 from operations.incident.stage import Stage
 from operations.incident.tools import TOOLS
-from operations.incident.words import ARGUMENTS
+from operations.incident.words import ARGUMENTS, spelled
 from running.directory import RunDirectory
 from topo.graph import links
 
@@ -111,8 +111,7 @@ class Session:
         if tool not in TOOLS:
             raise ValueError(f"no tool {tool!r}: valid are {', '.join(TOOLS)}")
         result = TOOLS[tool](self.arena, Fields("", arguments, ValueError, ARGUMENTS[tool]))
-        given = " ".join(str(value) for value in arguments.values() if value not in ("", False, None))
-        self.asked.append(Asked(words or f"{tool} {given}".strip(), self.used_s))
+        self.asked.append(Asked(words or spelled(tool, arguments), self.used_s))
         return result
 
     def parsed(self, named: Sequence[str]) -> list[Named]:
@@ -143,6 +142,7 @@ class Session:
             "oddities": [{"kind": odd.kind, "component": odd.component} for odd in self.incident.oddities],
             "level": self.incident.level,
             "seed": self.incident.seed,
+            "called_s": round(self.called_s, 3),
             "lab_s": self.used_s,
             "commands": len(self.asked),
             "asked": [asdict(one) for one in self.asked],

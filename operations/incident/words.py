@@ -91,6 +91,28 @@ def request(namespace: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     return namespace.tool, given
 
 
+OPTIONS = ("watch", "ev", "seconds", "count", "all")
+"""Arguments that are written with their names, but for the seconds of `wait`."""
+
+
+def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
+    """A command as it is typed; what is left at its usual value is left out."""
+    usual = parse(" ".join([tool, *("1" for name in ARGUMENTS[tool] if name not in OPTIONS or tool == "wait")]))[1]
+    words = [tool]
+    for name in ARGUMENTS[tool]:
+        value = arguments.get(name, usual[name])
+        if name in OPTIONS and tool != "wait":
+            if value != usual[name]:
+                words += [f"--{name}"] if value is True else [f"--{name}", _number(value)]
+        elif value != "":
+            words += ["--", str(value)] if name == "command" else [_number(value)]
+    return " ".join(words)
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def parse(text: str) -> tuple[str, dict[str, Any]]:
     """The tool and the arguments of a line such as `counters p0l0 --watch 8`. WordsError for another line."""
     parser = _Parser(prog="incident", add_help=False, allow_abbrev=False)

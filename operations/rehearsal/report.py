@@ -17,6 +17,7 @@ from running.fault_words import words
 from studies.sweeping.perform import made
 
 PAGE = "rehearsal.html"
+MARKS = {"safe": "true", "unknown": "unknown", "not safe": "false"}
 
 
 def finished(statements: Sequence[Statement], root: Path, others: Sequence[Statement] = ()) -> Path:
@@ -74,6 +75,16 @@ def other_order(first: Statement, others: Sequence[Statement]) -> str:
     return f"{tried}: none is clearly better; the best is {which}: {interval}"
 
 
+def worst(statement: Statement) -> list[str]:
+    """The worst run, and how it was looked for."""
+    one, lines = statement.worst, []
+    if statement.hunted:
+        flaps = statement.hunted[0].flaps
+        lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
+    beside = ", ".join(words(fault) for fault in one.background) or "nothing"
+    return [*lines, f"worst: seed {one.seed}, longest step {one.slowdown:.2f} times, beside it: {beside}"]
+
+
 def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> list[str]:
     """For a terminal."""
     lines = []
@@ -82,13 +93,7 @@ def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement
         lines[-1] += f" {one.noticed.words()}"
         for step, count in zip(one.planned.steps, one.by_step(), strict=True):
             lines += [f"    {step.words()}: noticed in {count}"] if count else []
-        worst = one.worst
-        beside = ", ".join(words(fault) for fault in worst.background) or "nothing"
-        if one.hunted:
-            lines.append(
-                f"  hunted for a worse schedule: {len(one.hunted)} runs with {one.hunted[0].flaps} flapping cables"
-            )
-        lines.append(f"  worst: seed {worst.seed}, longest step {worst.slowdown:.2f} times, beside it: {beside}")
+        lines += [f"  {said}" for said in worst(one)]
     if len(statements) == 2:
         lines.append(order(statements))
     lines.append(other_order(statements[0], others))
@@ -144,9 +149,11 @@ def html(statements: Sequence[Statement], folders: Sequence[Path], others: Seque
         parts.append(
             page.section(
                 one.planned.name,
+                page.paragraph(page.Raw(f'<span class="verdict {MARKS[one.verdict]}">{one.verdict}</span>')),
                 page.paragraph(verdict(one)),
                 page.paragraph(f"noticed in {one.noticed.count} of {one.noticed.of} runs: {one.noticed.words()}"),
                 page.table(["step", "runs in which it was noticed"], rows),
+                *(page.paragraph(said) for said in worst(one)),
                 page.paragraph(link),
             )
         )

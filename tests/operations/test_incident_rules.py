@@ -8,7 +8,7 @@ from operations.incident import solving
 from operations.incident.draw import Hidden, draw
 from operations.incident.kind import KINDS, LEVELS, AnswerError, canonical, check_answer, kinds_of, nodes_of, type_of
 from operations.incident.score import Named, score
-from operations.incident.words import ARGUMENTS, WordsError, parse
+from operations.incident.words import ARGUMENTS, WordsError, parse, spelled
 from tests.helpers.incidents import TINY
 
 SEEDS = range(300)
@@ -109,3 +109,22 @@ def test_recorded_paths_cover_every_kind_with_words_that_tools_know() -> None:
 def test_words_that_are_no_command_are_refused(line: str) -> None:
     with pytest.raises(WordsError):
         parse(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "counters",
+        "counters p0l0-p0s0 --watch 10",
+        "inspect h0",
+        "trace h0 h3 --ev 0x1c001",
+        "capture p0l0-p0s0 --seconds 0.5 --count 7",
+        "prober --all",
+        "log h1 --count 200",
+        "tables p0l0 ipv6_route",
+        "wait 0.5",
+        "exec p0l0 -- ip -s link",
+    ],
+)
+def test_a_command_is_written_down_as_it_was_typed(line: str) -> None:
+    assert spelled(*parse(line)) == line
