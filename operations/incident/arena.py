@@ -104,6 +104,7 @@ class Arena(Stage):
     """An incident in virtual time, which passes in commands only."""
 
     virtual_time = True
+    look_s = 1.0
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
         super().__init__(incident, directory)

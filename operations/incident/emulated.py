@@ -67,6 +67,7 @@ class EmulatedArena(Stage):
     """An incident on real links, in real time. Needs root; LabError when there is a lab of this name already."""
 
     virtual_time = False
+    look_s = 0.0
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
         super().__init__(incident, directory)

@@ -83,6 +83,8 @@ class Stage(ABC):
     """An incident under way. `faults` collects what a replay shows once the incident is over: (time, line)."""
 
     virtual_time: bool
+    look_s: float
+    """Lab time that a command costs by itself."""
     clients: Mapping[str, AgentClient]
     """The agents, for tools."""
     hands: Mapping[str, AgentClient]

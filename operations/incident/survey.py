@@ -15,7 +15,7 @@ from typing import Any
 
 from common.columns import aligned
 from operations.incident import solving, text
-from operations.incident.draw import Incident, draw
+from operations.incident.draw import CALLED_S, Incident, draw
 from operations.incident.kind import KINDS
 from operations.incident.score import components, score
 from operations.incident.session import Session, World
@@ -24,6 +24,9 @@ from running.directory import RunDirectory
 
 OTHER_TOOLS = ("trace {a} {b}", "capture {cable} --seconds 0.1", "prober --all", "wait 0.1")
 """Those that a search everywhere does without."""
+SEARCHED = ("inspect", "tables {leaf}", "log {a} --count 200", "paths {a} {b}")
+"""Of a search everywhere, which on real links would take a minute."""
+CALLED_REAL_S = 9.0  # of real time: everything that is hidden has begun
 SEED_LEAST = 1_000_000
 """A smaller seed is in every file by chance."""
 SECRET_WORDS = ("hidden", "truth", "onset", "oddit")
@@ -32,7 +35,8 @@ SECRET_WORDS = ("hidden", "truth", "onset", "oddit")
 @dataclass(frozen=True, slots=True)
 class Surveyed:
     """One incident. `shown` counts its faults that their recorded path shows; `leaks` are secrets found in answers or
-    files; `crash` is the error that ended the incident, or ""; `naive` and `search` are the verdicts of two solvers."""
+    files; `crash` is the error that ended the incident, or ""; `naive` and `search` are the verdicts of two solvers,
+    the second in virtual time only."""
 
     level: int
     seed: int
@@ -67,7 +71,8 @@ def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
     found: tuple[str, ...] = ()
     with TemporaryDirectory(prefix="mrclab-incident-") as folder:
         try:
-            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1), world=world)
+            called_s = CALLED_S if world == "simulated" else CALLED_REAL_S
+            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1), called_s, world)
             try:
                 naive, search, shown, found = _gone_through(opened)
             finally:
@@ -88,11 +93,12 @@ def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
         said.extend(text.SHOW[tool](answer) if tool in text.SHOW else ())
         return answer
 
-    naive = score(plan, incident.hidden, solving.guess(plan, do)).word
-    search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do, virtual_time=virtual)).word
+    naive, search = score(plan, incident.hidden, solving.guess(plan, do)).word, ""
+    if virtual:
+        search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do)).word
     first, *_, last = plan.hosts()
-    for line in OTHER_TOOLS:
-        do(line.format(a=first, b=last, cable="p0l0-p0s0"))
+    for line in OTHER_TOOLS if virtual else (*OTHER_TOOLS, *SEARCHED):
+        do(line.format(a=first, b=last, cable="p0l0-p0s0", leaf="p0l0"))
     shown = 0
     for one in incident.hidden:
         findings = solving.shown_by(plan, incident.tickets, do, solving.commands(plan, one), virtual_time=virtual)
@@ -129,6 +135,10 @@ def _short(row: Surveyed) -> str:
 def _counts(name: str, rows: Sequence[Surveyed]) -> list[str]:
     faults, shown = sum(len(row.kinds) for row in rows), sum(row.shown for row in rows)
     amiss = [sum(bool(row.leaks) for row in rows), sum(bool(row.crash) for row in rows)]
-    solved = [sum(getattr(row, solver) == "right" for row in rows) for solver in ("naive", "search")]
-    shares = [f"{count} right ({count / len(rows):.0%})" for count in solved]
+    shares = [_share([getattr(row, solver) for row in rows]) for solver in ("naive", "search")]
     return [name, str(len(rows)), str(faults), str(shown), *map(str, amiss), *shares]
+
+
+def _share(words: Sequence[str]) -> str:
+    right = sum(word == "right" for word in words)
+    return f"{right} right ({right / len(words):.0%})" if any(words) else "not tried"

@@ -33,7 +33,7 @@ def counters(arena: Stage, fields: Fields) -> Answer:
     """The counters of switches and NICs: totals, or what was added in `watch` seconds."""
     chosen = chosen_ports(arena, fields)
     watch_s = fields.number("watch", 0.0, LONGEST_S, 0.0)
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     found = read(arena, chosen)
     if watch_s:
         before = found
@@ -76,7 +76,7 @@ def inspect(arena: Stage, fields: Fields) -> Answer:
     """Nodes with their state, how long they have run, and their interfaces as each node itself reports them."""
     name = fields.string("node", "")
     nodes = list(arena.plan.nodes()) if not name else [arena.plan.node(name)]
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     return {"plan": arena.plan.name, "at_s": round(arena.now_s, 3), "nodes": [_node(arena, node) for node in nodes]}
 
 
@@ -124,7 +124,7 @@ def chosen_path(arena: Stage, fields: Fields) -> Path:
 def trace(arena: Stage, fields: Fields) -> Answer:
     """One packet through the tables that the switches hold, along the cables that are plugged in."""
     path = chosen_path(arena, fields)
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     journey = follow(arena.plan, arena.explainer(), path, data_frame(arena.plan, path, 64), arena.wired)
     return {
         "source": path.source.name,
@@ -156,7 +156,7 @@ def show_paths(arena: Stage, fields: Fields) -> Answer:
     """The paths of a pair of hosts as the first host's NIC sees them."""
     path = chosen_path(arena, fields)
     source, destination = path.source, path.destination
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     client = arena.clients[source.name]
     denied = {(row["host"], row["ev"]) for row in call(client, "denylist.get", owner=CONTROL)["denied"]}
     sent = call(client, "counters").get("paths", {})
@@ -198,7 +198,7 @@ def log(arena: Stage, fields: Fields) -> Answer:
     """The newest events of a NIC: links, ports, EVs, pauses of its host."""
     host = arena.plan.host(fields.string("node"))
     limit = fields.integer("count", 1, 1000, 20)
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     found = lines_of(arena, host.name, ("ev", "link", "port", "stall"))
     return {"node": host.name, "lines": found[-limit:]}
 
@@ -212,13 +212,13 @@ def show_tables(arena: Stage, fields: Fields) -> Answer:
     known = sorted({name for name, _, _ in tables.planned(arena.plan, node)})
     if table and table not in known:
         raise AnswerError(f"tables: {node} has no table {table!r}: valid are {', '.join(known)}")
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     return {"node": node.name, "entries": [row for row in arena.held(node) if not table or row["table"] == table]}
 
 
 def prober(arena: Stage, fields: Fields) -> Answer:
     """What the path probers of all hosts know of the links, merged."""
-    arena.advance(1.0)
+    arena.advance(arena.look_s)
     maps = [call(client, "prober.map")["links"] for client in arena.clients.values()]
     merged = blame.merge([[LinkState(**row) for row in links] for links in maps])
     wanted = fields.boolean("all", False)
