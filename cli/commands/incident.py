@@ -14,10 +14,11 @@ from typing import Any
 
 from cli.command_table import add
 from cli.options import add_json, add_runs
+from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from operations.incident.words import add_tools
-from running.directory import RUNS
+from running.directory import RUNS, RunDirectory
 from topo.emulation import labname, namespace
 
 DESCRIPTION = "Something is wrong in a lab under load, or nothing. Find out what, with the lab's own tools."
@@ -79,7 +80,6 @@ def _common(parser: argparse.ArgumentParser) -> None:
 def incident_command(arguments: argparse.Namespace) -> int:
     from cli.commands.run import refuse_second_lab
     from operations.incident.client import ask, newest, start
-    from operations.incident.server import SOCKET
 
     if arguments.tool is None:
         seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 62)
@@ -87,10 +87,11 @@ def incident_command(arguments: argparse.Namespace) -> int:
             need_root("an incident on real links builds network namespaces")
             refuse_second_lab()
         directory = start(arguments.runs, seed, arguments.level, arguments.world)
+        hand_over(*directory.made)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
     folder = newest(arguments.runs)
-    if (folder / SOCKET).stat().st_uid == 0:
-        need_root("the incident on real links")
+    if RunDirectory(folder).options()["world"] == "emulated":
+        need_root("an incident on real links is looked at in network namespaces")
     match arguments.tool:
         case "status":
             return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing")
@@ -104,6 +105,7 @@ def incident_command(arguments: argparse.Namespace) -> int:
             document = ask(folder, "end")
         case _:
             return _tool(arguments, folder)
+    hand_over(folder)
     _say(arguments, document, "result")
     return STATUS[document["verdict"]]
 

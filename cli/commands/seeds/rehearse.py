@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 from cli.command_table import add
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_json, add_runs
+from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 
 if TYPE_CHECKING:
+    from operations.rehearsal.change import Planned
     from operations.rehearsal.rehearse import Outcome, Statement
 
 DESCRIPTION = "Run a change on many seeds in virtual time: does the job notice?"
@@ -54,9 +56,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def rehearse_command(arguments: argparse.Namespace) -> int:
     from cli.commands.run import refuse_second_lab
     from operations.rehearsal.change import read
-    from operations.rehearsal.orders import orders
-    from operations.rehearsal.rehearse import rehearsed
-    from operations.rehearsal.report import document, finished, text
 
     if not 1 <= arguments.seeds <= SEEDS_MAX:
         raise ValueError(f"--seeds must be between 1 and {SEEDS_MAX} (got {arguments.seeds})")
@@ -65,12 +64,22 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.orders <= ORDERS_MAX:
         raise ValueError(f"--orders must be between 0 and {ORDERS_MAX} (got {arguments.orders})")
     changes = [read(path) for path in (arguments.change, arguments.against) if path is not None]
-    seeds = range(1, arguments.seeds + 1)
     if arguments.world == "emulated":
         need_root("a rehearsal on real links builds network namespaces")
         refuse_second_lab()
     real = arguments.runs.resolve() if arguments.world == "emulated" else None
     want_compiled(arguments, LONG_S if arguments.seeds + arguments.hunt >= LONG_SEEDS else 0)
+    with handing_over(arguments.runs):
+        return _rehearsed(arguments, changes, real)
+
+
+def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: Path | None) -> int:
+    """Make the runs, and say what they show."""
+    from operations.rehearsal.orders import orders
+    from operations.rehearsal.rehearse import rehearsed
+    from operations.rehearsal.report import document, finished, text
+
+    seeds = range(1, arguments.seeds + 1)
     statements: list[Statement] = []
     for change in changes:
         statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments), real))
