@@ -9,6 +9,7 @@ import secrets
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,17 @@ def _common(parser: argparse.ArgumentParser) -> None:
 @sigterm_too()
 def incident_command(arguments: argparse.Namespace) -> int:
     from cli.commands.run import refuse_second_lab
-    from operations.incident.client import ask, newest, start
+    from operations.incident.client import NoIncidentError, ask, newest, start
 
     if arguments.tool is None:
         seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 62)
         if arguments.world == "emulated":
             need_root("an incident on real links builds network namespaces")
             refuse_second_lab()
+        with suppress(NoIncidentError):
+            sys.stderr.write(
+                f"{newest(arguments.runs)} is under way as well: commands look at the new one until it ends\n"
+            )
         directory = start(arguments.runs, seed, arguments.level, arguments.world)
         hand_over(*directory.made)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
@@ -160,7 +165,7 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
 
 def _execute(result: dict[str, str]) -> int:
     """Become the command, in the node's network namespace."""
-    words = shlex.split(result["command"])
+    words = shlex.split(result["line"])
     sys.stdout.flush()
     with namespace.entered(result["namespace"]):
         try:

@@ -264,10 +264,10 @@ def wait(arena: Stage, fields: Fields) -> Answer:
 
 def execute(arena: Stage, fields: Fields) -> Answer:
     """The network namespace of a node, in which the caller runs a command."""
-    node, command = arena.plan.node(fields.string("node")), fields.string("command")
-    if not command:
+    node, line = arena.plan.node(fields.string("node")), fields.string("line")
+    if not line:
         raise ValueError(f"exec {node} must be followed by a command, such as -- ip -s link")
-    return {"namespace": arena.namespace(node), "command": command}
+    return {"namespace": arena.namespace(node), "line": line}
 
 
 TOOLS: Mapping[str, Callable[[Stage, Fields], Answer]] = {

@@ -19,7 +19,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "log": ("node", "count"),
     "tables": ("node", "table"),
     "wait": ("seconds",),
-    "exec": ("node", "command"),
+    "exec": ("node", "line"),
 }
 """Every tool with the names of its arguments."""
 HELP = {
@@ -80,14 +80,14 @@ def add_tools(subparsers: Any, prepare: Callable[[argparse.ArgumentParser], obje
     new("wait").add_argument("seconds", type=float, metavar="SECONDS")
     run = new("exec")
     run.add_argument("node", metavar="NODE")
-    run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
+    run.add_argument("line", nargs=argparse.REMAINDER, metavar="-- COMMAND")
 
 
 def request(namespace: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The tool of parsed words, and its arguments."""
     given = {name: getattr(namespace, name) for name in ARGUMENTS[namespace.tool]}
     if namespace.tool == "exec":
-        given["command"] = shlex.join(given["command"][given["command"][:1] == ["--"] :])
+        given["line"] = shlex.join(given["line"][given["line"][:1] == ["--"] :])
     return namespace.tool, given
 
 
@@ -105,7 +105,7 @@ def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
             if value != usual[name]:
                 words += [f"--{name}"] if value is True else [f"--{name}", _number(value)]
         elif value != "":
-            words += ["--", str(value)] if name == "command" else [_number(value)]
+            words += ["--", str(value)] if name == "line" else [_number(value)]
     return " ".join(words)
 
 
