@@ -31,7 +31,7 @@ EXAMPLES = """examples:
   ./lab incident answer p0l0-p0s0 dead-cable --because 'both ends are down'
   ./lab incident answer none                nothing is wrong
   ./lab incident --level 2 --world emulated the same on real links, in real time (root)
-  ./lab incident exec p0l0 -- ip -s link    there, run a command in a node
+  ./lab incident exec p0l0 -- ip -s link    use programs of your own in a node
   ./lab incident end                        give up, and see
 exit status of answer: 0 right, 1 wrong, 3 partly right"""
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}

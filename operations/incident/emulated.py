@@ -10,12 +10,11 @@ import json
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 from common.client import ControlClient, ControlError
@@ -46,7 +45,6 @@ from topo.graph import PortRef, device_id, link_at, ports
 from topo.node import Host, Node, Switch
 
 LOOK_S = 0.25
-ETH_P_ALL, PACKET_OUTGOING = 3, 4  # linux/if_ether.h, linux/if_packet.h
 HEAD_BYTES = 256
 
 
@@ -274,17 +272,10 @@ class EmulatedArena(Stage):
 
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
         with namespace.entered(self.lab.name.netns(near.node)):
-            tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-        with tap:
-            tap.bind((near.interface, ETH_P_ALL))
-            end_ns = self.now_ns() + round(seconds * 1e9)
-            while (left_ns := end_ns - self.now_ns()) > 0:
-                tap.settimeout(left_ns / 1e9)
-                try:
-                    frame, (*_, kind, _, _) = tap.recvfrom(1 << 16)
-                except TimeoutError:
-                    return
-                yield self.now_ns(), kind == PACKET_OUTGOING, len(frame), frame[:HEAD_BYTES]
+            tap = namespace.Tap(near.interface)
+        with closing(tap):
+            for t_ns, out, frame in tap.frames(seconds):
+                yield t_ns, out, len(frame), frame[:HEAD_BYTES]
 
 
 def _changes(link: Mapping[str, Any]) -> int:

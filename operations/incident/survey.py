@@ -1,4 +1,4 @@
-"""Many drawn incidents, each gone through by programs: what is shown, what leaks, and who finds the answer.
+"""Many drawn incidents, each gone through by programs: faults shown, secrets leaked, and answers of two solvers.
 
 `python -m operations.incident --count 100` prints a row per level.
 """

@@ -263,7 +263,7 @@ def wait(arena: Stage, fields: Fields) -> Answer:
 
 
 def execute(arena: Stage, fields: Fields) -> Answer:
-    """The network namespace of a node, in which the caller runs a command."""
+    """The network namespace of a node, which the caller enters."""
     node, line = arena.plan.node(fields.string("node")), fields.string("line")
     if not line:
         raise ValueError(f"exec {node} must be followed by a command, such as -- ip -s link")

@@ -32,7 +32,7 @@ HELP = {
     "log": "the newest events of a NIC",
     "tables": "the entries that a switch holds",
     "wait": "let lab time pass",
-    "exec": "run a command in a node's network namespace (real links only)",
+    "exec": "execute a program in a node's network namespace (real links only)",
 }
 
 
@@ -96,7 +96,7 @@ OPTIONS = ("watch", "ev", "seconds", "count", "all")
 
 
 def spelled(tool: str, arguments: Mapping[str, Any]) -> str:
-    """A command as it is typed; what is left at its usual value is left out."""
+    """The command as a user types it, without options that have their usual value."""
     usual = parse(" ".join([tool, *("1" for name in ARGUMENTS[tool] if name not in OPTIONS or tool == "wait")]))[1]
     words = [tool]
     for name in ARGUMENTS[tool]:

@@ -1,4 +1,4 @@
-"""Many incidents gone through by programs: what the counts say, and what counts as a leak."""
+"""Many incidents gone through by programs: their counts, and the look for secrets."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import os
 import socket
 import struct
 import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ _CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
 _IFF_UP = 0x1
+_ETH_P_ALL, _PACKET_OUTGOING = 3, 4  # linux/if_ether.h, linux/if_packet.h
 _TCP_LISTEN = "0A"  # include/net/tcp_states.h
 _ETHTOOL_GLINK = 0x0A
 # ethtool's commands to set and to read an offload (linux/ethtool.h).
@@ -204,6 +206,28 @@ def _ethtool(sock: socket.socket, interface: str, command: int, value: int) -> i
     address, _ = block.buffer_info()
     fcntl.ioctl(sock, _SIOCETHTOOL, struct.pack("16sP16x", interface.encode(), address))
     return int(struct.unpack("II", block.tobytes())[1])
+
+
+class Tap:
+    """Every frame that an interface sends or receives, as other packet sockets see them. Needs root."""
+
+    def __init__(self, interface: str) -> None:
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.htons(_ETH_P_ALL))
+        self._socket.bind((interface, _ETH_P_ALL))
+
+    def frames(self, seconds: float) -> Iterator[tuple[int, bool, bytes]]:
+        """(CLOCK_MONOTONIC in ns, whether it leaves, the frame) for as long as `seconds`."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            self._socket.settimeout(left_s)
+            try:
+                frame, address = self._socket.recvfrom(1 << 16)
+            except TimeoutError:
+                return
+            yield time.monotonic_ns(), address[2] == _PACKET_OUTGOING, frame
+
+    def close(self) -> None:
+        self._socket.close()
 
 
 # --- iproute2 -----------------------------------------------------------------------------------------------------
