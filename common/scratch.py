@@ -29,9 +29,14 @@ class Scratch:
         place = Path(tempfile.gettempdir()) if folder is None else folder
         place.mkdir(parents=True, exist_ok=True)
         remove_leftovers(place, prefix)
-        self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-        self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
+            self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            if os.fstat(self._lock).st_nlink:
+                return
+            # Another process found the lock file before it was locked, and removed the folder as a leftover.
+            os.close(self._lock)
 
     def __enter__(self) -> Path:
         return self.path

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from pathlib import Path as FilePath
 from random import Random
-from tempfile import TemporaryDirectory
 
+from common.scratch import Scratch
 from common.seeds import Purpose, derive
 from judging import checks
 from judging.measures import goodput, steps
@@ -137,8 +137,8 @@ def rehearsed(
             outcome = replace(measured(planned, seed, flaps, kept), folder=kept)
             tell(outcome)
             return outcome
-        with TemporaryDirectory(prefix="mrclab-rehearsal-") as folder:
-            outcome = measured(planned, seed, flaps, made(spec(planned, seed, flaps), FilePath(folder)))
+        with Scratch("mrclab-rehearsal-") as folder:
+            outcome = measured(planned, seed, flaps, made(spec(planned, seed, flaps), folder))
         tell(outcome)
         return outcome
 

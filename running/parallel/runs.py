@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from common.journal import Journal
+from common.scratch import Scratch
 from running.directory import RunDirectory
 from running.parallel.communicator import PATIENCE_S, Ranks, world
 from running.parallel.world import PartWorld
@@ -45,7 +45,7 @@ def mpiexec() -> str:
         found = str(beside) if beside.exists() else shutil.which("mpiexec")
         if found is not None:
             return found
-    raise ValueError("--processes needs mpi4py and an MPI: pip install 'mrclab[parallel]' has both (mpi4py, mpich)")
+    raise ValueError("--processes needs mpi4py and mpich: use ./lab, or pip install --editable '.[parallel]'")
 
 
 def end_with_parent(number: int = signal.SIGKILL) -> None:
@@ -155,9 +155,9 @@ def part(prepare: Callable[[], PreparedRun], folder: Path) -> int:
     end_with_parent()
     ranks = Ranks(world())
     teller = Teller(ranks)
-    with tempfile.TemporaryDirectory() as scratch:
+    with Scratch("mrclab-part-") as scratch:
         try:
-            carry_out(prepare(), RunDirectory(folder), Path(scratch), ranks, teller)
+            carry_out(prepare(), RunDirectory(folder), scratch, ranks, teller)
         except BaseException as error:
             tell(reason=f"{type(error).__name__}: {error}")
             if not ranks.meet(PATIENCE_S):  # the others know nothing of it

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import pytest
 
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
 
+ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
 import sys, time
 from pathlib import Path
@@ -70,6 +73,40 @@ def test_a_folder_in_the_making_stays_and_an_old_one_without_a_lock_goes(tmp_pat
     os.utime(tmp_path / "s-old", (long_ago, long_ago))
     remove_leftovers(tmp_path, "s-")
     assert [path.name for path in tmp_path.iterdir()] == ["s-new"]
+
+
+def test_a_folder_that_is_taken_for_a_leftover_before_its_lock_is_held_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Path] = []
+    flock = fcntl.flock
+
+    def late(lock: int, how: int) -> None:
+        if not taken:
+            taken.extend(tmp_path.iterdir())
+            remove_leftovers(tmp_path, "s-")
+        flock(lock, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with Scratch("s-", tmp_path) as path:
+        assert path.is_dir()
+        assert [path] != taken
+        assert list(tmp_path.iterdir()) == [path]
+
+
+def test_temporary_folders_of_processes_that_may_be_killed_are_scratch_folders() -> None:
+    """A folder of `tempfile` alone stays when its owner is killed: only in a scratch folder or a cache that is swept."""
+    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
+    made = re.compile(r"tempfile\.(?:mkdtemp|TemporaryDirectory)\(|\bTemporaryDirectory\(")
+    found = {
+        f"{file.relative_to(ROOT)}: {line.strip()}"
+        for room in rooms
+        for file in room.rglob("*.py")
+        for line in file.read_text().splitlines()
+        if made.search(line) and "dir=" not in line
+    }
+    # The command that tries BMv2 waits for it at most a few seconds.
+    assert {entry.split(":")[0] for entry in found} == {"topo/emulation/bmv2_process.py"}, found
 
 
 def test_links_files_and_locks_that_are_links_are_left_alone(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -40,3 +41,11 @@ def test_an_installation_in_place_points_to_the_clone_once(tmp_path: Path) -> No
 
 def test_readme_says_so() -> None:
     assert "a clone, not a package" in (ROOT / "README.md").read_text()
+
+
+def test_no_message_advises_to_install_the_lab_by_name_from_an_index() -> None:
+    """Whoever registers the name there would be installed by that advice."""
+    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name != "tests"]
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *(file for room in rooms for file in room.rglob("*.py"))]
+    assert len(files) > 100
+    assert [str(file) for file in files if re.search(r"pip install [^\n]*\bmrclab\b(?![/.])", file.read_text())] == []
