@@ -95,7 +95,7 @@ def test_a_folder_that_is_taken_for_a_leftover_before_its_lock_is_held_is_made_a
 
 
 def test_temporary_folders_of_processes_that_may_be_killed_are_scratch_folders() -> None:
-    """A folder of `tempfile` alone stays when its owner is killed: only in a scratch folder or a cache that is swept."""
+    """A folder of `tempfile` alone stays when its owner is killed: only scratch folders and caches are swept."""
     rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
     made = re.compile(r"tempfile\.(?:mkdtemp|TemporaryDirectory)\(|\bTemporaryDirectory\(")
     found = {

@@ -8,14 +8,15 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
-from controller import Address, ProvisionError, compiled_pipelines, provision, push, reconverge, verify
+from controller import Address, ProvisionError, compiled_pipelines, provision, provisioning, push, reconverge, verify
 from controller.client import DELETE, INSERT, MODIFY, Channels, ClientError, P4RuntimeClient
 from controller.entries import DefaultEntry, MeterEntry, TableEntry
 from controller.items import encode
-from controller.pipelines import PROGRAMS, Pipelines
+from controller.pipelines import PROGRAMS, Pipelines, read_pipelines
 from controller.push import read_switch
 from controller.tables import tables
 from controller.words import line
@@ -300,6 +301,36 @@ def test_provisioning_a_lab_skips_switches_without_p4runtime_and_raises_what_is_
     broken = {**some, "p0l1": Address(serving.grpc, 999)}
     with pytest.raises(ProvisionError, match=r"1 differences after the push:\np0l1: refused: .*no device with id 999"):
         provision(FakeLab(tiny, broken), list(tiny.switches()), pipelines=pipelines)
+
+
+def test_only_labs_whose_switches_are_all_linux_need_no_program(tiny, monkeypatch):
+    def no_programs():
+        raise FileNotFoundError("leaf.p4")
+
+    monkeypatch.setattr(provisioning, "compiled_pipelines", no_programs)
+    provisioning.check(replace(tiny, switch="linux"))
+    for plan in (tiny, replace(tiny, switch_overrides={"p0s1": "linux"})):
+        with pytest.raises(FileNotFoundError):
+            provisioning.check(plan)
+
+
+def test_a_pipelines_digest_does_not_count_line_numbers_and_its_cookie_does(pipelines):
+    leaf = pipelines["leaf"]
+    moved = leaf.device_config.replace(b'"line": ', b'"line": 1')
+    assert moved != leaf.device_config
+    edited = replace(leaf, device_config=moved)
+    assert edited.digest == leaf.digest
+    assert edited.cookie != leaf.cookie
+
+
+def test_pipelines_of_a_folder_are_read_and_a_missing_file_is_named(pipelines, tmp_path):
+    for role, pipeline in pipelines.items():
+        (tmp_path / f"{role}.p4info.txtpb").write_text(pipeline.p4info_text)
+        (tmp_path / f"{role}.json").write_bytes(pipeline.device_config)
+    assert read_pipelines(tmp_path) == pipelines
+    (tmp_path / "spine.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"spine\.json: is missing: python -m switch compile p4/spine\.p4"):
+        read_pipelines(tmp_path)
 
 
 # --- the command line -----------------------------------------------------------------------------------------------

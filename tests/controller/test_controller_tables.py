@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from controller.counting import CLASSES_PER_PORT, cells, counted
 from controller.entries import DefaultEntry, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
 from controller.words import line
 from switch.engine import MeterConfig
 from switch.entries import Exact, Lpm
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import parse_p4info_text
 from topo.address import host_address
@@ -255,3 +257,23 @@ def test_lines_show_addresses_as_addresses(p4infos):
 def test_a_p4info_that_lacks_something_is_refused_by_name(p4infos, entity, message):
     with pytest.raises(P4RuntimeError, match=message):
         encode(p4infos["leaf"], entity)
+
+
+def test_counters_are_read_of_each_class_of_each_port_of_a_switch_and_of_no_other(plan, p4infos):
+    switch = next(iter(plan.switches()))
+    p4info = p4infos[switch.program]
+    own = range(CLASSES_PER_PORT, (port_count(plan, switch) + 1) * CLASSES_PER_PORT)
+    asked = [p4rt.Entity.FromString(body).counter_entry for body in cells(plan, switch, p4info)]
+    assert sorted((entry.counter_id, entry.index.index) for entry in asked) == sorted(
+        (number, index) for number in p4info.counters for index in own
+    )
+    read = []
+
+    def count(counter: str, index: int) -> int:
+        read.append((counter, index))
+        return 1 if counter.endswith(".sent") else 0
+
+    found = counted(plan, switch, p4info, count)
+    assert sorted(read) == sorted((counter.name, index) for counter in p4info.counters.values() for index in own)
+    assert sorted(found) == list(range(1, port_count(plan, switch) + 1))
+    assert {(cell.sent, cell.received) for classes in found.values() for cell in classes.values()} == {(1, 0)}

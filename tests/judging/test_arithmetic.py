@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judging import units
+from judging import evidence, units
 from judging.journal import scan
 from judging.measures import completions, goodput
-from judging.run import Run, Span
+from judging.run import Run, Span, fault_spans
 
 Build = Callable[..., Run]
 
@@ -62,3 +62,51 @@ def test_times_of_messages_are_those_of_receivers_and_of_senders() -> None:
     assert found.sender_p99_ns == pytest.approx(np.quantile(20 * numbers**2, 0.99))
     assert found.sender_last_ns == 11_000 + 20 * 121 - 1000
     assert (found.slowdown_median, found.slowdown_p99) == (2.0, 2.0)
+
+
+def test_a_message_alone_takes_its_bytes_over_all_ports_and_its_last_packet_over_each_link_more() -> None:
+    options = {
+        "host_rate_bps": 16_000_000,
+        "port_rate_bps": 8_000_000,
+        "pmtu_bytes": 1000,
+        "hosts": 4,
+        "fabric": {"leaves": 2},
+        "delay_ns": {"local": 10_000, "fabric": 70_000},
+    }
+    lines = [
+        {"t_ns": 0, "node": "runner", "kind": "options", **options},
+        *(
+            {"t_ns": 9, "node": "h0", "kind": "message", "state": "sent", "workload": "w", "peer": peer, "message": 1,
+             "bytes": size, "start_ns": 1, "end_ns": 9}
+            for peer, size in (("h1", 4000), ("h3", 4000), ("h3", 100))
+        ),
+    ]  # fmt: skip
+    found = completions.completions(Run(lines))
+    assert [one.ideal_ns for one in found] == [10_000 + 3e6, 70_000 + 2e6 + 3e6, 70_000 + 5e4 + 3e5]
+    assert {one.line for one in found} == {0}, "of a message that is of no file"
+
+
+def test_a_fault_that_the_lab_carries_out_for_the_runner_is_not_one_by_hand() -> None:
+    def fault(t_ns: int, node: str, target: str, state: str) -> dict[str, object]:
+        return {"t_ns": t_ns, "node": node, "kind": "fault", "verb": "link-down", "target": target, "state": state}
+
+    found = fault_spans(
+        [
+            fault(1, "runner", "p0l0-p0s0", "begin"),
+            fault(2, "lab", "p0s0-p0l0", "begin"),
+            fault(3, "lab", "p1l0-p1s0", "begin"),
+            fault(4, "lab", "p1l0-p1s0", "end"),
+            fault(5, "runner", "p0l0-p0s0", "end"),
+            fault(6, "lab", "p0l0-p0s0", "end"),
+        ]
+    )
+    assert [(one.target, one.start_ns, one.stop_ns, one.by_hand) for one in found] == [
+        ("p0l0-p0s0", 1, 5, False),
+        ("p1l0-p1s0", 3, 4, True),
+    ]
+
+
+def test_how_busy_the_machine_was_is_told_in_thousandths() -> None:
+    lines = [{"t_ns": 0, "node": "runner", "kind": "cpu", "host_busy": share} for share in (0.1234, 0.1239, 0.1235)]
+    found = evidence.processor(Run(lines))
+    assert (found.figures["busy_mean"], found.figures["intervals"]) == (0.124, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.door_rig import rig
+from common import door
+from common.rights import NOBODY
 from endpoint.door.program_memory import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
@@ -24,17 +27,17 @@ CASES = [
     "attributes", "profiles", "controls", "huge",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
-Run = Callable[[str], "subprocess.CompletedProcess[str]"]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def build(folder: Path, *flags: str) -> Run:
     """Compiles the program against the library, both with these flags; what runs one of its cases."""
     program = compiled(SOURCE, folder, *flags)
 
-    def run(case: str) -> subprocess.CompletedProcess[str]:
+    def run(case: str, *named: str) -> subprocess.CompletedProcess[str]:
         with rig() as made:
             devices = [f"mrc_{name}" for name in made.names]
-            command = [program, case, *devices]
+            command = [program, case, *named, *devices[len(named) :]]
             return subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
 
     return run
@@ -56,6 +59,23 @@ def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
     if done.returncode == NO_HUGE_PAGES:
         pytest.skip("no huge pages: echo 4 > /proc/sys/vm/nr_hugepages")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: listens as another user")
+def test_a_program_does_not_talk_to_a_door_that_another_user_has_opened(plain: Run) -> None:
+    """Whoever binds a host's name before the agent does would hear every program of the host."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+        os.seteuid(NOBODY)
+        try:
+            listening.bind(door.address("h4098"))
+            listening.listen()
+        finally:
+            os.seteuid(0)
+        done = plain("writes")
+        assert done.returncode == 0, "with a stranger's door beside its own, a program uses its own"
+        done = plain("writes", "mrc_h4098")
+    assert done.returncode != 0
+    assert "the socket of h4098 belongs to user 65534, not to the lab or to you" in done.stderr
 
 
 @pytest.mark.slow

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from judging.run import Run
+from page.live import written
 from page.played import played
 from scenarios import library
 from scenarios.scenario import Setting
@@ -76,3 +78,26 @@ def test_where_nothing_was_done_there_is_nothing_to_write() -> None:
     run = run_with((6.0, "runner", "link-down", "p1l0-p1s0", "begin"), scenario="smoke")
     with pytest.raises(ValueError, match="nothing was done by hand"):
         played(run, Path("x.py"))
+
+
+def test_a_played_file_never_replaces_one_that_was_edited_nor_follows_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"t_ns": 0, "node": "runner", "kind": "options", "plan": "tiny"},
+        {"t_ns": SECOND, "node": "lab", "kind": "fault", "verb": "drain", "target": "p0s1", "state": "begin"},
+        {"t_ns": 2 * SECOND, "node": "h0", "kind": "step"},
+    ]
+    (tmp_path / "run/journal").mkdir(parents=True)
+    (tmp_path / "run/journal/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    file = tmp_path / "played.py"
+    file.write_text("# checks that a user has filled in\n")
+    (tmp_path / "played-2.py").symlink_to("elsewhere")
+    handed: list[Path] = []
+    said = written(tmp_path / "run", file, handed.append)
+    assert said["file"] == "played-3.py"
+    assert handed == [tmp_path / "played-3.py"]
+    assert library.find("./played-3.py").plan == "tiny"
+    assert file.read_text() == "# checks that a user has filled in\n"
+    assert not (tmp_path / "elsewhere").exists()

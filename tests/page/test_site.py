@@ -7,6 +7,7 @@ import json
 import os
 import random
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from cli.main import main
 from common.rights import NOBODY
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
@@ -157,6 +159,29 @@ def test_a_folder_that_the_server_could_not_read_is_named_at_once(tmp_path: Path
     check_readable(tmp_path, (tmp_path.stat().st_uid, 1))
     with pytest.raises(PermissionError, match=r"chmod o\+rx .*journal"):
         check_readable(tmp_path, (NOBODY, NOBODY))
+
+
+def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Viewer, "_started", lambda viewer: subprocess.Popen(["false"]))
+    assert main(["view", "tiny"]) == 2
+    told = capsys.readouterr().err
+    assert "the page's server died 5 times (status 1): the view is over" in told
+    assert "view: the page's server cannot be kept up" in told
+
+
+def test_the_folder_of_a_view_is_given_away_last_and_no_link_in_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process of the user who gets it could put a link in the socket's place."""
+    given: list[tuple[str, bool]] = []
+    monkeypatch.setattr(
+        "page.viewer.os.chown", lambda path, uid, gid, follow_symlinks: given.append((path.name, follow_symlinks))
+    )
+    monkeypatch.setattr("page.viewer.ordinary_user", lambda: (NOBODY, NOBODY))
+    monkeypatch.setattr(Viewer, "_started", lambda viewer: subprocess.Popen(["cat"], stdin=subprocess.PIPE))
+    view = plan_view(PLAN)
+    with Viewer(view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN])), lambda what: None) as viewer:
+        assert given == [("requests.sock", False), (viewer.socket.parent.name, False)]
 
 
 def test_a_lane_of_thousands_of_digits_is_not_found(served: Served, capfd: pytest.CaptureFixture[str]) -> None:

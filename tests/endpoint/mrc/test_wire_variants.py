@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from endpoint.nic import wire
+from endpoint.nic import icrc, wire
 from endpoint.nic.wire import Opcode
 from endpoint.transport import CompletionStatus
-from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -55,3 +55,40 @@ def test_both_udp_ports_are_accepted(port: int) -> None:
     flow.post(20_000)
     wire_.run(1000 * wire_.base_rtt_ns, stop=lambda: flow.finished)
     flow.check()
+
+
+UDP_DPORT = 54 + 40 + 2  # behind Ethernet and the outer header, and the inner one; the low byte is next
+
+
+FOREIGN = 0x05  # of RoCE, which MRC does not have
+
+
+@pytest.mark.parametrize(
+    ("opcode", "port", "answered"),
+    [
+        (Opcode.WRITE_ONLY, 5000, False),
+        (Opcode.WRITE_ONLY, 4971, True),
+        (Opcode.ENDPOINT_REQUEST, 5000, False),
+        (Opcode.ENDPOINT_REQUEST, 4971, True),
+        (FOREIGN, 5000, False),
+        (FOREIGN, 4971, False),
+    ],
+)
+def test_a_packet_for_another_udp_port_is_for_us_only_if_the_port_is_one_of_mrcs(
+    opcode: int, port: int, answered: bool
+) -> None:
+    """Writes come in on the usual way, operations on the plain one."""
+    bench = Bench()
+    bench.post(1)
+    route = bench.qp_a.reverse.candidate()
+    assert route is not None
+    bench.qp_a.probe_ev(route)
+    packets = {packet.opcode: packet for packet in bench.out(bench.a)}
+    sent = packets[Opcode.WRITE_ONLY if opcode == Opcode.WRITE_ONLY else Opcode.ENDPOINT_REQUEST]
+    frame = bytearray(sent.frame)
+    frame[UDP_DPORT : UDP_DPORT + 2] = port.to_bytes(2, "big")
+    frame[sent.outside.bth] = opcode
+    frame[-4:] = icrc.WIRE.pack(icrc.compute(bytes(frame[54:-4])))
+    bench.to_b(Packet(sent.port, bytes(frame)))
+    assert bool(bench.answers()) is answered
+    assert bench.b.counters()["drops"].get("not_for_us", 0) == int(not answered)

@@ -236,16 +236,19 @@ def test_a_cell_behind_the_last_of_an_array_is_refused(engine: Engine, compiled:
 
 
 def test_an_entry_behind_the_last_is_refused(engine: Engine, compiled: Callable[[Path], Program]) -> None:
-    """At every size; behind a full table lies what is not the table's."""
+    """At every size; behind a full table lies what is not the table's, and behind a new one what was there before."""
     program = compiled(STF / "matching.p4")
-    engine.load(program)
     table = next(each for each in program.tables if each.name == "In.exact_table")
     action = table.actions[0]
     call = ActionCall(action.name, tuple(0 for _ in action.parameters))
-    for value in range(table.max_size):
-        handle = engine.insert_entry(table.name, Entry((Exact(value), Exact(0)), call))
-        with pytest.raises(EngineError):
-            engine.delete_entry(table.name, handle + 1)
+    for _ in range(2):
+        engine.load(program)
+        for value in range(table.max_size):
+            handle = engine.insert_entry(table.name, Entry((Exact(value), Exact(0)), call))
+            with pytest.raises(EngineError):
+                engine.delete_entry(table.name, handle + 1)
+            with pytest.raises(EngineError):
+                engine.read_direct_counter(table.name, handle + 1)
 
 
 def test_packets_are_recorded_from_the_first_instant_to_before_the_last(growing: Engine) -> None:
