@@ -31,6 +31,20 @@ def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
         raise
 
 
+def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
+    """Write a file that a user has named; whether a file was made or replaced.
+
+    A device, a FIFO and a link such as /dev/stdout are written to: replacing them would take them from other programs.
+    """
+    if not path.is_symlink() and (not path.exists() or path.is_file()):
+        write(path, content)
+        return True
+    with path.open("wb") as file:
+        content = content.encode() if isinstance(content, str) else content
+        file.writelines([content] if isinstance(content, bytes) else content)
+    return False
+
+
 def write_new(path: Path, content: str) -> None:
     """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -27,21 +27,26 @@ IMPORT = re.compile(r'from "(\.[\w./-]+\.js)"')
 
 
 def write(runs: Sequence[Path], path: Path) -> int:
-    """Write the replay of one run, or of two side by side, to a file; returns its bytes.
+    """Write the replay of one run, or of two side by side, to a file that a user has named; returns its bytes.
 
     ValueError when a run cannot be drawn.
     """
+    text = replay(runs)
+    whole_files.write_named(path, text)
+    return len(text)
+
+
+def replay(runs: Sequence[Path]) -> bytes:
+    """The page with the runs in it. ValueError when a run cannot be drawn."""
     told = {**replay_view(runs).document(), "lines": [packed(run) for run in runs]}
-    text = document(told, {name: content.decode() for name, content in browser_files().items()})
-    whole_files.write(path, text)
-    return len(text.encode())
+    return document(told, {name: content.decode() for name, content in browser_files().items()}).encode()
 
 
 def beside_report(run: Path) -> None:
     """The run's replay in its own folder, which the report links to. Nothing where a fabric is too large to be drawn,
     or its plan was not kept, as by earlier releases."""
     with contextlib.suppress(ValueError):
-        write([run], run / NAME)
+        whole_files.write(run / NAME, replay([run]))
 
 
 def packed(run: Path) -> str:

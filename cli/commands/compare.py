@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from cli.command_table import add
+from cli.damage import told_of
 from cli.options import add_runs
+from common import files
 from running.directory import before, by_age, find
 
 EXAMPLES = """examples:
@@ -46,15 +48,20 @@ def compare_command(arguments: argparse.Namespace) -> int:
                 f"{path.parent.name}/{path.name} would be compared with itself: name two runs;"
                 f" {earlier(arguments.runs, path)}"
             )
-    runs = [Run.open(path) for path in paths]
     output = arguments.output or paths[-1] / "compare.html"
-    output.write_text(comparison.html(runs))
+    with told_of(*paths):
+        runs = [Run.open(path) for path in paths]
+        page, summary = comparison.html(runs), comparison.summary(runs)
+    if arguments.output is None:
+        files.write(output, page)  # never through a link that a run folder of other people has
+    else:
+        files.write_named(output, page)
     if arguments.picture is not None:
-        arguments.picture.write_text(comparison.picture(runs))
+        files.write_named(arguments.picture, comparison.picture(runs))
     if arguments.format == "json":
         sys.stdout.write(json.dumps(comparison.as_json(runs), indent=2) + "\n")
     else:
-        sys.stdout.write(comparison.summary(runs) + f"\nreport: {output}\n")
+        sys.stdout.write(f"{summary}\nreport: {output}\n")
     return 0
 
 

@@ -119,8 +119,8 @@ def export_workload(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.output.is_dir():
         raise ValueError(f"--output must be a file with {arguments.form} (got the folder {arguments.output})")
-    files.write(arguments.output, (f"{line}\n".encode() for line in lines))
-    hand_over(arguments.output)
+    if files.write_named(arguments.output, (f"{line}\n".encode() for line in lines)):
+        hand_over(arguments.output)
     sys.stdout.write(f"wrote {arguments.output}\n")
     return 0
 
@@ -146,12 +146,20 @@ def export_run(arguments: argparse.Namespace) -> int:
     if output.is_dir():
         raise ValueError(f"--output must be a file with perfetto (got the folder {output})")
     text = document(events())
-    files.write(output, compressed(text) if output.suffix == ".gz" else text)
-    hand_over(output)
+    if write_result(output, compressed(text) if output.suffix == ".gz" else text, arguments.output is not None):
+        hand_over(output)
     if converter.unreadable:
         sys.stderr.write(f"left out {converter.unreadable} journal lines that lack fields of their kind\n")
     sys.stdout.write(f"wrote {output}; open it at https://ui.perfetto.dev\n")
     return 0
+
+
+def write_result(path: Path, content: Iterable[bytes], named: bool) -> bool:
+    """Write what was asked for; whether a file was made. A link in a run folder, which others made, is not followed."""
+    if named:
+        return files.write_named(path, content)
+    files.write(path, content)
+    return True
 
 
 def compressed(text: Iterable[bytes]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from cli.command_table import add
+from cli.damage import told_of
 from cli.options import add_runs
 from common import plain_file
 from running.directory import find
@@ -46,7 +47,8 @@ def report_command(arguments: argparse.Namespace) -> int:
     first = plain_file.read_object(verdict_file).get("verdict") if os.path.lexists(verdict_file) else None
     again = AGAIN if judged_with.notice and first is not None else ""
     export.beside_report(path)
-    verdict = judge(path, judged_with.checks, judged_with.story, again)
+    with told_of(path):
+        verdict = judge(path, judged_with.checks, judged_with.story, again)
     for notice in [judged_with.notice] if judged_with.notice else []:
         sys.stdout.write(f"{notice}\n") if arguments.format == "text" else sys.stderr.write(f"{notice}\n")
     if first not in (None, verdict.word):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator
 
+from cli.damage import told_of
 from judging.measures.completions import completions
 from judging.run import Run
 from running.directory import find
@@ -68,18 +69,23 @@ def of_run(arguments: argparse.Namespace) -> Iterator[str]:
     """The messages of a run of a workload file, as connections that begin when the messages did, without triggers."""
     kinds = f"a run has its own; patterns are {', '.join(patterns.KINDS)} (got {arguments.name!r})"
     refuse(arguments, ("ranks", "size", "seed"), kinds)
-    run = Run.open(find(arguments.runs, arguments.name or "latest"))
-    messages = completions(run)
-    if not messages:
-        raise ValueError(f"export cm: {run.directory} must be a run of a workload file, and has no messages")
-    scale = int(run.options["hardware_rate_bps"]) / int(run.options["port_rate_bps"])
-    connections = [
-        Connection(
-            int(one.source[1:]), int(one.target[1:]), round((one.start_ns - run.start_ns) / scale), max(1, one.bytes)
-        )
-        for one in messages
-    ]
-    return patterns.lines(int(run.options["hosts"]), connections)
+    path = find(arguments.runs, arguments.name or "latest")
+    with told_of(path):
+        run = Run.open(path)
+        messages = completions(run)
+        if not messages:
+            raise ValueError(f"export cm: {path} must be a run of a workload file, and has no messages")
+        scale = int(run.options["hardware_rate_bps"]) / int(run.options["port_rate_bps"])
+        connections = [
+            Connection(
+                int(one.source[1:]),
+                int(one.target[1:]),
+                round((one.start_ns - run.start_ns) / scale),
+                max(1, one.bytes),
+            )
+            for one in messages
+        ]
+        return patterns.lines(int(run.options["hosts"]), connections)
 
 
 def needed_ranks(arguments: argparse.Namespace) -> int:

@@ -67,5 +67,5 @@ def gradescope(lab: Lab, key: str, path: Path) -> int:
             entry.external_attr = (stat.S_IFREG | (0o755 if runs else 0o644)) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content)
-    files.write(path, buffer.getvalue())
+    files.write_named(path, buffer.getvalue())
     return len(buffer.getvalue())

@@ -152,6 +152,19 @@ def test_a_link_in_place_of_a_result_is_replaced_and_not_written_through(runs: P
     assert (tmp_path / "theirs").read_text() == "thesis"
 
 
+def test_a_link_in_place_of_a_comparison_or_a_trace_is_not_written_through(runs: Path, tmp_path: Path) -> None:
+    run = find(runs, "latest")
+    shutil.copytree(run, run.parent / "other")
+    (tmp_path / "theirs").write_text("thesis")
+    for name in ("compare.html", "trace.json"):
+        (run / name).symlink_to(tmp_path / "theirs")
+    both = f"{run.parent.name}/other", f"{run.parent.name}/{run.name}"
+    assert cli.main(["compare", *both, "--runs", str(runs)]) == 0
+    assert cli.main(["export", "perfetto", both[1], "--runs", str(runs)]) == 0
+    assert (tmp_path / "theirs").read_text() == "thesis"
+    assert (run / "compare.html").is_file()
+
+
 @pytest.mark.parametrize(
     "options", ["", "{", "{}", "[]", '{"source": null}', "[" * 100_000, '{"source": "smoke", "hashes": 5}']
 )

@@ -136,6 +136,28 @@ def lost(what: str) -> Case:
     return damage
 
 
+def compared(case: Case) -> Case:
+    """The same run beside one without the damage."""
+
+    def damage(runs: Path) -> list[str]:
+        run = run_of(runs)
+        shutil.copytree(run, run.parent / "other")
+        case(runs)
+        return ["compare", f"{run.parent.name}/other", f"{run.parent.name}/{run.name}", "--runs", str(runs)]
+
+    return damage
+
+
+def exported(case: Case) -> Case:
+    def damage(runs: Path) -> list[str]:
+        case(runs)
+        return ["export", "cm", "latest", "--runs", str(runs)]
+
+    return damage
+
+
+COUNTER = line(kind="sample", ports=[], qps=[{"qp": 1, "peer": "h1", "acked_bytes": {}}])
+MESSAGE = line(kind="message", state="sent", peer="h1", message=1, end_ns=5)
 DEEP = "[" * 5000
 CASES: dict[str, tuple[Case, str]] = {
     "a port beyond all": (words("view", "--port", "99999", "tiny"), "--port"),
@@ -148,6 +170,9 @@ CASES: dict[str, tuple[Case, str]] = {
     "options nested too deep": (options('{"a": ' + DEEP), "options.json"),
     "a sample without its queue pair": (line(kind="sample", ports=[], qps=[{"peer": "h1"}]), ""),
     "queue pairs that are a number": (line(kind="sample", ports=[], qps=5), ""),
+    "a counter that is an object": (COUNTER, "{runs}"),
+    "a counter that is an object, compared": (compared(COUNTER), "{runs}"),
+    "a message without its size, exported": (exported(MESSAGE), "{runs}"),
     "an EV without its number": (line(kind="ev", qp=1, peer="h1", old="good", new="lost"), ""),
     "a fault without its target": (line(kind="fault", verb="link-down", state="begin"), ""),
     "a line nested too deep": (raw(DEEP + "\n"), ""),

@@ -37,6 +37,25 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
 
 
+def test_a_file_that_a_user_names_is_replaced_and_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    """As root, replacing /dev/null or /dev/stdout would take them from every program of the machine."""
+    fifo, link, plain = (tmp_path / name for name in ("fifo", "link", "plain"))
+    os.mkfifo(fifo)
+    link.symlink_to(plain)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert not files.write_named(fifo, [b"a", b"b"])
+        assert os.read(reader, 9) == b"ab"
+    finally:
+        os.close(reader)
+    assert files.write_named(plain, "first")
+    assert not files.write_named(link, "second")
+    assert link.is_symlink()
+    assert plain.read_text() == "second"
+    with pytest.raises(IsADirectoryError):
+        files.write_named(tmp_path, "third")
+
+
 def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,3 +110,10 @@ def test_how_busy_the_machine_was_is_told_in_thousandths() -> None:
     lines = [{"t_ns": 0, "node": "runner", "kind": "cpu", "host_busy": share} for share in (0.1234, 0.1239, 0.1235)]
     found = evidence.processor(Run(lines))
     assert (found.figures["busy_mean"], found.figures["intervals"]) == (0.124, 3)
+
+
+def test_switches_of_linux_count_no_lost_packets_and_lose_none_as_far_as_is_known() -> None:
+    options = {"t_ns": 0, "node": "runner", "kind": "options", "switch_kind": "linux"}
+    sample = {"t_ns": 0, "node": "h0", "kind": "sample", "ports": [], "qps": []}
+    found = evidence.sockets(Run([options, sample]))
+    assert found.holds is True, found.reason

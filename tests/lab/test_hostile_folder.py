@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")
 PACKAGES = ("common", "scenarios", "cli", "endpoint", "switch", "running")
+SHORT = ("--time", "0.2", "--plain", "--runs", "runs")
+UNKNOWN = 3  # the verdict of a run that short
 NAMES = (*(f"{name}.py" for name in MODULES), *(f"{name}/__init__.py" for name in PACKAGES))
 
 
@@ -45,8 +47,8 @@ def lab() -> list[str]:
     "words",
     [
         ("list",),
-        ("run", "smoke", "--world", "simulated", "--seed", "1", "--plain", "--runs", "runs"),
-        ("sweep", "smoke", "--seeds", "2", "--runs", "runs"),
+        ("run", "smoke", "--world", "simulated", "--seed", "1", *SHORT),
+        ("sweep", "smoke", "--seeds", "2", *SHORT),
         ("switch", "compile", str(ROOT / "p4/leaf.p4"), "-o", "made"),
     ],
     ids=lambda words: words[0],
@@ -54,7 +56,7 @@ def lab() -> list[str]:
 def test_no_file_of_the_current_folder_runs(hostile: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run([*lab(), *words], hostile)
     assert not (tmp_path / "ran").exists(), (tmp_path / "ran").read_text()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, UNKNOWN), done.stderr
 
 
 def test_the_files_would_run_in_an_interpreter_that_imports_from_the_folder(hostile: Path, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         if path == mylab.folder / lab.file and mylab.notes():
             mylab.record(result)
     for form, place in wanted:
-        files.write(Path(place), form(lab, result))
+        files.write_named(Path(place), form(lab, result))
     if arguments.format == "json":
         sys.stdout.write(json.dumps(result.document(), indent=1) + "\n")
     else:
