@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
 
 from cli.host_names import parse_hosts
 from common.pairs import json_or_text, parse_pair
@@ -18,6 +17,7 @@ from running import calibration
 from running.choices import Choices
 from running.fault_words import parse
 from running.programs import check_command
+from running.rehearsal import rehearse
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
@@ -94,23 +94,13 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
         tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
         plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
-    calibrated: Mapping[str, Any]
-    if arguments.rate is not None and simulated:
-        calibrated = {"source": "--rate", "port_rate_bps": round(arguments.rate * 1e6)}
-    elif arguments.rate is not None:
-        calibrated = calibration.by_hand(plan, scenario, round(arguments.rate * 1e6), tell)
-    elif simulated:
-        calibrated = {"source": "the plan", "port_rate_bps": plan.links.host_rate_bps}
-    else:
-        calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
     seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     choices = Choices(
         transport=chosen,
-        plan=plan.at_rate(calibrated["port_rate_bps"]),
+        plan=plan,
         seed=seed,
         world=arguments.world,
         time_factor=float(arguments.time),
-        stretch=1.0 if simulated else calibration.stretch(plan, calibrated["port_rate_bps"], tell),
         short=arguments.short,
         until_s=arguments.until,
         record_s=recorded(arguments, scenario),
@@ -118,11 +108,28 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         overrides=overrides,
         settings=settings,
         added=tuple(parse(text, scenario.phases, int(derive(seed, Purpose.ADDED_FAULT))) for text in arguments.fault),
-        calibration=calibrated,
         source=arguments.scenario,
         plan_source=plan_source,
     )
-    return RunSpec(scenario, choices)
+    return RunSpec(scenario, rated(scenario, choices, arguments, tell))
+
+
+def rated(scenario: Scenario, choices: Choices, arguments: argparse.Namespace, tell: Callable[[str], None]) -> Choices:
+    """The choices at the rate of --rate, of the plan, or as this machine was measured."""
+    plan = choices.plan
+    rate_bps = plan.links.host_rate_bps if arguments.rate is None else round(arguments.rate * 1e6)
+    if arguments.world == "simulated":
+        source = "the plan" if arguments.rate is None else "--rate"
+        return replace(choices, plan=plan.at_rate(rate_bps), calibration={"source": source, "port_rate_bps": rate_bps})
+    rehearse(RunSpec(scenario, choices))  # a wrong fault or setting is refused before links are built to measure with
+    if arguments.rate is not None:
+        calibrated = calibration.by_hand(plan, scenario, rate_bps, tell)
+    else:
+        calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
+    rate_bps = calibrated["port_rate_bps"]
+    return replace(
+        choices, plan=plan.at_rate(rate_bps), stretch=calibration.stretch(plan, rate_bps, tell), calibration=calibrated
+    )
 
 
 def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:

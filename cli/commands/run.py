@@ -179,11 +179,12 @@ def shown(
         yield view
 
 
-def check_processes(arguments: argparse.Namespace, spec: RunSpec) -> None:
-    """ValueError when --processes does not fit the run."""
+def check_processes(arguments: argparse.Namespace) -> None:
+    """ValueError when --processes does not fit the other options."""
     from running.parallel import runs
-    from running.parallel.partition import Partition
 
+    if arguments.processes == 1:
+        return
     given = f"--processes {arguments.processes}"
     if not 1 <= arguments.processes <= runs.PROCESSES_MAX:
         raise ValueError(f"--processes must be between 1 and {runs.PROCESSES_MAX} (got {arguments.processes})")
@@ -191,9 +192,18 @@ def check_processes(arguments: argparse.Namespace, spec: RunSpec) -> None:
         raise ValueError(f"{given}: only with --world simulated; on real links every host is a process anyway")
     if arguments.view:
         raise ValueError(f"{given}: not with --view, which holds all of it in one process; ./lab view shows it later")
+
+
+def check_parts(processes: int, spec: RunSpec) -> None:
+    """ValueError when the run cannot be divided into so many parts."""
+    from running.parallel import runs
+    from running.parallel.partition import Partition
+
     if spec.programs():
-        raise ValueError(f"{given}: programs in hosts run with one process only, and {spec.scenario.name} has some")
-    Partition.of(spec.plan, arguments.processes)
+        raise ValueError(
+            f"--processes {processes}: programs in hosts run with one process only, and {spec.scenario.name} has some"
+        )
+    Partition.of(spec.plan, processes)
     runs.mpiexec()
 
 
@@ -236,6 +246,7 @@ def run_command(arguments: argparse.Namespace) -> int:
 
         return race_command(arguments)
     scenario = scenario_of(arguments)
+    check_processes(arguments)
     if arguments.world == "emulated":
         need_root(f"run {scenario.name} builds network namespaces")
         refuse_second_lab()  # before minutes go into a calibration
@@ -244,7 +255,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
     prepared = prepare(spec)
     if arguments.processes != 1:
-        check_processes(arguments, spec)
+        check_parts(arguments.processes, spec)
     if arguments.world == "simulated":
         want_compiled(arguments, prepared.needed.seconds, told=False)
     directory = RunDirectory.create(arguments.runs, scenario.name, spec.seed)

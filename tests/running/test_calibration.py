@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli.choosing import choose
+from cli.main import main, parser
 from judging.measures import stalls
 from running import calibration
 from running.calibration import MeasuredLoad
@@ -189,3 +192,31 @@ def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_bus
     now = calibration.glance(0.3)
     assert 0.0 <= now.idle <= 1.0
     assert now.longest_ns >= 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--setting", "x=y"], "no setting 'x'"),
+        (["--fault", "link-down:p0l0-p9s9@faults+1"], "p9s9"),
+        (["--fault", "link-down:p0l0-p0s0@faults+999"], "999"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_the_machine_is_measured(
+    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(*_: object) -> None:
+        pytest.fail("links were built to measure with")
+
+    monkeypatch.setattr(calibration, "calibrated", measured)
+    with pytest.raises(ValueError, match=re.escape(said)):
+        choose(SMOKE, parser("run").parse_args(["run", "smoke", *words]), lambda line: None)
+
+
+@pytest.mark.parametrize("words", [["--processes", "0"], ["--processes", "2"]])
+def test_processes_on_real_links_are_refused_before_anything_else(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cli.commands.run.need_root", lambda why: pytest.fail("root was asked for"))
+    assert main(["run", "smoke", *words]) == 2
+    assert "--processes" in capsys.readouterr().err
