@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,27 @@ KEPT_S = 30 * 86400
 """A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
 
 
+@contextmanager
+def named(path: Path | str) -> Iterator[None]:
+    """Give errors of writing, such as a full disk, the name of the file: the system's own say only what happened."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
 def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
-    """Replace the file at once; text is UTF-8. Whatever is raised meanwhile leaves the file as it was."""
+    """Replace the file at once; text is UTF-8. Whatever is raised meanwhile leaves the file as it was.
+
+    OSError names the file.
+    """
     if isinstance(content, str):
         content = content.encode()
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with named(path), os.fdopen(handle, "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             os.fchmod(file.fileno(), 0o644)
         os.replace(partial, path)
@@ -39,7 +53,7 @@ def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     if not path.is_symlink() and (not path.exists() or path.is_file()):
         write(path, content)
         return True
-    with path.open("wb") as file:
+    with named(path), path.open("wb") as file:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
     return False
@@ -49,7 +63,7 @@ def write_new(path: Path, content: str) -> None:
     """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with named(path), os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
             os.fchmod(file.fileno(), 0o644)
         os.link(partial, path)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from common.files import named
 from common.interrupts import held_back
 from endpoint.decoder import Decoder
 from endpoint.nic.dialect import Dialect
@@ -66,8 +67,8 @@ class PacketLog:
         return max((self.stop_ns - self.start_ns) // LOOKS, 1)
 
     def write(self, before_ns: int) -> None:
-        """Everything before this time, which the fabric has reached."""
-        with held_back():  # or `close` would not know which lines there are
+        """Everything before this time, which the fabric has reached. OSError names the file."""
+        with named(self._file.name), held_back():  # or `close` would not know which lines there are
             self._waiting += self._fabric.take_records()
             ready = in_order(record for record in self._waiting if record.t_ns < before_ns)
             self._waiting = [record for record in self._waiting if record.t_ns >= before_ns]
@@ -79,8 +80,9 @@ class PacketLog:
     def close(self, now_ns: int) -> None:
         """Write what is left, also of a run that was broken off, and how many lines there are."""
         self.write(now_ns + 1)
-        self._write({"end_ns": min(now_ns, self.stop_ns), "lines": self._lines})
-        self._file.close()
+        with named(self._file.name):
+            self._write({"end_ns": min(now_ns, self.stop_ns), "lines": self._lines})
+            self._file.close()
 
     def _line(self, record: PacketRecord) -> Line:
         there = self._peers.get((record.kind, record.node, record.port))

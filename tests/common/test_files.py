@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from common import files
+from common.outcome import told
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -35,6 +37,24 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
         files.write(path, "after")
     assert path.read_text() == "before"
     assert [each.name for each in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
+def test_a_full_disk_is_told_with_the_file_that_met_it(
+    write: Callable[[Path, str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's own error of a write says nothing of a file."""
+    opened = os.fdopen
+
+    def full(handle: int, *words: str, **more: str) -> object:
+        os.close(handle)
+        return opened(os.open("/dev/full", os.O_WRONLY), *words, **more)
+
+    monkeypatch.setattr(os, "fdopen", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        write(tmp_path / "a", "text")
+    assert told(raised.value) == f"{tmp_path / 'a'}: no space left on device"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_a_user_names_is_replaced_and_what_is_no_file_is_written_to(tmp_path: Path) -> None:
