@@ -37,6 +37,8 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
     """
     directory = RunDirectory(path)
     options = directory.options()
+    if "scenario" in options and "phases" not in options:
+        raise ValueError(f"{path} has no phases to judge: a run of an incident has its page, incident.html, instead")
     try:
         setting = setting_of(options, directory.plan())
         source, made_with = str(options["source"]), str(options["hashes"]["scenario"])

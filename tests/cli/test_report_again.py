@@ -165,6 +165,13 @@ def test_a_link_in_place_of_a_comparison_or_a_trace_is_not_written_through(runs:
     assert (run / "compare.html").is_file()
 
 
+def test_a_run_of_an_incident_has_a_page_and_no_verdict(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = find(runs, "latest")
+    (run / "options.json").write_text('{"scenario": "incident", "plan": "incident-1", "level": 1}')
+    assert report(runs) == 2
+    assert f"{run} has no phases to judge" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "options", ["", "{", "{}", "[]", '{"source": null}', "[" * 100_000, '{"source": "smoke", "hashes": 5}']
 )
