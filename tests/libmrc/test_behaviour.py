@@ -138,6 +138,6 @@ def test_a_program_outside_of_the_lab_finds_no_device_and_is_told(tmp_path: Path
     done = subprocess.run([str(program)], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0
     assert "no NIC in this network namespace" in done.stderr
-    for door, devices in {"5:h0": 1, "h0": 0, "5:": 0, "5:" + "h" * 64: 0}.items():
-        found = subprocess.run([str(program)], env={**environment, "MRCLAB_DOOR": door}, check=False)
+    for stepped, devices in {"5:h0": 1, "h0": 0, "5:": 0, "5:" + "h" * 64: 0}.items():
+        found = subprocess.run([str(program)], env={**environment, "MRCLAB_DOOR": stepped}, check=False)
         assert found.returncode == devices
