@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def test_a_full_disk_is_told_with_the_file_that_met_it(
     """The system's own error of a write says nothing of a file."""
     opened = os.fdopen
 
-    def full(handle: int, *words: str, **more: str) -> object:
+    def full(handle: int, *words: Any, **more: Any) -> object:
         os.close(handle)
         return opened(os.open("/dev/full", os.O_WRONLY), *words, **more)
 
