@@ -1,4 +1,4 @@
-"""Readers of run folders that may be damaged: what a bad journal line raises ends in one line that names the run."""
+"""Readers of run folders that may be damaged: errors that a bad journal line causes name the run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RAISED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 @contextmanager
 def told_of(*runs: Path) -> Iterator[None]:
-    """ValueError that names these runs, for whatever a damaged journal raises. Messages that name one stay."""
+    """Turn errors that a damaged journal causes into a ValueError that names these runs, unless they name one."""
     try:
         yield
     except RAISED as error:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judging import evidence, units
+from judging import checks, evidence, units
 from judging.journal import scan
-from judging.measures import completions, goodput
+from judging.measures import completions, goodput, recovery
 from judging.run import Run, Span, fault_spans
 
 Build = Callable[..., Run]
@@ -117,3 +117,32 @@ def test_switches_of_linux_count_no_lost_packets_and_lose_none_as_far_as_is_know
     sample = {"t_ns": 0, "node": "h0", "kind": "sample", "ports": [], "qps": []}
     found = evidence.sockets(Run([options, sample]))
     assert found.holds is True, found.reason
+
+
+def test_a_message_of_nothing_over_cables_without_delay_takes_the_least_time_there_is() -> None:
+    run = Run([{"t_ns": 0, "node": "runner", "kind": "options", "hosts": 2}])
+    assert completions.ideal(run, "h0", "h1", 0) == 1.0
+
+
+def test_goodput_of_no_time_is_none() -> None:
+    assert goodput.over_all(Run([]), [Span("none", 5, 5)]) == 0.0
+
+
+def test_two_samples_tell_how_often_a_host_samples() -> None:
+    def sample(t_ns: int) -> dict[str, object]:
+        return {"t_ns": t_ns, "node": "h0", "kind": "sample", "qps": [], "ports": []}
+
+    options = {"t_ns": 0, "node": "runner", "kind": "options", "base_rtt_ns": 1000}
+    assert recovery.finest_ns(Run([options, sample(1), sample(7_000_001)])) == 7_000_000
+    assert recovery.finest_ns(Run([options, sample(1)])) == round(recovery.BIN_S * 1e9)
+
+
+def test_timeouts_are_counted_where_hosts_tell_of_their_queue_pairs() -> None:
+    def sampled(t_ns: int, rto: int) -> dict[str, object]:
+        qp = {"qp": 1, "peer": "h1", "rto": rto}
+        return {"t_ns": t_ns, "node": "h0", "kind": "sample", "qps": [qp], "ports": []}
+
+    check = checks.retransmission_timeouts(at_most=2)
+    assert check(Run([])).holds is None
+    assert check(Run([sampled(1, 0), sampled(9, 2)])).holds is True
+    assert check(Run([sampled(1, 0), sampled(9, 3)])).holds is False

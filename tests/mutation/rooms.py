@@ -46,11 +46,7 @@ ROOMS: dict[str, Room] = {
         ("judging/*.py", "judging/measures/*.py"),
         ("tests/judging", "tests/scenarios/test_job.py", "tests/scenarios/test_maintenance.py"),
         60,
-        (
-            "tests/judging/test_stored_journal.py",
-            "tests/judging/test_labels.py",
-            "tests/judging/test_report_in_browser.py",
-        ),
+        ("tests/judging/test_labels.py", "tests/judging/test_report_in_browser.py"),
     ),
     "plans and faults": Room(
         ("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py", "topo/draw.py", "topo/__main__.py")
