@@ -97,6 +97,12 @@ def markdown_is_narrow(root: Path, files: list[Path]) -> Iterator[str]:
                 yield f"{page.relative_to(root)}:{number} has {len(line)} columns; at most {MARKDOWN_COLUMNS_MAX}"
 
 
+def merges_are_finished(root: Path, files: list[Path]) -> Iterator[str]:
+    for path in (path for path in files if path.suffix in CODE | {".md", ".toml"}):
+        if mark := re.search("^(?:<{7}|>{7})(?: |$)", path.read_text(), re.MULTILINE):
+            yield f"{path.relative_to(root)} has the mark {mark[0]!r} of an unfinished merge"
+
+
 def imports(path: Path) -> Iterator[tuple[int, str]]:
     """Line and dotted name of what a file imports."""
     for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
@@ -150,6 +156,7 @@ RULES: dict[Rule, dict[str, str]] = {
         "topo/forgotten.py": "",
     },
     markdown_is_narrow: {"docs/wide.md": "a " * 76},
+    merges_are_finished: {"docs/two.md": "<" * 7 + " HEAD\none\n=======\nother\n"},
     nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
     no_test_imports_a_test: {"tests/topo/test_path.py": "from tests.topo.test_plan import plan_of\n"},
     imports_make_no_circles: {

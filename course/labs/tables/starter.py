@@ -24,6 +24,6 @@ def rows(plan, switch):
     own = usid_of_switch(switch["role"], switch["plane"], switch["index"])
     found = [("my_sid", prefix(plan, own), "end_un")]
     # GAP 3: each neighbour's uSID:  ("ipv6_route", prefix, "set_next_hop", port)
-    # GAP 4: uSIDs of nobody here:   ("ipv6_route", plan["block"], "drop_unknown_usid")
+    # GAP 4: unknown uSIDs:          ("ipv6_route", plan["block"], "drop_unknown_usid")
     # GAP 5: each port to a host:    ("host_facing", port, "mark_last_hop", plan["last_hop_dscp"])
     return found
