@@ -16,7 +16,7 @@ from paper import readings
 PAYLOAD, LINKS, STEPS, PORT_GBPS = 4096, 8, 7, 100
 STEPS_CHANGED = 4  # of the runs with smaller packets, which take longer
 PAYLOADS = (1024, 1152, 1280, 1408)
-READ, REPRODUCED, PREDICTED, WIRE, LINE, LOSS = 3.0, 10.0, 5.0, 3.0, 94.0, 3.0
+READ, REPRODUCED, PREDICTED, WIRE, LINE, LOSS = 3.0, 10.0, 5.0, 3.0, 94.0, 2.0
 WORDS = (60, 250)
 HEADERS = (138, 162)
 """Bytes before and behind the payload of a write: of the frame, and with preamble, checksum and gap of the wire."""

@@ -4,7 +4,6 @@ PAYLOAD = int("@PAYLOAD@")
 LINKS, PORT_GBPS = 8, 100
 FRAME = 14 + 40 + 40 + 8 + 12 + 4 + 16 + 4  # Ethernet, two IPv6, UDP, BTH, METH, RETH, ICRC
 OVERHEAD = FRAME + 8 + 4 + 12  # preamble, checksum, gap
-ANSWERS = 50  # bytes of acknowledgements per packet of the other direction, about
 
 READINGS = {8: 1530.7, 7: 1333.3, 6: 1144.3, 5: 952.0, 4: 764.7, 3: 568.1, 2: 383.2}
 
@@ -14,7 +13,7 @@ def timeline():
 
 
 def predicted(links, payload):
-    return 2 * links * PORT_GBPS * payload / (payload + OVERHEAD + ANSWERS)
+    return 2 * links * PORT_GBPS * payload / (payload + OVERHEAD)
 
 
 def wire(goodput, payload):
@@ -27,6 +26,6 @@ With all eight links the pair carries about {LOSS:.0f} % less payload when a pac
 of 4096. Each packet has 138 bytes of headers, and the cable adds 24 for preamble, checksum and gap. These do not shrink
 with the payload, so their share grows. The cables themselves carry the same in both runs, which speaks against another
 cause: if windows were too small, or switches too slow for more packets, the cables would have idle time.
-Acknowledgements of the other direction take the small rest. In the paper the payload is 4096, and its rates are within
-two percent of this model.
+Acknowledgements of the other direction take less than two percent. In the paper the payload is 4096, and its rates are
+within two percent of this model.
 """
