@@ -25,6 +25,6 @@ CHEATS = (
     Mutant("defines words anew", whole("#define truncate(x)\n"), "can't be used in a lab"),
     Mutant("empty controls", whole(f"control Trim{EMPTY}control Settle{EMPTY}"), "don't fit"),
     Mutant("drops instead", instead("truncate(128);", "mark_to_drop(standard_metadata);"), "no packet was trimmed|must be whole|nothing was trimmed"),
-    Mutant("a constant limit", instead("depth >= most", "depth >= 7"), "must be whole|must be"),
+    Mutant("a constant limit", instead("depth >= most", "depth >= 7"), "must be whole|must be|its own account"),
     Mutant("trims by chance", instead("depth >= most", "standard_metadata.ingress_global_timestamp[0:0] == 1"), "must be whole|must"),
 )  # fmt: skip
