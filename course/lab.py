@@ -29,7 +29,8 @@ class NotPossibleError(RuntimeError):
 class Work:
     """What a test has: the student's source, the seed, and a folder for what a reader may want to open.
 
-    `protection` collects how the student's code was contained, `kept` what several tests share.
+    `protection` collects how the student's code was contained, `kept` what several tests share. `brief` leaves out what
+    only a reader needs: a hunt says what broke, and neither shrinks the schedule nor writes it down.
     """
 
     source: str
@@ -38,6 +39,7 @@ class Work:
     folder: Path
     protection: set[str] = field(default_factory=set)
     kept: dict[str, Any] = field(default_factory=dict)
+    brief: bool = False
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """What `make` returns, made once for all tests of the check."""

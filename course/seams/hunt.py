@@ -21,6 +21,7 @@ from judging.verdict import Finding
 from page import export
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome as Broken
+from studies.hunting.case import Case
 from studies.hunting.shrink import Shrinker
 
 SHRINK_RUNS = 30
@@ -65,6 +66,8 @@ class Hunt:
         return Broken({one.check: one.reason for one in false})
 
     def _caught(self, work: Work, case: Course, broken: Broken, number: int, scratch: Path) -> Outcome:
+        if work.brief:
+            return self._outcome(case, broken, number, "a schedule that does it", ())
         frozen = replace(case, faults=())
         until_s, runs = time.monotonic() + SHRINK_S, 0
 
@@ -75,16 +78,22 @@ class Hunt:
             runs += 1
             return self._tried(work, candidate, scratch)
 
-        shrunk = Shrinker(tried).shrink(case, broken)  # type: ignore[arg-type]
+        shrunk = Shrinker(tried, possible=in_time).shrink(case, broken)  # type: ignore[arg-type]
         small = shrunk.case
         assert isinstance(small, Course)
         look = written(work, small, shrunk.outcome, number, runs, self.judge)
-        check, reason = next(iter(shrunk.outcome.broken.items()))
-        faults = ", ".join(words(small)) or "no fault at all"
+        return self._outcome(small, shrunk.outcome, number, "the smallest schedule that does it", look)
+
+    def _outcome(self, case: Course, broken: Broken, number: int, article: str, look: tuple[str, ...]) -> Outcome:
+        check, reason = next(iter(broken.broken.items()))
+        faults = ", ".join(words(case)) or "no fault at all"
         gate = Gate("schedules survived", number - 1, self.tries)
-        return Outcome(
-            False, self.sentence, f"{check}: {reason}; the smallest schedule that does it: {faults}", (gate,), look
-        )
+        return Outcome(False, self.sentence, f"{check}: {reason}; {article}: {faults}", (gate,), look)
+
+
+def in_time(case: Case) -> bool:
+    """Whether the timeline ends in its phase. A part of a schedule that a lab draws asks no more than the whole."""
+    return all(one.at_s + (one.for_s or 0.0) <= case.faults_s for one in case.faults)
 
 
 def words(case: Course) -> list[str]:

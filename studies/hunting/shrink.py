@@ -38,11 +38,17 @@ class Shrunk:
 
 
 class Shrinker:
-    """`attempt` runs a case. `tell` hears of every smaller case that still breaks."""
+    """`attempt` runs a case. `tell` hears of every smaller case that still breaks. Only `possible` cases are run."""
 
-    def __init__(self, attempt: Try, tell: Callable[[Case, int], None] = lambda case, runs: None) -> None:
+    def __init__(
+        self,
+        attempt: Try,
+        tell: Callable[[Case, int], None] = lambda case, runs: None,
+        possible: Callable[[Case], bool] | None = None,
+    ) -> None:
         self._attempt = attempt
         self._tell = tell
+        self._possible = possible or survived_by_any
         self.runs = 0
 
     def shrink(self, case: Case, outcome: AttemptOutcome) -> Shrunk:
@@ -59,7 +65,7 @@ class Shrinker:
 
     def _breaks(self, candidate: Case) -> bool:
         """Whether the same check breaks; if it does, go on from there."""
-        if self.runs >= RUNS_MAX or not possible(candidate):
+        if self.runs >= RUNS_MAX or not self._possible(candidate):
             return False
         self.runs += 1
         outcome = self._attempt(candidate)
@@ -90,7 +96,7 @@ class Shrinker:
             pass
 
 
-def possible(case: Case) -> bool:
+def survived_by_any(case: Case) -> bool:
     """Whether the plan and its hosts are there, and the timeline ends in its phase and must be survived."""
     try:
         plan = case.plan

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from course.carrying import carry_out
+from course.carrying import carried_out, carry_out
 from course.catalogue import LABS, find
 from course.lab import Lab, Work
 from course.mylab import reference
@@ -32,7 +32,8 @@ NAMED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trial. `failed` is the first test that failed, "" without one; `named` whether its message has the cause."""
+    """One trial, of one test or "" for all. `failed` is the first test that failed, "" without one; `named` whether its
+    message has the cause."""
 
     lab: str
     kind: str
@@ -43,6 +44,7 @@ class Row:
     named: bool
     seconds: float
     gates: dict[str, float] = field(default_factory=dict)
+    only: str = ""
 
     @property
     def right(self) -> bool:
@@ -50,12 +52,15 @@ class Row:
         return not self.failed if self.kind == "reference" else bool(self.failed) and self.named
 
 
-def results(lab: Lab, source: str, seed: int, until_failure: bool = False) -> tuple[TestResult, ...]:
-    """The tests of a lab on a text, in this process."""
+def results(lab: Lab, source: str, seed: int, until_failure: bool = False, only: str = "") -> tuple[TestResult, ...]:
+    """The tests of a lab on a text, in this process, without what only a reader needs. `only`: the one of this name."""
     with tempfile.TemporaryDirectory(prefix="mrclab-course-test-") as folder:
         path = Path(folder) / lab.file
         path.write_text(source)
-        return carry_out(lab, Work(source, path, seed, Path(folder) / "checked"), until_failure)
+        work = Work(source, path, seed, Path(folder) / "checked", brief=True)
+        if only:
+            return tuple(carried_out(test, work) for test in lab.tests if test.name == only)
+        return carry_out(lab, work, until_failure)
 
 
 def first_failure(found: Sequence[TestResult]) -> TestResult | None:
@@ -73,11 +78,11 @@ def told(test: TestResult) -> str:
     return f"{test.name}: {test.outcome.happened}"
 
 
-def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int) -> Row:
+def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int, only: str = "") -> Row:
     """The reference, or one wrong solution, on one seed."""
     began_s = time.monotonic()
     text = reference(lab, seed)
-    found = results(lab, text if mutant is None else mutant.change(text, seed), seed, until_failure=mutant is not None)
+    found = results(lab, text if mutant is None else mutant.change(text, seed), seed, mutant is not None, only)
     first = first_failure(found)
     words = "" if first is None else told(first)
     named = mutant is not None and re.search(mutant.cause, words) is not None
@@ -85,7 +90,7 @@ def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int) -> Row:
     name = "reference" if mutant is None else mutant.name
     seconds = round(time.monotonic() - began_s, 2)
     failed = "" if first is None else first.name
-    return Row(lab.name, kind, name, seed, failed, words, named, seconds, gates if mutant is None else {})
+    return Row(lab.name, kind, name, seed, failed, words, named, seconds, gates if mutant is None else {}, only)
 
 
 def trials(
@@ -105,6 +110,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--test", default="", metavar="NAME", help="this test alone, such as hunt")
     parser.add_argument("--keep", type=Path, metavar="FILE")
     parser.add_argument("--for-s", type=float, default=float("inf"), help="begin no trial after so many seconds")
     parser.add_argument("--table", action="store_true", help="take no sample: print what the file holds")
@@ -115,9 +121,11 @@ def main(words: Sequence[str] | None = None) -> int:
     rows = kept(arguments.keep)
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     if not arguments.table:
-        rows = sample(labs, kinds, seeds, rows, arguments.keep, time.monotonic() + arguments.for_s)
+        rows = sample(labs, kinds, seeds, rows, arguments.keep, time.monotonic() + arguments.for_s, arguments.test)
     names = {lab.name for lab in labs}
-    return table([row for row in rows if row.lab in names and row.kind in kinds], arguments.say)
+    return table(
+        [row for row in rows if row.lab in names and row.kind in kinds and row.only == arguments.test], arguments.say
+    )
 
 
 def kept(file: Path | None) -> list[Row]:
@@ -128,16 +136,22 @@ def kept(file: Path | None) -> list[Row]:
 
 
 def sample(
-    labs: Sequence[Lab], kinds: Sequence[str], seeds: Sequence[int], rows: list[Row], file: Path | None, until_s: float
+    labs: Sequence[Lab],
+    kinds: Sequence[str],
+    seeds: Sequence[int],
+    rows: list[Row],
+    file: Path | None,
+    until_s: float,
+    only: str = "",
 ) -> list[Row]:
     """The rows with those that were missing, up to a time."""
-    done = {(row.lab, row.kind, row.name, row.seed) for row in rows}
+    done = {(row.lab, row.kind, row.name, row.seed) for row in rows if row.only == only}
     for lab, kind, seed, one in trials(labs, kinds, seeds):
         if (lab.name, kind, "reference" if one is None else one.name, seed) in done:
             continue
         if time.monotonic() > until_s:
             break
-        rows.append(trial(lab, kind, one, seed))
+        rows.append(trial(lab, kind, one, seed, only))
         if file is not None:
             with file.open("a") as lines:
                 lines.write(json.dumps(asdict(rows[-1])) + "\n")

@@ -17,7 +17,8 @@ from scenarios import library
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
-from tests.course.sampling import wrong
+from tests.course.mutants.mutant import Mutant
+from tests.course.sampling import first_failure, results, wrong
 
 HUNTED = ("never leaves", "waits for fifty losses", "leaves another path")
 """Wrong solutions of lab 6 whose idea a hunt breaks."""
@@ -33,6 +34,14 @@ def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     scenario = library.find(str(path))
     assert len(scenario.timeline(None)) == 1  # type: ignore[arg-type]
     assert len(scenario.checks(None)) == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", wrong(find("health"), "MUTANTS"), ids=lambda one: one.name)
+def test_the_hunt_of_lab_6_alone_finds_every_wrong_idea(mutant: Mutant) -> None:
+    lab, seed = find("health"), 7
+    found = results(lab, mutant.change(reference(lab, seed), seed), seed, only="hunt")
+    assert first_failure(found) is not None
 
 
 @pytest.mark.slow
