@@ -112,39 +112,23 @@ def told(error: BaseException, name: str, method: str) -> dict[str, Any]:
     }
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Load the student's code from the first request; then answer until the requests end."""
-    said = Said()
-    first = json.loads(requests.readline())
-    name, source = first["name"], first["source"]
-    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-    for module in ALLOWED:
-        __import__(module)
-    import random
+class Loaded:
+    """The student's code, loaded as a module. Errors of the code leave `__init__` as they are."""
 
-    random.seed(first["seed"])
-    done = give_up(first["limits"], first["filter"])
-    sys.stdout = sys.stderr = said
-    objects: list[Any] = [types.ModuleType("student")]
-    objects[0].__dict__["__builtins__"] = {**vars(__import__("builtins")), "__import__": refusing}
+    def __init__(self, name: str, source: str) -> None:
+        self.name = name
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        module = types.ModuleType("student")
+        module.__dict__["__builtins__"] = {**vars(__import__("builtins")), "__import__": refusing}
+        sys.modules["student"] = module
+        self.objects: list[Any] = [module]
+        exec(compile(source, name, "exec"), module.__dict__)
 
-    def reply(answer: dict[str, Any]) -> None:
-        text = json.dumps({**answer, "said": said.take()}, default=plain, allow_nan=False)
-        answers.write(text.encode() + b"\n")
-        answers.flush()
-
-    sys.modules["student"] = objects[0]
-    try:
-        exec(compile(source, name, "exec"), objects[0].__dict__)
-    except BaseException as error:
-        reply({"error": told(error, name, "")})
-        return
-    reply({"value": None, "protection": done})
-    for line in requests:
-        request = json.loads(line)
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to one request."""
         method = ""
         try:
-            target, value, made = objects[request["object"]], None, None
+            target, value, made = self.objects[request["object"]], None, None
             for method, arguments in request["calls"]:
                 optional = method.startswith("?")
                 method = method.lstrip("?")
@@ -152,16 +136,53 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
                 if found is None and optional:
                     continue
                 if found is None:
-                    owner = "your file" if target is objects[0] else f"class {type(target).__name__}"
+                    owner = "your file" if target is self.objects[0] else f"class {type(target).__name__}"
                     raise AttributeError(f"{owner} must have {method!r}")
                 value = found(*arguments)
             if request.get("keep"):
-                objects.append(value)
-                value, made = len(objects) - 1, objects[-1]
+                self.objects.append(value)
+                value, made = len(self.objects) - 1, self.objects[-1]
             watched = {one: getattr(target if made is None else made, one) for one in request["watch"]}
-            reply({"value": value, "watched": watched})
+            return {"value": value, "watched": watched}
         except BaseException as error:
-            reply({"error": told(error, name, method)})
+            return {"error": told(error, self.name, method)}
+
+
+def written(answer: dict[str, Any], said: str) -> str:
+    """An answer as a line of JSON. ValueError or TypeError for values that JSON has no form for."""
+    return json.dumps({**answer, "said": said}, default=plain, allow_nan=False)
+
+
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Load the student's code from the first request; then answer until the requests end."""
+    said = Said()
+    first = json.loads(requests.readline())
+    for module in ALLOWED:
+        __import__(module)
+    import random
+
+    random.seed(first["seed"])
+    done = give_up(first["limits"], first["filter"])
+    sys.stdout = sys.stderr = said
+
+    def reply(answer: dict[str, Any]) -> None:
+        answers.write(written(answer, said.take()).encode() + b"\n")
+        answers.flush()
+
+    try:
+        loaded = Loaded(first["name"], first["source"])
+    except BaseException as error:
+        reply({"error": told(error, first["name"], "")})
+        return
+    reply({"value": None, "protection": done})
+    for line in requests:
+        request = json.loads(line)
+        answer = loaded.answer(request)
+        try:
+            reply(answer)
+        except BaseException as error:
+            calls = request["calls"]
+            reply({"error": told(error, loaded.name, calls[-1][0].lstrip("?") if calls else "")})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import pytest
 from common import bpf
 from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, Limits
+from tests.course.open_box import OpenBox
 
 FULL = {"memory", "processor time", "file size", "system calls"}
 
@@ -91,6 +92,32 @@ def forged(number: int) -> str:
 def test_syntax_errors_name_the_line() -> None:
     with pytest.raises(BoxError, match=r"mine.py:2: SyntaxError"):
         Box("x = 1\ny = (\n", "mine.py", Limits())
+
+
+ANSWERS = """
+class C:
+    def __init__(self, n): self.n = n
+    def add(self, m): self.n += m; return {3, 1, self.n}
+    def fail(self): return 1 / (self.n - self.n)
+    def odd(self): return object()
+    def nan(self): return float("nan")
+"""
+
+
+@pytest.mark.parametrize("method", ["add", "fail", "odd", "nan", "missing"])
+def test_an_open_box_answers_as_the_box_does(method: str) -> None:
+    def said(kind: type[Box]) -> object:
+        box = kind(ANSWERS, "c.py", Limits())
+        try:
+            number, _ = box.make("C", 2, watch=("n",))
+            return box.tell([("?none", []), (method, [4] if method == "add" else [])], number, ("n",))
+        except BoxError as error:
+            return str(error)
+        finally:
+            box.close()
+
+    assert said(OpenBox) == said(Box)
+    assert said(OpenBox) == ([1, 3, 6], {"n": 6}) or method != "add"
 
 
 def test_no_process_is_left() -> None:

@@ -68,7 +68,9 @@ def planes(work: Work) -> Outcome:
     count = trial.case.fabric["planes"]
     gate = Gate("fewest/most", evenness(counts, count), EVEN_PLANES)
     told = ", ".join(f"plane {plane}: {counts[plane]}" for plane in range(count))
-    cause = "a plane without packets: choose never returns its paths" if len(counts) < count else ""
+    cause = "chance is not even: prefer the plane that has fewer packets than the others"
+    if len(counts) < count:
+        cause = "a plane without packets: choose never returns its paths"
     return judged("every plane carries the same number of packets", told, (gate,), look(trial), cause)
 
 
@@ -80,7 +82,9 @@ def paths(work: Work) -> Outcome:
     gate = Gate("fewest/most", evenness(counts, number), EVEN_PATHS)
     told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
     idle = [path for path in range(number) if not counts[path]]
-    cause = f"path {idle[0]} is never chosen: planes are even, but spines are left out" if idle else ""
+    cause = "chance is not even: prefer the path that has fewer packets than the others"
+    if idle:
+        cause = f"path {idle[0]} is never chosen: planes are even, but spines are left out"
     return judged(
         "every path of a plane carries its share", f"packets of each path: {told}", (gate,), look(trial), cause
     )

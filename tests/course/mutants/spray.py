@@ -5,7 +5,7 @@ from tests.course.mutants.mutant import Mutant, instead, whole
 CHOOSE = "return min(usable, key=lambda path: (self.flying[path], self.sent[path]))"
 
 MUTANTS = (
-    Mutant("random", instead(CHOOSE, "import random\n        return random.choice(usable)"), "slow path"),
+    Mutant("random", instead(CHOOSE, "import random\n        return random.choice(usable)"), "slow path|chance"),
     Mutant("one path", instead(CHOOSE, "return 0 if 0 in usable else None"), "idle|plane without packets"),
     Mutant(
         "strict turns",
