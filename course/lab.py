@@ -21,6 +21,11 @@ HINTS = 3
 """Steps of hints for each test: the place to look at, the idea, the code."""
 
 
+def shown(path: Path) -> str:
+    """A path as a reader types it: from the current folder, where the path is inside."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 class NotPossibleError(RuntimeError):
     """A check cannot be run, and the student is not the reason."""
 

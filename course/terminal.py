@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -56,7 +58,7 @@ def failure(console: Console, lab: Lab, test: TestResult) -> None:
     console.print()
 
 
-def listing(console: Console, labs: list[Lab], notes: dict[str, object], started: set[int]) -> None:
+def listing(console: Console, labs: list[Lab], notes: dict[str, object], started: set[int], folder: Path) -> None:
     """The labs with what is done."""
     table = Table(box=None, pad_edge=False)
     for column in ("", "lab", "title", "hours", "tests", "file"):
@@ -68,5 +70,5 @@ def listing(console: Console, labs: list[Lab], notes: dict[str, object], started
         mark = MARKS[True] if tests and passed == tests else ("[yellow]…[/yellow]" if lab.number in started else " ")
         progress = f"{passed}/{tests}" if tests else f"–/{len(lab.tests)}"
         hours = f"{lab.minutes / 60:g}"
-        table.add_row(mark, str(lab.number), lab.title, hours, progress, f"mylab/{lab.file}")
+        table.add_row(mark, str(lab.number), lab.title, hours, progress, str(folder / lab.file))
     console.print(table)

@@ -15,7 +15,7 @@ from types import FrameType
 
 from common import files
 from course.box.box import BoxError
-from course.lab import Work
+from course.lab import Work, shown
 from switch.engine import EngineError, PortConfig, Transmitted
 from switch.frontend.diagnostics import CompileError
 from switch.model import ModelError, Program
@@ -30,6 +30,7 @@ COMPILE_S = 20
 PORTS = range(1, 9)
 EVENTS_MAX = 20_000
 SOURCE_BYTES_MAX = 32 << 10
+TABLE = re.compile(r"\btable\s+(\w+)")
 DIRECTIVE = re.compile(r"^\s*#\s*(\w*)", re.MULTILINE)
 
 
@@ -98,6 +99,11 @@ class Bench:
                 if isinstance(statement, Add):
                     control.apply(statement)
         except (StfError, EngineError, ModelError) as error:
+            unused = [name for name in TABLE.findall(work.source) if f"'{name}' does not exist" in str(error)]
+            if unused:
+                raise BoxError(
+                    f"{work.path.name}: table {unused[0]} is never applied: write {unused[0]}.apply()"
+                ) from None
             raise BoxError(f"{work.path.name}: the lab's entries don't fit: {error}") from error
 
     def send(self, port: int, frame: bytes) -> None:
@@ -125,8 +131,3 @@ def trace_look(work: Work, entries: str, port: int, frame: bytes) -> tuple[str, 
         f"./lab switch trace {shown(work.folder / 'program.p4')} --entries {shown(path)} --port {port}"
         f" --packet {frame.hex()}",
     )
-
-
-def shown(path: Path) -> str:
-    """A path from the current folder where that is shorter."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common import files
 from common.scratch import Scratch
-from course.lab import Work
+from course.lab import Work, shown
 from course.result import Gate, Outcome
 from course.seams.trial import SEAM, Course, Trial, attempt
 from judging.verdict import Finding
@@ -131,11 +131,3 @@ def judged_alone(text: str) -> str:
     text, count = IMPORT.subn("from judging.checks import bytes_right, messages_complete", text)
     assert count == 1, "a found scenario must import its checks"
     return text.replace("must_hold(setting)", "[bytes_right(), messages_complete()]")
-
-
-def shown(path: Path) -> str:
-    """A path as a reader types it: from the current folder, where that is shorter."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)

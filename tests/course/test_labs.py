@@ -19,6 +19,7 @@ from tests.course.sampling import first_failure, results, wrong
 
 SEED = 7
 STARTER_LINES_MAX = 60
+STARTER_SHARE_MAX = 1 / 3
 QUICK = 2  # mutants of each lab in the default run
 
 RUNS = frozenset({"faults", "figure"})  # labs that take many runs without a hunt
@@ -58,6 +59,14 @@ def test_the_starter_is_short_and_fails_with_a_message(lab: Lab) -> None:
     first = first_failure(results(lab, text, SEED, until_failure=True))
     assert first is not None
     assert len(first.outcome.happened) > 10
+
+
+@pytest.mark.slow
+@LAB
+def test_the_starter_earns_little(lab: Lab) -> None:
+    """A file that does nothing keeps some rules; it must not get the points of those who keep them by work."""
+    found = results(lab, lab.starter(SEED), SEED)
+    assert sum(test.score for test in found) <= lab.points * STARTER_SHARE_MAX
 
 
 @LAB

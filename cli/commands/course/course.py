@@ -60,7 +60,7 @@ def course_command(arguments: argparse.Namespace) -> int:
         ]
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         return 0
-    terminal.listing(console, list(LABS.values()), notes, started)
+    terminal.listing(console, list(LABS.values()), notes, started, mylab.folder)
     return 0
 
 

@@ -21,6 +21,8 @@ CASES: dict[str, tuple[int, str]] = {
 }
 """By test: the level, and the kind that is hidden; "" for an incident in which nothing is wrong."""
 
+FAULTY = tuple(name for name, (_, kind) in CASES.items() if kind)
+
 
 def inquiry(work: Work, name: str) -> Inquiry:
     """The investigation of a case, carried out once per check."""
@@ -65,9 +67,13 @@ def case(name: str, sentence: str) -> Callable[[Work], Outcome]:
     def run(work: Work) -> Outcome:
         found = inquiry(work, name)
         told = f"answered {words(found.answer)} after {len(found.asked)} commands and {found.lab_s:g} s of lab time"
-        gate = Gate("right answers", found.right, 1)
+        gates = [Gate("right answers", found.right, 1)]
+        if not found.truth:  # "none" is worth something from those who find what is there
+            gates.append(Gate("faults found elsewhere", sum(inquiry(work, one).right for one in FAULTY), 1))
         advice = f"the truth is {words(found.truth)}: {cause(found)}"
-        return judged(sentence, told, (gate,), (found.command,), advice)
+        if found.right:
+            advice = "the answer none counts once a fault of another incident is found"
+        return judged(sentence, told, gates, (found.command,), advice)
 
     return run
 

@@ -101,24 +101,30 @@ def leaves(work: Work) -> Outcome:
     return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), look(done), cause)
 
 
+def left(work: Work) -> Gate:
+    """A class that leaves no path shows nothing by keeping the others, and by coming back."""
+    done, path = dead(work)
+    return Gate("times that the dead path went out", done.log.by_path("leave", done.phase("faults"))[path], 1)
+
+
 def keeps(work: Work) -> Outcome:
     done, path = dead(work)
     found = share(done, part(done.run, "faults"))
-    gate = Gate("goodput", 100 * found, 100 * KEPT, " %")
+    gates = (left(work), Gate("goodput", 100 * found, 100 * KEPT, " %"))
     gone = {one.path for one in done.log.of("leave", done.phase("faults"))}
     told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(gone)}"
-    return judged(f"without path {path} the others carry the load", told, (gate,), look(done), "leave only what loses")
+    return judged(f"without path {path} the others carry the load", told, gates, look(done), "leave only what loses")
 
 
 def returns(work: Work) -> Outcome:
     done, path = dead(work)
     counts = done.log.by_path("sent", part(done.run, "after", 0.4))
     total = done.case.fabric["planes"] * done.case.fabric["spines"]
-    gate = Gate("fewest/most", evenness(counts, total), USED_AGAIN)
+    gates = (left(work), Gate("fewest/most", evenness(counts, total), USED_AGAIN))
     probes = sum(one.path == path for one in done.log.of("probe", Span("all", 0, 1 << 62)))
     told = f"path {path} sent {counts[path]} packets after the fault, others up to {max(counts.values())}"
     cause = "it was never probed" if not probes else f"{probes} probes were sent to it: does an answer bring it back?"
-    return judged(f"path {path} is whole again: come back to it", told, (gate,), look(done), cause)
+    return judged(f"path {path} is whole again: come back to it", told, gates, look(done), cause)
 
 
 def lossy(work: Work) -> Outcome:
@@ -129,6 +135,7 @@ def lossy(work: Work) -> Outcome:
     found = share(done, part(done.run, "faults"))
     went = done.log.count("leave", done.phase("faults"))
     gates = (
+        left(work),
         Gate("goodput", 100 * found, 100 * KEPT_LOSSY, " %"),
         Gate("times that paths went out", went, LEAVES_LOSSY, at_most=True),
     )
@@ -164,11 +171,9 @@ def total_outage(work: Work) -> Outcome:
     )
     done = trial(work, "outage", faults)
     found = share(done, part(done.run, "after"))
-    gate = Gate("goodput", 100 * found, 100 * HUNT_BACK, " %")
+    gates = (left(work), Gate("goodput", 100 * found, 100 * HUNT_BACK, " %"))
     told = f"{found:.1%} of the ports' rate after the outage"
-    return judged(
-        "every path dies for 0.4 s; afterwards all are used", told, (gate,), look(done), "do paths come back?"
-    )
+    return judged("every path dies for 0.4 s; afterwards all are used", told, gates, look(done), "do paths come back?")
 
 
 def dead_uplink(rng: Random, shape: Shape) -> list[TimedFault]:

@@ -143,14 +143,15 @@ def lost_path(work: Work) -> Outcome:
 
 
 def drawn(work: Work, number: int) -> Course:
-    """A try of the hunt: each plane may have one uplink that is slow or swallows packets."""
+    """A try of the hunt: each plane may have one uplink that is slow or long. Tries take turns over the spines."""
     rng, shape = work.rng(f"hunt {number}"), fabric(work.seed)
-    faults = []
+    faults: list[TimedFault] = []
+    spine = number % shape["spines"]
     for plane in rng.sample(range(shape["planes"]), rng.randint(1, shape["planes"])):
         at_s = round(rng.uniform(0.0, 0.3), 2)
-        verb = rng.choice(("rate", "rate", "delay"))
+        verb = "rate" if not faults else rng.choice(("rate", "delay"))
         value = round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1) if verb == "rate" else float(rng.randrange(20, 80))
-        faults.append(TimedFault(at_s, verb, link(rng, shape, plane), round(1.98 - at_s, 2), value))
+        faults.append(TimedFault(at_s, verb, f"p{plane}l0-p{plane}s{spine}", round(1.98 - at_s, 2), value))
     return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
 
 

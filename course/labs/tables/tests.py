@@ -261,10 +261,13 @@ def grown(work: Work) -> Outcome:
     changed = [(switch, row) for switch, own in before.items() for row in own if row not in after[switch]]
     total = sum(len(own) for own in before.values())
     fresh = sum(len(own) for own in after.values()) - total
+    due = sum(len(installed(of, switch)) * sign for of, sign in ((larger, 1), (plan, -1)) for switch in of.switches())
     told = f"{total - len(changed)} of {total} rows stayed, {fresh} were added"
     advice = f"{changed[0][0]} lost {changed[0][1]}: numbers must not depend on how many there are" if changed else ""
-    gates = (Gate("rows that stayed", total - len(changed), total), Gate("rows added", fresh, 1))
-    return judged("a fabric that grows only adds rows", told, gates, (), advice or "the new switches have no rows")
+    gates = (Gate("rows that stayed", total - len(changed), total), Gate("rows added", fresh, due))
+    return judged(
+        "a fabric that grows only adds rows", told, gates, (), advice or f"{due} rows are needed for what is new"
+    )
 
 
 def plan_text(seed: int) -> str:

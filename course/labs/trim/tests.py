@@ -15,6 +15,7 @@ AROUND = "around_trim.p4"
 RATE_BPS = 10_000_000
 TRIMMED_BYTES, PAYLOAD_BYTES = 128, 74
 TRIMMABLE, CONTROL, TRIMMED, TRIMMED_LAST_HOP = 10, 46, 20, 22
+TRACED_BYTES = 80  # of the packet that a reader may trace
 UP, DOWN = 2, 3  # a port to a spine, and one to a host
 ADDRESS = {UP: "fcbb:bbbb:2000::", DOWN: "fcbb:bbbb:3000::"}
 
@@ -96,7 +97,7 @@ def same(found: list[Frame], sent: Frame) -> bool:
 
 
 def told_of(work: Work, expected: str, happened: str, gate: Gate, port: int) -> Outcome:
-    look = trace_look(work, entries(work), 1, frame(port, 900).packed())
+    look = trace_look(work, entries(work), 1, frame(port, TRACED_BYTES).packed())
     return Outcome(gate.open, expected, happened, (gate,), () if gate.open else look)
 
 
@@ -108,7 +109,7 @@ def burst(port: int, more: int) -> Callable[[Work], Outcome]:
         count = most + 1 + more
         seen = send(bench_of(work), [frame(port, 900, number=number) for number in range(count)])[port]
         whole, want = len(seen.whole), most + 1
-        gate = Gate("packets that left whole", -abs(whole - want) + want, want)
+        gate = Gate("packets too many or too few", abs(whole - want), 0, at_most=True)
         told = f"limit {most}: of {count} packets at once {whole} left whole and {len(seen.trimmed)} trimmed"
         cause = ""
         if whole != want:

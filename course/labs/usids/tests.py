@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Callable
 
 from course.box.box import BoxError
-from course.lab import Lab, Test, Work
+from course.lab import Lab, Test, Work, shown
 from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
-from course.result import Gate, Outcome, judged
+from course.result import Gate, Outcome
 from topo.address import address_usids
 from topo.path import walk
 from topo.plan import Plan
@@ -31,17 +31,16 @@ def answered(name: str) -> Callable[[Work], Outcome]:
     def run(work: Work) -> Outcome:
         plan, asked = questions(work.seed)
         question = asked[name]
-        found = answers(work)
+        found = work.once("answers", lambda: answers(work))
         given = str(found.get(name, "")).strip()
         right = same(given, question.answer)
         happened = f"{name} is {given!r}" if given else f"{name} is empty"
         if given and not right:
             happened += f": {cause(plan, question, given)}"
-        gate = Gate("right answers", sum(same(str(found.get(one, "")), asked[one].answer) for one in asked), len(asked))
-        look = ("./lab topo draw mylab/usids.toml", "./lab course page usids")
-        if not right:
-            return Outcome(False, question.asked, happened, (gate,), look)
-        return judged(question.asked, happened, ())
+        plan_file = work.path.with_suffix(".toml")
+        drawn = shown(plan_file) if plan_file.exists() else "mylab/usids.toml"
+        look = (f"./lab topo draw {drawn}", "./lab course page 1")
+        return Outcome(right, question.asked, happened, (Gate("right", right, 1),), () if right else look)
 
     return run
 
