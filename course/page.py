@@ -29,6 +29,11 @@ dt { color: var(--dim); text-align: right } code { font-size: .9em; overflow-wra
 .bar i { position: absolute; inset: 0 auto 0 0; border-radius: .25rem; background: currentColor }
 .bar b { position: absolute; top: -.2rem; bottom: -.2rem; width: 2px; background: CanvasText }
 pre { overflow: auto; border: 1px solid var(--line); padding: .8rem; font-size: .85rem }
+@media (max-width: 40rem) {
+dl { grid-template-columns: 1fr; margin-left: 0 } dt { text-align: left }
+.gate { grid-template-columns: 1fr auto; margin-left: 0 }
+.gate .bar { grid-column: 1 / -1; grid-row: 2 }
+}
 @media print { body { margin: 0 } }
 </style>
 <h1>$heading</h1>

@@ -12,13 +12,15 @@ PASSED, NOT_YET, NOT_RUN = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A number that decides: `value` must be at least or at most `limit`."""
+    """A number that decides: `value` must be at least or at most `limit`. `cause` is told in place of the test's advice
+    when this gate is closed."""
 
     name: str
     value: float
     limit: float
     unit: str = ""
     at_most: bool = False
+    cause: str = ""
 
     @property
     def open(self) -> bool:
@@ -123,7 +125,8 @@ def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[s
     """
     closed = [gate for gate in gates if not gate.open]
     told = f"{happened}; {closed[0].words} fails" if closed else happened
-    told = f"{told}: {advice}" if closed and advice else told
+    advice = (closed[0].cause or advice) if closed else ""
+    told = f"{told}: {advice}" if advice else told
     return Outcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
 
 

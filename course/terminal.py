@@ -29,8 +29,9 @@ def show(console: Console, lab: Lab, result: CheckResult, what: str) -> None:
     for no_wrap in (True, False, True, False):
         table.add_column(overflow="fold", no_wrap=no_wrap)
     for test in result.tests:
-        gates = "\n".join(gate.words for gate in test.outcome.gates)
-        table.add_row(MARKS[test.passed], test.title, f"{test.score}/{test.points}", f"[dim]{escape(gates)}[/dim]")
+        styles = ((gate, "dim" if gate.open else "red") for gate in test.outcome.gates)
+        gates = "\n".join(f"[{style}]{escape(gate.words)}[/{style}]" for gate, style in styles)
+        table.add_row(MARKS[test.passed], test.title, f"{test.score}/{test.points}", gates)
     console.print(table)
     passed = sum(test.passed for test in result.tests)
     words = "[green]passed[/green]" if result.status == 0 else "[yellow]not yet[/yellow]"

@@ -87,6 +87,8 @@ def test_there_are_mutants_and_cheats_enough(lab: Lab) -> None:
 def test_advice_is_for_tests_that_failed() -> None:
     high, low = (judged("a", "b", (Gate("rate", value, 5),), ("./lab view x",), "do c") for value in (9, 1))
     assert (high.happened, high.look) == ("b", ())
+    silent = judged("a", "b", (Gate("updates", 0, 1, cause="it says nothing"), Gate("rate", 1, 5)), advice="do c")
+    assert silent.happened == "b; updates 0 (≥ 1) fails: it says nothing"
     assert (low.happened, low.look) == ("b; rate 1 (≥ 5) fails: do c", ("./lab view x",))
 
 

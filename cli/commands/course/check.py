@@ -80,7 +80,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         sys.stdout.write(json.dumps(result.document(), indent=1) + "\n")
     else:
-        console = Console()
+        console = Console(highlight=False)
         terminal.show(console, lab, result, what)
         if not arguments.reference:
             console.print(f"[dim]on a page: {mylab.folder / 'checked' / lab.name / 'page.html'}[/dim]")

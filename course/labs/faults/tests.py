@@ -69,10 +69,10 @@ def case(name: str, sentence: str) -> Callable[[Work], Outcome]:
         told = f"answered {words(found.answer)} after {len(found.asked)} commands and {found.lab_s:g} s of lab time"
         gates = [Gate("right answers", found.right, 1)]
         if not found.truth:  # "none" is worth something from those who find what is there
-            gates.append(Gate("faults found elsewhere", sum(inquiry(work, one).right for one in FAULTY), 1))
+            elsewhere = sum(inquiry(work, one).right for one in FAULTY)
+            cause_none = "the answer none counts once a fault of another incident is found"
+            gates.append(Gate("faults found elsewhere", elsewhere, 1, cause=cause_none))
         advice = f"the truth is {words(found.truth)}: {cause(found)}"
-        if found.right:
-            advice = "the answer none counts once a fault of another incident is found"
         return judged(sentence, told, gates, (found.command,), advice)
 
     return run

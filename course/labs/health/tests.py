@@ -104,7 +104,10 @@ def leaves(work: Work) -> Outcome:
 def left(work: Work) -> Gate:
     """A class that leaves no path shows nothing by keeping the others, and by coming back."""
     done, path = dead(work)
-    return Gate("times that the dead path went out", done.log.by_path("leave", done.phase("faults"))[path], 1)
+    times = done.log.by_path("leave", done.phase("faults"))[path]
+    return Gate(
+        "times that a dead path went out", times, 1, cause="the class leaves no path at all: see the first test"
+    )
 
 
 def keeps(work: Work) -> Outcome:

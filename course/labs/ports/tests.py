@@ -99,7 +99,7 @@ def updates(done: Trial, span: Span, host: str = NIC) -> list[Note]:
 def spoken(done: Trial, host: str = NIC) -> Gate:
     """A NIC that never says a word keeps no rule of talking."""
     sent = updates(done, Span("", 0, 1 << 62), host)
-    return Gate(f"updates of {host}", len(sent), 1)
+    return Gate(f"updates of {host}", len(sent), 1, cause=f"{host} tells its peers nothing: see the first test")
 
 
 def count(run: Run, key: str, span: Span) -> int:

@@ -92,7 +92,8 @@ def full_incast(work: Work) -> Outcome:
 
 def moving(done: Trial) -> Gate:
     """A window that never moves controls nothing, and gets no points for an incast that happens to fit."""
-    return Gate("windows that moved", sum(len({size for _, size in one}) > 1 for one in done.windows), 1)
+    moved = sum(len({size for _, size in one}) > 1 for one in done.windows)
+    return Gate("windows that moved", moved, 1, cause="it must shrink and grow by what it hears")
 
 
 def few_trims(work: Work) -> Outcome:
