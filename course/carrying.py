@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from course.box.box import BoxError
+from course.box.box import BoxError, LoadError
 from course.lab import Lab, Test, Work
 from course.result import Outcome, TestResult
 
@@ -12,13 +12,13 @@ LOADS = "your file loads, and its code does what each call asks for"
 
 
 def carry_out(lab: Lab, work: Work, until_failure: bool = False) -> tuple[TestResult, ...]:
-    """The result of every test, or of those up to the first that fails.
+    """The result of every test, or of those up to the first that fails. Code that doesn't load is tried once.
 
     An error of the student's code is a result; NotPossibleError passes through.
     """
     found: list[TestResult] = []
     for test in lab.tests:
-        found.append(carried_out(test, work))
+        found.append(carried_out(test, work) if not work.unloadable else not_loaded(test, work))
         if until_failure and not found[-1].passed:
             break
     return tuple(found)
@@ -27,8 +27,17 @@ def carry_out(lab: Lab, work: Work, until_failure: bool = False) -> tuple[TestRe
 def carried_out(test: Test, work: Work) -> TestResult:
     """One test's result."""
     began_s = time.monotonic()
+    work.printed.clear()
     try:
         found = test.run(work)
     except BoxError as error:
         found = Outcome(False, LOADS, str(error))
-    return TestResult(test.name, test.title, test.points, found, round(time.monotonic() - began_s, 3))
+        if isinstance(error, LoadError):
+            work.unloadable = str(error)
+    seconds = round(time.monotonic() - began_s, 3)
+    return TestResult(test.name, test.title, test.points, found, seconds, work.printed[-1] if work.printed else "")
+
+
+def not_loaded(test: Test, work: Work) -> TestResult:
+    """The result of a test that was left out."""
+    return TestResult(test.name, test.title, test.points, Outcome(False, LOADS, work.unloadable), 0.0)

@@ -34,8 +34,9 @@ class NotPossibleError(RuntimeError):
 class Work:
     """What a test has: the student's source, the seed, and a folder for what a reader may want to open.
 
-    `protection` collects how the student's code was contained, `kept` what several tests share. `brief` leaves out what
-    only a reader needs: a hunt says what broke, and neither shrinks the schedule nor writes it down.
+    `protection` collects how the student's code was contained, `printed` the end of what it printed in each box, `kept`
+    what several tests share. `brief` leaves out what only a reader needs: a hunt says what broke, and neither shrinks
+    the schedule nor writes it down. `unloadable` says why the code could not be loaded.
     """
 
     source: str
@@ -43,8 +44,10 @@ class Work:
     seed: int
     folder: Path
     protection: set[str] = field(default_factory=set)
+    printed: list[str] = field(default_factory=list)
     kept: dict[str, Any] = field(default_factory=dict)
     brief: bool = False
+    unloadable: str = ""
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """What `make` returns, made once for all tests of the check."""
@@ -59,7 +62,7 @@ class Work:
 
     def box(self, limits: Limits | None = None) -> AbstractContextManager[Box]:
         """The student's code in a process with limits. BoxError for code that cannot be loaded."""
-        return opened(self.source, self.path.name, limits or Limits(), self.protection)
+        return opened(self.source, self.path.name, limits or Limits(), self.protection, self.printed)
 
 
 @dataclass(frozen=True, slots=True)

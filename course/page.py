@@ -60,6 +60,8 @@ def page(lab: Lab, result: CheckResult, source: str = "") -> str:
     if result.protection:
         limits = escape(", ".join(result.protection))
         body += f'<section class="dim">The code was contained by limits of: {limits}.</section>'
+    if result.printed:
+        body += f"<section><h2>the end of what the code printed</h2><pre>{escape(result.printed)}</pre></section>"
     if source:
         body += f"<section><h2>{escape(lab.file)}</h2><pre>{escape(source)}</pre></section>"
     heading = f"Lab {lab.number}: {escape(lab.title)}"

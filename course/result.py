@@ -46,7 +46,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of a lab, carried out. `score` is 0 or `points`."""
+    """One test of a lab, carried out. `score` is 0 or `points`; `printed` is the end of what the code printed."""
 
     __test__ = False  # pytest collects classes of this name
 
@@ -55,6 +55,7 @@ class TestResult:
     points: int
     outcome: Outcome
     seconds: float
+    printed: str = ""
 
     @property
     def passed(self) -> bool:
@@ -97,6 +98,13 @@ class CheckResult:
     def first_failure(self) -> TestResult | None:
         return next((test for test in self.tests if not test.passed), None)
 
+    @property
+    def printed(self) -> str:
+        """The end of what the code printed up to the first failure, or at all."""
+        first = self.first_failure
+        until = self.tests.index(first) + 1 if first else len(self.tests)
+        return next((test.printed for test in reversed(self.tests[:until]) if test.printed), "")
+
     def document(self) -> dict[str, Any]:
         """As JSON."""
         return asdict(self)
@@ -105,7 +113,14 @@ class CheckResult:
     def read(cls, values: Mapping[str, Any]) -> CheckResult:
         """The inverse of `document`. KeyError or TypeError for anything else."""
         tests = [
-            TestResult(one["name"], one["title"], one["points"], outcome(one["outcome"]), one["seconds"])
+            TestResult(
+                one["name"],
+                one["title"],
+                one["points"],
+                outcome(one["outcome"]),
+                one["seconds"],
+                one.get("printed", ""),
+            )
             for one in values["tests"]
         ]
         own = {**values, "tests": tuple(tests), "protection": tuple(values["protection"])}

@@ -11,6 +11,7 @@ from rich.table import Table
 from course.lab import Lab
 from course.result import CheckResult, TestResult
 
+PRINTED_LINES = 10
 MARKS = {True: "[green]✔[/green]", False: "[red]✘[/red]"}
 
 
@@ -25,6 +26,9 @@ def show(console: Console, lab: Lab, result: CheckResult, what: str) -> None:
     first = result.first_failure
     if first is not None:
         failure(console, lab, first)
+    if result.printed:
+        console.print("[dim]the end of what your code printed:[/dim]")
+        console.print(escape("\n".join(result.printed.splitlines()[-PRINTED_LINES:])) + "\n")
     table = Table(box=None, pad_edge=False, show_header=False)
     for no_wrap in (True, False, True, False):
         table.add_column(overflow="fold", no_wrap=no_wrap)

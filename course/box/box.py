@@ -20,6 +20,8 @@ from course.box import filter as calls
 INSIDE = Path(__file__).with_name("inside.py")
 ANSWER_BYTES_MAX = 1 << 20
 SOURCE_BYTES_MAX = 64 << 10
+PRINTED_MAX = 1000
+"""Characters of a box's output that a reader is shown."""
 FULL = "system calls"
 """The word of the protection that the others rest on."""
 
@@ -29,6 +31,10 @@ class BoxError(RuntimeError):
 
     The message names the line where there is one, and is meant for the student.
     """
+
+
+class LoadError(BoxError):
+    """The code could not be loaded, so that every other test would end here as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class Box:
 
     def __init__(self, source: str, name: str, limits: Limits) -> None:
         if len(source.encode(errors="replace")) > SOURCE_BYTES_MAX:
-            raise BoxError(f"{name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(source.encode())})")
+            raise LoadError(f"{name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(source.encode())})")
         self._name = name
         self._limits = limits
         self._rest = b""
@@ -68,6 +74,9 @@ class Box:
         try:
             first = {"source": source, "name": name, "seed": 1, "filter": program, "limits": table}
             answer = self._exchange(first)
+        except BoxError as error:
+            self.close()
+            raise LoadError(str(error)) from None
         except BaseException:
             self.close()
             raise
@@ -178,11 +187,13 @@ class Box:
 
 
 @contextmanager
-def opened(source: str, name: str, limits: Limits, protection: set[str]) -> Iterator[Box]:
-    """A box that is closed at the end, and whose protections are added to the set."""
+def opened(source: str, name: str, limits: Limits, protection: set[str], printed: list[str]) -> Iterator[Box]:
+    """A box that is closed at the end. Its protections are added to the set, the end of its output to the list."""
     box = Box(source, name, limits)
     protection.update(box.protection)
     try:
         yield box
     finally:
+        if box.said:
+            printed.append(box.said[-PRINTED_MAX:])
         box.close()

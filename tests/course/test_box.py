@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from common import bpf
 from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, Limits
+from course.carrying import carry_out
+from course.catalogue import find
+from course.lab import Test, Work
+from course.result import Outcome
 from tests.course.open_box import OpenBox
 
 FULL = {"memory", "processor time", "file size", "system calls"}
@@ -118,6 +123,22 @@ def test_an_open_box_answers_as_the_box_does(method: str) -> None:
 
     assert said(OpenBox) == said(Box)
     assert said(OpenBox) == ([1, 3, 6], {"n": 6}) or method != "add"
+
+
+def test_a_file_that_does_not_load_is_tried_once_and_output_is_kept(tmp_path: Path) -> None:
+    def work(source: str) -> Work:
+        return Work(source, tmp_path / "mine.py", 1, tmp_path)
+
+    def run(work: Work) -> Outcome:
+        with work.box() as box:
+            return Outcome(True, "", str(box.call("f")))
+
+    lab = replace(find("usids"), tests=(Test("one", "", 1, run), Test("two", "", 1, run)))
+    found = carry_out(lab, work("import os\n"))
+    assert [test.outcome.happened for test in found] == [found[0].outcome.happened] * 2
+    assert found[1].seconds == 0
+    printing = carry_out(lab, work("def f():\n    print('hello')\n    return 1\n"))
+    assert [test.printed for test in printing] == ["hello\n", "hello\n"]
 
 
 def test_no_process_is_left() -> None:
