@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import files
-from common.scratch import Scratch
 from course import checking
 from course.grading.submissions import Submission
 from course.mylab import CourseError
@@ -64,10 +63,11 @@ class Grading:
             result = CheckResult(submission.lab.number, student.name, seed, "", (), 0.0, (), str(error))
             source = ""
         else:
-            with Scratch("mrclab-course-") as scratch:
-                path = scratch / submission.lab.file
-                files.write(path, source)
-                result = checking.check(submission.lab, path, student, pages / submission.lab.name, seed)
+            folder = pages / submission.lab.name
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / submission.lab.file  # kept: a counterexample runs this file
+            files.write(path, source)
+            result = checking.check(submission.lab, path, student, folder, seed)
         pages.mkdir(parents=True, exist_ok=True)
         files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
         self.place(submission).parent.mkdir(parents=True, exist_ok=True)

@@ -107,15 +107,8 @@ def words(case: Course) -> list[str]:
 
 def written(work: Work, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:
     """Write the counterexample as a scenario with its plan and adapter, and its replay as one HTML file."""
-    folder = work.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    setting, _ = SEAM[case.seam]
-    adapter = folder / "adapter.py"
-    files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam, rtt_ns=case.plan.base_rtt_ns))
-    own = replace(case, settings={**case.transport_settings, setting: f"{adapter}:OfStudent"})
-    path = found.write(folder, "counterexample", own, broken, number, runs)
-    files.write(path, judged_alone(path.read_text()).replace(f"./lab run {path}", f"./lab run {shown(path)}"))
-    replay = folder / "counterexample.html"
+    path = scenario_of(work, case, broken, number, runs)
+    replay = work.folder / "counterexample.html"
     with Scratch("mrclab-course-") as scratch:
         trial = attempt(work, case, scratch)
         if trial.folder is not None:
@@ -124,6 +117,19 @@ def written(work: Work, case: Course, broken: Broken, number: int, runs: int, ju
         f"{shown(replay)} (open it in a browser: the run with the schedule)",
         f"./lab run {shown(path)} --world simulated --seed {case.seed}",
     )
+
+
+def scenario_of(work: Work, case: Course, broken: Broken, number: int, runs: int) -> Path:
+    """The scenario file of a counterexample, with its plan and the adapter for the student's class."""
+    folder = work.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    setting, _ = SEAM[case.seam]
+    adapter = folder / "adapter.py"
+    files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam, rtt_ns=case.plan.base_rtt_ns))
+    own = replace(case, settings={**case.settings, setting: f"{adapter}:OfStudent"})
+    path = found.write(folder, "counterexample", own, broken, number, runs)
+    files.write(path, judged_alone(path.read_text()).replace(f"./lab run {path}", f"./lab run {shown(path)}"))
+    return path
 
 
 def judged_alone(text: str) -> str:

@@ -48,7 +48,7 @@ class Course(Case):
     @property
     def transport_settings(self) -> dict[str, Any]:
         setting, _ = SEAM[self.seam]
-        return {**EVERY_PATH, **self.settings, setting: NAME}
+        return {**EVERY_PATH, setting: NAME, **self.settings}
 
     def spec(self) -> Any:
         return replace(self, settings=self.transport_settings)._spec()

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig import browser as browsers
+from cli.main import main
 from course.catalogue import find
 from course.lab import Work
 from course.labs.health.tests import HUNT
 from course.mylab import reference
-from course.seams.hunt import judged_alone
+from course.seams.hunt import judged_alone, scenario_of
 from course.seams.trial import Course
 from scenarios import library
 from scenarios.scenario import TimedFault, Workload
@@ -34,6 +35,21 @@ def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     scenario = library.find(str(path))
     assert len(scenario.timeline(None)) == 1  # type: ignore[arg-type]
     assert len(scenario.checks(None)) == 2  # type: ignore[arg-type]
+
+
+def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> None:
+    """The command that a check prints, on a run of a second."""
+    load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0")
+    fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
+    case = Course(1, fabric, (load,), (), reference_s=0.3, faults_s=0.3, after_s=0.3, seam="health")
+    source = tmp_path / "health.py"
+    source.write_text(reference(find("health"), 1))
+    work = Work(source.read_text(), source, 1, tmp_path / "checked")
+    path = scenario_of(work, case, AttemptOutcome({"lost": "too many"}), 1, 3)
+    runs = tmp_path / "runs"
+    assert main(["run", str(path), "--world", "simulated", "--seed", "1", "--runs", str(runs)]) == 0
+    lines = "".join(one.read_text() for one in runs.rglob("*.jsonl"))
+    assert "adapter.py:OfStudent" in lines
 
 
 @pytest.mark.slow
