@@ -205,7 +205,7 @@ def apart(work: Work) -> Outcome:
     up, down = len(seen[UP].whole), len(seen[DOWN].whole)
     right = (up == most + 1) + (down == most + 3)
     told = f"bursts to two ports at once: {up} and {down} packets left whole, with room for {most + 1} and {most + 3}"
-    cause = "" if right == 2 else ": each port has its own account, and a limit of its own in the table"
+    cause = "" if right == 2 else ": each port has its own account, and its own limit in the table"
     return told_of(work, "ports have accounts apart", told + cause, Gate("ports right", right, 2), UP)
 
 
