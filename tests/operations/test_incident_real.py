@@ -47,7 +47,7 @@ OTHERS = (
 
 @pytest.fixture(autouse=True)
 def named(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("MRCLAB_NAME", "hidden-test")
+    monkeypatch.setenv("MRCLAB_NAME", "incident-test")
     yield
     down()
 
