@@ -114,6 +114,7 @@ def briefing(status: Answer) -> list[str]:
     return [
         f"level {status['level']}, plan {status['plan']}: {status['hosts']} hosts, {status['switches']} switches,"
         f" {status['cables']} cables; under load ({', '.join(status['load'])})",
+        *(["on real links, in real time"] if status["world"] == "emulated" else []),
         f"a cable may lose up to {status['allowed_loss_percent']:g} % of its packets",
         *(f"ticket: {ticket}" for ticket in status["tickets"]),
         f"used so far: {used(status)}",

@@ -18,13 +18,13 @@ FINE = Surveyed(3, 12, ("late-host",), 1, (), "", "wrong", "right")
 def test_incidents_of_all_levels_are_consistent_and_a_naive_solver_finds_few(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    status = main(["--count", "20", "--seed", "38"])
+    status = main(["--count", "15", "--seed", "38"])
     said = capsys.readouterr().out
     print(said)
     assert status == 0, said
     (upper,) = [line.split() for line in said.splitlines() if line.startswith("3 to 5")]
     incidents, naive = int(upper[3]), int(upper[8])
-    assert (incidents, 3 * naive <= incidents) == (12, True)
+    assert (incidents, 3 * naive <= incidents) == (9, True)
 
 
 @pytest.mark.parametrize(

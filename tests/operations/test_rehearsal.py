@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from judging.measures import steps
+from judging.run import Run
 from operations.rehearsal.change import ACTIONS, ChangeError, Planned, read
 from operations.rehearsal.orders import best, key, orders, sequence
-from operations.rehearsal.rehearse import Outcome, Statement, background, compared, outage_s, rehearsed
+from operations.rehearsal.rehearse import Outcome, Statement, background, compared, outage_s, rehearsed, spec
 from operations.rehearsal.report import other_order
+from studies.sweeping.perform import made
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
 
@@ -168,3 +171,37 @@ def test_two_orders_of_one_change_differ_significantly() -> None:
     assert found.low is not None
     assert found.low > 0.2, found
     assert (across.noticed.count, by.noticed.count) == (0, 6)
+
+
+SHAKY = """
+name = "noticed about every second time"
+plan = "tiny"
+seconds = 5
+flaps = 2
+[noticed]
+step_time = 1.16
+goodput = 0.5
+[[step]]
+do = "replace"
+target = "p0s0"
+at_s = 1
+for_s = 3
+"""
+
+
+@pytest.mark.slow
+def test_intervals_of_rehearsals_hold_the_share_of_a_direct_sweep(tmp_path: Path) -> None:
+    """Rehearsals of 8 seeds each against a share that is counted from the journals of 40 other runs."""
+    planned = read(written(tmp_path, SHAKY))
+    direct = []
+    for seed in range(1001, 1041):
+        run = Run.open(made(spec(planned, seed, planned.flaps), tmp_path))
+        times = steps.steps(run)
+        usual = steps.times(steps.of_phase(times, run.phases["reference"]))
+        assert usual is not None
+        longest_ns = max(one.total_ns for one in steps.of_phase(times, run.phases["faults"]))
+        direct.append(longest_ns > planned.noticed.step_time * usual.median_ns)
+    true = sum(direct) / len(direct)
+    assert 0.2 < true < 0.8
+    found = [rehearsed(planned, range(1 + 8 * block, 9 + 8 * block)).noticed for block in range(4)]
+    assert sum(one.low <= true <= one.high for one in found) >= 3, (true, found)
