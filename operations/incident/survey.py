@@ -9,11 +9,10 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from common.columns import aligned
+from common.scratch import Scratch
 from operations.incident import solving, text
 from operations.incident.draw import CALLED_S, Incident, draw
 from operations.incident.kind import KINDS
@@ -69,10 +68,10 @@ def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
     kinds = tuple(one.kind for one in incident.hidden)
     shown, crash, naive, search = 0, "", "", ""
     found: tuple[str, ...] = ()
-    with TemporaryDirectory(prefix="mrclab-incident-") as folder:
+    with Scratch("mrclab-incident-") as folder:
         try:
             called_s = CALLED_S if world == "simulated" else CALLED_REAL_S
-            opened = Session(incident, RunDirectory.create(Path(folder), "incident", 1), called_s, world)
+            opened = Session(incident, RunDirectory.create(folder, "incident", 1), called_s, world)
             try:
                 naive, search, shown, found = _gone_through(opened)
             finally:
