@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from switch.engine import FRAME_BYTES_MAX, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
-from switch.model import Program
+from switch.frontend import compile_program
+from switch.model import Program, load
 from switch.model import expressions as ex
 from switch.model.headers import Field, Union
 from switch.packet_log import Fate
@@ -19,6 +21,7 @@ from switch.reference import ReferenceEngine, Trace
 from switch.reference.expressions import fit
 from switch.reference.packet import Packet
 
+UNIONS = Path(__file__).parents[1] / "frontend" / "programs" / "unions.p4"
 Compiled = Callable[[str], Program]
 METERED = ActionCall("In.metered", (7,))
 
@@ -306,6 +309,16 @@ def test_headers_and_unions_are_chosen_by_a_condition(compiled: Compiled) -> Non
     for chosen, header in zip((True, False), headers, strict=True):
         assert runtime.expressions.header(ex.Ternary(ex.Bool(chosen), *headers))(packet) == header.index
         assert runtime.expressions.union(ex.Ternary(ex.Bool(chosen), *unions))(packet) == (header.index,)
+
+
+def test_a_member_of_a_union_that_becomes_valid_takes_the_place_of_the_others() -> None:
+    """The program replaces a union's short header by the long one, which is one more."""
+    engine = engine_with(load(compile_program(UNIONS).json))
+    ethernet = bytes(12) + bytes.fromhex("0001")
+    engine.receive(1, ethernet + bytes([7]), 0)
+    (sent,) = engine.advance(0)
+    assert sent.frame[: len(ethernet) + 2] == ethernet + bytes.fromhex("0008")
+    assert len(sent.frame) == len(ethernet) + 4, "the value and its sum, and no short header"
 
 
 # --- trace --------------------------------------------------------------------------------------------------------
