@@ -69,7 +69,11 @@ def of_run(arguments: argparse.Namespace) -> Iterator[str]:
     """The messages of a run of a workload file, as connections that begin when the messages did, without triggers."""
     kinds = f"a run has its own; patterns are {', '.join(patterns.KINDS)} (got {arguments.name!r})"
     refuse(arguments, ("ranks", "size", "seed"), kinds)
-    path = find(arguments.runs, arguments.name or "latest")
+    try:
+        path = find(arguments.runs, arguments.name or "latest")
+    except FileNotFoundError as error:
+        choices = ", ".join(patterns.KINDS)
+        raise ValueError(f"export cm: the name must be a pattern ({choices}) or a run: {error}") from None
     with told_of(path):
         run = Run.open(path)
         messages = completions(run)
