@@ -1,7 +1,7 @@
-"""Collects the operations of a file, one at a time, in columns of machine integers: 33 bytes per operation.
+"""Collects the operations of a file, one at a time, in columns of machine integers: 30 bytes per operation.
 
 A file of 100 MB has some million operations; as Python objects they would take gigabytes. The schedule has the same
-columns, not copies of them, and what matches sends with receives keeps few others at a time.
+columns, not copies of them. Sorting goes in batches, because the indices of a sort take more than the columns sorted.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from array import array
 
 import numpy as np
 
-from schedules import operation
+from schedules import operation, order
+from schedules.edges import Ints, batches, count, grouped
 from schedules.errors import at
-from schedules.schedule import Ints, Schedule, grouped
+from schedules.schedule import Schedule
 
 RANKS_MAX = 1 << 17
 BYTES_MAX = 1 << 40
@@ -26,9 +27,10 @@ class Builder:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self._kind = array("B")
-        self._rank, self._peer, self._line, self._processor = array("i"), array("i"), array("I"), array("i")
-        self._amount, self._tag = array("q"), array("q")
+        self._kind, self._processor = array("B"), array("B")
+        self._rank, self._peer = array("i"), array("i")
+        self._line, self._tag = array("I"), array("I")
+        self._amount = array("q")
         self._before, self._after = array("I"), array("I")
         self._starts_before, self._starts_after = array("I"), array("I")
 
@@ -63,14 +65,24 @@ class Builder:
         return self._rank[number]
 
     def finish(self, ranks: int) -> Schedule:
-        """The schedule. ScheduleError when a send has no receive, or an operation waits for itself."""
-        kind, line = column(self._kind), column(self._line)
-        need = np.zeros(len(kind), dtype=np.int32)
-        before, after = column(self._before), column(self._after)
-        starts_before, starts_after = column(self._starts_before), column(self._starts_after)
-        np.add.at(need, after, 1)
-        np.add.at(need, starts_after, 1)
-        schedule = Schedule(
+        """The schedule, which takes the builder's columns. ScheduleError when a send has no receive, or an operation
+        waits for itself.
+        """
+        kind, lines = column(self._kind), column(self._line)
+        partner = array("i", [-1]) * len(kind)
+        self._match(column(partner), ranks)
+        self._tag = array("I")
+        successors = grouped(column(self._before), column(self._after), len(kind))
+        self._before = self._after = array("I")
+        starts = grouped(column(self._starts_before), column(self._starts_after), len(kind))
+        self._starts_before = self._starts_after = array("I")
+        need = predecessors(len(kind), successors.after, starts.after)
+        waiting, chain_ns = order.walk(self._kind, self._amount, partner, need, successors, starts)
+        if waiting:
+            raise self._circle(waiting, column(need), lines)
+        del need
+        self._number(column(partner), ranks)
+        return Schedule(
             source=self.source,
             ranks=ranks,
             kind=kind,
@@ -78,52 +90,65 @@ class Builder:
             peer=column(self._peer),
             amount=column(self._amount),
             processor=column(self._processor),
-            line=line,
-            need=need,
-            message=self._matched(kind, line),
-            successors=grouped(before, after, len(kind)),
-            starts=grouped(starts_before, starts_after, len(kind)),
+            line=lines,
+            need=column(predecessors(len(kind), successors.after, starts.after)),
+            message=column(partner),
+            successors=successors,
+            starts=starts,
+            chain_ns=chain_ns,
         )
-        schedule.check_order()
-        return schedule
 
-    def _matched(self, kind: Ints, line: Ints) -> Ints:
-        """Per send and receive the number of its message among those from one rank to the other; -1 for the others.
+    def _sources(self, ranks: int) -> Ints:
+        """How many messages ranks below each rank send and are to send: where its own begin, if sorted by sender."""
+        first = np.zeros(ranks + 1, dtype=np.uint32)
+        kind = column(self._kind)
+        count(column(self._rank)[kind == operation.SEND], first[1:])
+        count(column(self._peer)[kind == operation.RECV], first[1:])
+        return np.cumsum(first, out=first)
+
+    def _match(self, partner: Ints, ranks: int) -> None:
+        """Write to `partner` the receive of each send, and the send of each receive.
 
         The k-th send from a rank to another with a tag matches the k-th receive there with that tag, as in MPI.
         """
+        kind, line = column(self._kind), column(self._line)
         rank, peer, tag, amount = (column(c) for c in (self._rank, self._peer, self._tag, self._amount))
-        sends = matching_order(np.flatnonzero(kind == operation.SEND), rank, peer, tag)
-        receives = matching_order(np.flatnonzero(kind == operation.RECV), peer, rank, tag)
-        shorter = min(len(sends), len(receives))
-        differ = np.zeros(shorter, dtype=bool)
-        for there, here in ((rank, peer), (peer, rank), (tag, tag)):
-            differ |= there[sends[:shorter]] != here[receives[:shorter]]
-        if differ.any() or len(sends) != len(receives):
-            first = int(differ.argmax()) if differ.any() else shorter
-            send_keys, receive_keys = (c[first : first + 1] for c in (sends, receives))
-            raise self._unmatched(send_keys, receive_keys, line)
-        del differ
-        wrong = np.flatnonzero(amount[sends] != amount[receives])
-        if len(wrong):
-            send, receive = int(sends[wrong[0]]), int(receives[wrong[0]])
-            raise at(
-                self.source,
-                int(line[receive]),
-                f"a recv must have the size of its send: it has {amount[receive]} bytes, and the send in line"
-                f" {line[send]} has {amount[send]}",
-            )
-        numbers = numbered(rank[sends].astype(np.int64) * RANKS_MAX + peer[sends], sends)
-        if len(numbers) and int(numbers.max()) >= MESSAGES_MAX:
-            raise at(self.source, 0, f"one rank must send another at most {MESSAGES_MAX} messages")
-        message = np.full(len(kind), -1, dtype=np.int32)
-        message[sends] = message[receives] = numbers
-        return message
+        for low, high in batches(self._sources(ranks)):
+            sends = matching_order(among(kind, operation.SEND, rank, low, high), rank, peer, tag)
+            receives = matching_order(among(kind, operation.RECV, peer, low, high), peer, rank, tag)
+            shorter = min(len(sends), len(receives))
+            differ = np.zeros(shorter, dtype=bool)
+            for there, here in ((rank, peer), (peer, rank), (tag, tag)):
+                differ |= there[sends[:shorter]] != here[receives[:shorter]]
+            if differ.any() or len(sends) != len(receives):
+                first = int(differ.argmax()) if differ.any() else shorter
+                raise self._unmatched(sends[first : first + 1], receives[first : first + 1])
+            wrong = np.flatnonzero(amount[sends] != amount[receives])
+            if len(wrong):
+                send, receive = int(sends[wrong[0]]), int(receives[wrong[0]])
+                raise at(
+                    self.source,
+                    int(line[receive]),
+                    f"a recv must have the size of its send: it has {amount[receive]} bytes, and the send in line"
+                    f" {line[send]} has {amount[send]}",
+                )
+            partner[sends], partner[receives] = receives, sends
 
-    def _unmatched(self, sends: Ints, receives: Ints, line: Ints) -> ValueError:
+    def _number(self, partner: Ints, ranks: int) -> None:
+        """Replace each partner by the number of the message among those from one rank to the other."""
+        kind, rank, peer = column(self._kind), column(self._rank), column(self._peer)
+        for low, high in batches(self._sources(ranks)):
+            sends = among(kind, operation.SEND, rank, low, high)
+            numbers = numbered(rank[sends].astype(np.int64) * RANKS_MAX + peer[sends])
+            if len(numbers) and int(numbers.max()) >= MESSAGES_MAX:
+                raise at(self.source, 0, f"one rank must send another at most {MESSAGES_MAX} messages")
+            partner[partner[sends]] = numbers
+            partner[sends] = numbers
+
+    def _unmatched(self, sends: Ints, receives: Ints) -> ValueError:
         """The error for the first key that only one side has: `sends` and `receives` are operations, one or none."""
-        send = [(self._rank[n], self._peer[n], self._tag[n], int(line[n])) for n in sends.tolist()]
-        receive = [(self._peer[n], self._rank[n], self._tag[n], int(line[n])) for n in receives.tolist()]
+        send = [(self._rank[n], self._peer[n], self._tag[n], self._line[n]) for n in sends.tolist()]
+        receive = [(self._peer[n], self._rank[n], self._tag[n], self._line[n]) for n in receives.tolist()]
         if not receive or (send and send[0][:3] < receive[0][:3]):
             source, target, tag, number = send[0]
             what = f"the send from rank {source} to rank {target} with tag {tag} must have a recv there, and has none"
@@ -132,10 +157,34 @@ class Builder:
             what = f"the recv of rank {target} from rank {source} with tag {tag} must have a send there, and has none"
         return at(self.source, number, what)
 
+    def _circle(self, waiting: int, need: Ints, line: Ints) -> ValueError:
+        """The error for operations that wait for themselves: those that still need others."""
+        numbers = np.flatnonzero(need > 0)
+        first = int(numbers[np.argmin(line[numbers])])
+        return at(
+            self.source,
+            self._line[first],
+            f"an operation must not wait for itself: this {operation.NAMES[self._kind[first]]} of rank"
+            f" {self._rank[first]} is one of {waiting} that can never start",
+        )
+
 
 def column(values: array[int]) -> Ints:
     """A column as numpy computes with it: the same memory, which does not grow from now on."""
     return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
+
+
+def predecessors(operations: int, *after: Ints) -> array[int]:
+    """Per operation how many others it waits for, from edges."""
+    found = array("i", bytes(4 * operations))
+    for numbers in after:
+        count(numbers, column(found))
+    return found
+
+
+def among(kind: Ints, wanted: int, ranks: Ints, low: int, high: int) -> Ints:
+    """The operations of a kind whose rank in `ranks` is from `low` to below `high`, in the order of the file."""
+    return np.flatnonzero((kind == wanted) & (ranks >= low) & (ranks < high))
 
 
 def matching_order(numbers: Ints, source: Ints, target: Ints, tag: Ints) -> Ints:
@@ -143,14 +192,13 @@ def matching_order(numbers: Ints, source: Ints, target: Ints, tag: Ints) -> Ints
     return numbers[np.lexsort((tag[numbers], target[numbers], source[numbers]))]
 
 
-def numbered(keys: Ints, order: Ints) -> Ints:
-    """Per entry how many with the same key come before it in the file; `order` are positions in the file."""
-    by_key = np.lexsort((order, keys))
+def numbered(keys: Ints) -> Ints:
+    """Per entry how many with the same key come before it."""
+    by_key = np.argsort(keys, kind="stable")
     ordered = keys[by_key]
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(first)
-    run = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
     found = np.empty(len(keys), dtype=np.int64)
-    found[by_key] = run
+    found[by_key] = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
     return found

@@ -76,6 +76,7 @@ class Reader:
             self._open(line, number)
         elif line == "}":
             self._rank = None
+            self._labels.clear()
         elif found := OPERATION.fullmatch(line):
             self._operation(found, number)
         elif found := DEPENDENCY.fullmatch(line):
@@ -92,7 +93,6 @@ class Reader:
             raise ValueError(f"each rank must have one block, and rank {rank} has a second one here")
         self._seen.add(rank)
         self._rank, self._opened = rank, number
-        self._labels.clear()
 
     def _operation(self, found: re.Match[str], number: int) -> None:
         rank, builder = self._rank, self._builder

@@ -27,6 +27,8 @@ from schedules.lines import whole
 from schedules.schedule import Schedule
 
 SIGNAL_BYTES = 8
+SIGNALS = 1 << 31
+"""The tag of the first message that carries a trigger; below are those of connections."""
 PS_PER_NS = 1000
 ID_MAX = (1 << 32) - 1
 HEADERS = {"Nodes": RANKS_MAX, "Connections": 1 << 31, "Triggers": 1 << 31, "Failures": 1 << 31}
@@ -54,7 +56,7 @@ class Reader:
         self._source = source
         self._builder = Builder(source)
         self._headers: dict[str, int] = {}
-        self._connections = 0
+        self._connections = self._signals = 0
         self._triggers: dict[int, Trigger] = {}
         self._in_body = False
 
@@ -209,7 +211,8 @@ class Reader:
 
     def _signal(self, source: int, target: int) -> tuple[int, int]:
         """A message that carries a trigger: its send and its receive."""
-        tag = -1 - len(self._builder)
+        tag = SIGNALS + self._signals
+        self._signals += 1
         out = self._builder.add(operation.SEND, source, SIGNAL_BYTES, 0, peer=target, tag=tag)
         return out, self._builder.add(operation.RECV, target, SIGNAL_BYTES, 0, peer=source, tag=tag)
 
