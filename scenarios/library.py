@@ -63,7 +63,7 @@ def find(name: str) -> Scenario:
 
 def is_workload(name: str) -> bool:
     """Whether a scenario's name is that of one or more workload files, `FILE[,FILE…][@PLACEMENT]`."""
-    return name.partition("@")[0].endswith(WORKLOADS)
+    return any(file.endswith(WORKLOADS) for file in name.partition("@")[0].split(","))
 
 
 def file_of(name: str) -> Path | None:

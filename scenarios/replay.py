@@ -15,7 +15,7 @@ from judging import checks
 from judging.checks import Check
 from judging.story import Story
 from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, Workload
-from schedules.errors import ScheduleError
+from schedules.errors import ScheduleError, at
 from schedules.reading import SUFFIXES, digest_of, shared
 from schedules.schedule import Schedule
 from topo.node import Host
@@ -46,11 +46,10 @@ class Source:
         names, mark, placement = text.partition("@")
         if mark and placement not in PLACEMENTS:
             raise ScheduleError(f"the placement behind @ must be one of {', '.join(PLACEMENTS)} (got {placement!r})")
-        files = tuple(Path(name).absolute() for name in names.split(","))
-        for file in files:
-            if file.suffix not in SUFFIXES:
-                raise ScheduleError(f"each file must end in {' or '.join(SUFFIXES)} (got {file.name!r})")
-        return cls(files, placement or PACKED)
+        for name in names.split(","):
+            if not name.endswith(SUFFIXES):
+                raise ScheduleError(f"each file must end in {' or '.join(SUFFIXES)} (got {name!r})")
+        return cls(tuple(Path(name).absolute() for name in names.split(",")), placement or PACKED)
 
     def names(self) -> list[str]:
         """A name for each job: the file's, numbered where it comes again."""
@@ -59,7 +58,11 @@ class Source:
 
     def schedules(self) -> list[Schedule]:
         """What the files hold. ScheduleError names file, line and rule."""
-        return [shared(file, digest_of(file)) for file in self.files]
+        found = [shared(file, digest_of(file)) for file in self.files]
+        for schedule in found:
+            if not schedule.messages:
+                raise at(schedule.source, 0, "a workload must have at least one message")
+        return found
 
     def digest(self) -> str:
         """The digests of all files and the placement."""

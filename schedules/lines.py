@@ -13,10 +13,13 @@ LINE_CHARACTERS_MAX = 65_536
 
 
 def lines(path: Path) -> Iterator[str]:
-    """The lines of a UTF-8 text file, without their ends. ScheduleError when it cannot be read or is no text."""
+    """The lines of a UTF-8 text file, without their ends and a byte order mark.
+
+    ScheduleError when it cannot be read or is no text.
+    """
     number = 0
     try:
-        with io.TextIOWrapper(plain_file.open_named(path), encoding="utf-8", newline=None) as file:
+        with io.TextIOWrapper(plain_file.open_named(path), encoding="utf-8-sig", newline=None) as file:
             while line := file.readline(LINE_CHARACTERS_MAX):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:

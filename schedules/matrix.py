@@ -89,6 +89,8 @@ class Reader:
         elif first in HEADERS and not self._in_body:
             if len(words) != 2:
                 raise ValueError(f"a header must be '{first} N' (got {shown(' '.join(words))})")
+            if first in self._headers:
+                raise ValueError(f"a header must come once, and {first} comes again")
             self._headers[first] = whole(words[1], first, 1 if first == "Nodes" else 0, HEADERS[first])
         else:
             forms = f"'SRC->DST …', 'trigger …' or, above these, {', '.join(HEADERS)}"

@@ -45,7 +45,8 @@ def document(text: str, source: str) -> dict[str, Any]:
         header, tiers = _read(text)
         return {"name": Path(source).stem, "description": f"read from {Path(source).name}", **_plan(header, tiers)}
     except _BadLineError as error:
-        raise PlanError(f"{source}:{error.line}: {error}") from None
+        where = f"{source}:{error.line}" if error.line else source  # an empty file has no line
+        raise PlanError(f"{where}: {error}") from None
 
 
 class _BadLineError(ValueError):

@@ -115,12 +115,17 @@ def test_an_old_run_is_judged_again_without_its_file(tmp_path: Path, capsys: pyt
         ("bad.goal", "bad.goal:1: the file must begin with 'num_ranks N'"),
         ("large.cm@middle", "the placement behind @ must be one of packed, rail, random (got 'middle')"),
         ("notes.txt,large.cm", "each file must end in .cm or .goal (got 'notes.txt')"),
+        ("large.cm,notes.txt", "each file must end in .cm or .goal (got 'notes.txt')"),
+        ("large.cm,", "each file must end in .cm or .goal (got '')"),
+        (",large.cm", "each file must end in .cm or .goal (got '')"),
+        ("idle.goal", "idle.goal: a workload must have at least one message"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_is_built(tmp_path, monkeypatch, capsys, source, complaint):
     monkeypatch.chdir(tmp_path)
     Path("large.cm").write_text("Nodes 5\nConnections 1\n0->4 start 0 size 5\n")
     Path("bad.goal").write_text("ranks 5\n")
+    Path("idle.goal").write_text("num_ranks 2\nrank 0 {\ncalc 5\n}\n")
     status, _ = make(source, folder=tmp_path)
     assert status == 2
     assert complaint in capsys.readouterr().err

@@ -82,6 +82,7 @@ BAD = [
     (["0->1 start 0 size 5"], 1, "'Nodes N' must come above the first connection"),
     ([], 0, "the file must have 'Nodes N'"),
     (["Nodes"], 1, "a header must be 'Nodes N'"),
+    (["Nodes 4", "Nodes 5"], 2, "a header must come once, and Nodes comes again"),
     (["Nodes 4x"], 1, "Nodes must be a whole number from 1"),
     ([*HEAD, "0-1 start 0 size 5"], 3, "a line must be 'SRC->DST …'"),
     ([*HEAD, "0->x start 0 size 5"], 3, "a connection must begin with SRC->DST"),

@@ -13,7 +13,7 @@ from schedules.reading import digest_of, read, shared
 
 def test_a_file_is_read_by_its_ending(tmp_path: Path):
     file = tmp_path / "a.cm"
-    file.write_bytes(b"Nodes 2\r\nConnections 1\r\n0->1 start 0 size 5\r\n")
+    file.write_bytes(b"\xef\xbb\xbfNodes 2\r\nConnections 1\r\n0->1 start 0 size 5\r\n")
     assert read(file).messages == 1
     with pytest.raises(ScheduleError, match=r"must end in \.cm or \.goal"):
         read(tmp_path / "a.txt")

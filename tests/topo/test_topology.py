@@ -81,6 +81,7 @@ BAD = [
     (other("Tier 1", "Tier 2"), 14, "tiers must be numbered 0, 1 in this order (got 2)"),
     (without("Radix_Up 2"), 6, "tier 0 must have radix_up"),
     (without("Nodes 32"), 17, "the file must have Nodes"),
+    ("", 0, "the file must have Nodes"),
     (LEAF_SPINE + "Radix_Up 2\n", 19, "the upper tier must have no Radix_Up"),
 ]
 
@@ -90,7 +91,7 @@ def test_the_line_that_no_plan_can_be_is_named(tmp_path: Path, text, line, rule)
     file = write(tmp_path, text)
     with pytest.raises(PlanError) as refused:
         load_plan(file)
-    assert str(refused.value).startswith(f"{file}:{line}: ")
+    assert str(refused.value).startswith(f"{file}:{line}: " if line else f"{file}: ")
     assert rule in str(refused.value)
 
 
