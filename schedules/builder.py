@@ -1,4 +1,4 @@
-"""Collects the operations of a file, one at a time, in columns of machine integers: 30 bytes per operation.
+"""Collects the operations of a file, one at a time, in columns of machine integers: 34 bytes per operation.
 
 A file of 100 MB has some million operations; as Python objects they would take gigabytes. The schedule has the same
 columns, not copies of them. Sorting goes in batches, because the indices of a sort take more than the columns sorted.
@@ -29,8 +29,8 @@ class Builder:
         self.source = source
         self._kind, self._processor = array("B"), array("B")
         self._rank, self._peer = array("i"), array("i")
-        self._line, self._tag = array("I"), array("I")
-        self._amount = array("q")
+        self._line = array("I")
+        self._amount, self._tag = array("q"), array("q")
         self._before, self._after = array("I"), array("I")
         self._starts_before, self._starts_after = array("I"), array("I")
 
@@ -71,7 +71,7 @@ class Builder:
         kind, lines = column(self._kind), column(self._line)
         partner = array("i", [-1]) * len(kind)
         self._match(column(partner), ranks)
-        self._tag = array("I")
+        self._tag = array("q")
         successors = grouped(column(self._before), column(self._after), len(kind))
         self._before = self._after = array("I")
         starts = grouped(column(self._starts_before), column(self._starts_after), len(kind))

@@ -22,7 +22,8 @@ from schedules.errors import at
 from schedules.lines import whole
 from schedules.schedule import Schedule
 
-TAG_MAX = (1 << 32) - 1
+TAG_MAX = (1 << 62) - 1
+"""Generators of ATLAHS write tags of 11 digits."""
 PROCESSORS_MAX = 255
 OPERATION = re.compile(
     r"(?:(?P<label>[A-Za-z]\w*)\s*:\s*)?"

@@ -73,6 +73,21 @@ z: send 3b to 1 tag 7
     assert list(schedule.part(1).message) == [2, 0, 1]
 
 
+def test_tags_of_eleven_digits_are_told_apart_in_all_of_their_bits():
+    """As ATLAHS's generator writes them: processor, message and communicator, each with leading zeros."""
+    first, second = "05000300001", f"{5_000_300_001 - (1 << 32):011}"  # equal in 32 bits
+    text = f"""num_ranks 2
+rank 0 {{
+send 1b to 1 tag {first} cpu 5 nic 0
+send 2b to 1 tag {second} cpu 5 nic 0
+}}
+rank 1 {{
+recv 2b from 0 tag {second} cpu 5 nic 0
+recv 1b from 0 tag {first} cpu 5 nic 0
+}}"""
+    assert list(read(text).part(1).message) == [1, 0]
+
+
 def test_the_longest_chain_counts_each_message_with_its_bytes_and_delay():
     # 1,000,000 bytes at 100 Gb/s are 80 µs, each message 5 µs; the calculation follows both.
     text = """num_ranks 3
