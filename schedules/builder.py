@@ -1,4 +1,4 @@
-"""Collects the operations of a file, one at a time, in columns of machine integers: 34 bytes per operation.
+"""Collects the operations of a file, one at a time, in columns of machine integers: 26 bytes per operation.
 
 A file of 100 MB has some million operations; as Python objects they would take gigabytes. The schedule has the same
 columns, not copies of them. Sorting goes in batches, because the indices of a sort take more than the columns sorted.
@@ -29,8 +29,7 @@ class Builder:
         self.source = source
         self._kind, self._processor = array("B"), array("B")
         self._rank, self._peer = array("i"), array("i")
-        self._line = array("I")
-        self._amount, self._tag = array("q"), array("q")
+        self._line, self._amount, self._tag = array("I"), array("I"), array("I")
         self._before, self._after = array("I"), array("I")
         self._starts_before, self._starts_after = array("I"), array("I")
 
@@ -44,8 +43,8 @@ class Builder:
         self._kind.append(kind)
         self._rank.append(rank)
         self._peer.append(peer)
-        self._amount.append(amount)
-        self._tag.append(tag)
+        self._amount = appended(self._amount, amount)
+        self._tag = appended(self._tag, tag)
         self._processor.append(processor)
         self._line.append(line)
         return len(self._kind) - 1
@@ -71,7 +70,7 @@ class Builder:
         kind, lines = column(self._kind), column(self._line)
         partner = array("i", [-1]) * len(kind)
         self._match(column(partner), ranks)
-        self._tag = array("q")
+        self._tag = array("I")
         successors = grouped(column(self._before), column(self._after), len(kind))
         self._before = self._after = array("I")
         starts = grouped(column(self._starts_before), column(self._starts_after), len(kind))
@@ -167,6 +166,17 @@ class Builder:
             f"an operation must not wait for itself: this {operation.NAMES[self._kind[first]]} of rank"
             f" {self._rank[first]} is one of {waiting} that can never start",
         )
+
+
+def appended(values: array[int], value: int) -> array[int]:
+    """The column with one number more: itself, or one of wider integers when the first needs more than 32 bits."""
+    try:
+        values.append(value)
+        return values
+    except OverflowError:
+        wider = array("q", values)
+        wider.append(value)
+        return wider
 
 
 def column(values: array[int]) -> Ints:

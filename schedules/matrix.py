@@ -27,7 +27,7 @@ from schedules.lines import whole
 from schedules.schedule import Schedule
 
 SIGNAL_BYTES = 8
-SIGNALS = 1 << 62
+SIGNALS = 1 << 31
 """The tag of the first message that carries a trigger; below are those of connections."""
 PS_PER_NS = 1000
 ID_MAX = (1 << 32) - 1

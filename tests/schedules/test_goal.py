@@ -88,6 +88,13 @@ recv 1b from 0 tag {first} cpu 5 nic 0
     assert list(read(text).part(1).message) == [1, 0]
 
 
+def test_a_size_may_need_more_than_32_bits_after_others_that_do_not():
+    text = "num_ranks 2\nrank 0 {\nsend 7b to 1\nsend 5000000000b to 1\n}\n"
+    schedule = read(text + "rank 1 {\nrecv 7b from 0\nrecv 5000000000b from 0\n}")
+    assert list(schedule.part(0).amount) == [7, 5_000_000_000]
+    assert schedule.bytes == schedule.most_bytes() == 5_000_000_007
+
+
 def test_the_longest_chain_counts_each_message_with_its_bytes_and_delay():
     # 1,000,000 bytes at 100 Gb/s are 80 µs, each message 5 µs; the calculation follows both.
     text = """num_ranks 3
