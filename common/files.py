@@ -34,7 +34,7 @@ def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """
     if isinstance(content, str):
         content = content.encode()
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, partial = beside(path)
     try:
         with named(path), os.fdopen(handle, "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
@@ -61,7 +61,7 @@ def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
 
 def write_new(path: Path, content: str) -> None:
     """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    handle, partial = beside(path)
     try:
         with named(path), os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
@@ -69,6 +69,15 @@ def write_new(path: Path, content: str) -> None:
         os.link(partial, path)
     finally:
         os.unlink(partial)
+
+
+def beside(path: Path) -> tuple[int, str]:
+    """A new, empty file in the same folder, open for writing, and its name. OSError names `path`."""
+    try:
+        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -77,6 +77,15 @@ def test_a_file_that_a_user_names_is_replaced_and_what_is_no_file_is_written_to(
         files.write_named(tmp_path, "third")
 
 
+@pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
+def test_a_folder_that_is_missing_is_told_with_the_file_that_was_to_be_there(
+    tmp_path: Path, write: Callable[[Path, str], object]
+) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        write(tmp_path / "gone" / "a.txt", "text")
+    assert told(raised.value) == f"{tmp_path / 'gone' / 'a.txt'}: no such file or directory"
+
+
 def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
