@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from common.fields import Fields
-from topo.node import PLURALS, ROLES, Host, Node, Switch, leaf, tier
+from topo.node import ROLES, Host, Node, Switch, leaf, tier
 from topo.topologies.reading import CABLES_MAX, Named, check_nodes, check_ways, in_order, read_row, shape_of
 from topo.topologies.search import Search
-from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, TopologyError, Way, counted
+from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, TopologyError, Way, counted, switches_of
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Listed(Topology):
         return None if hops is None else hops + 1
 
     def words(self) -> str:
-        tiers = [f"{count} {PLURALS[role]}" for role in ROLES if (count := self.count(role))]
+        tiers = [switches_of(count, role) for role in ROLES if (count := self.count(role))]
         return f"{counted(self.planes, 'plane')} × {' × '.join(tiers)}, from a list"
 
     def single_plane(self) -> Self:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from topo.node import Switch, core, leaf, spine
-from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, Way, counted
+from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, Way, counted, switches_of
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class Pods(Topology):
 
     def words(self) -> str:
         return (
-            f"{counted(self.planes, 'plane')} × {self.pods} pods of {self.leaves_per_pod} leaves and"
-            f" {self.spines_per_pod} spines, {self.cores} cores"
+            f"{counted(self.planes, 'plane')} × {self.pods} pods of {switches_of(self.leaves_per_pod, 'leaf')} and"
+            f" {switches_of(self.spines_per_pod, 'spine')}, {switches_of(self.cores, 'core')}"
         )
 
     def single_plane(self) -> Self:

@@ -48,6 +48,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def switches_of(count: int, role: SwitchRole) -> str:
+    """ "1 leaf", "4 leaves"."""
+    return f"{count} {role if count == 1 else PLURALS[role]}"
+
+
 class TopologyError(ValueError):
     """A fabric that cannot be; the message begins with the key under `[fabric]`."""
 

@@ -15,8 +15,7 @@ It is read as the list of its cables, and a run stores that list.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from common.fields import Fields, shown
@@ -39,29 +38,50 @@ class Uneven(Listed):
         even = LeafSpine(**numbers)
         more = fabric.fields("more_hosts", [f"l{index}" for index in range(even.leaves)], {})
         extra = [more.integer(f"l{index}", 0, HOSTS_MAX, 0) for index in range(even.leaves)]
-        cables = {_name(cable): cable for cable in _cables(even, extra)}
+        cables = {_key(str(cable.lower), str(cable.upper)): cable for cable in _cables(even, extra)}
         speeds = fabric.fields("speeds", default={})
         for link in speeds.values:
-            cable = cables.get(link)
+            cable = cables.get(_link(link))
             if cable is None or isinstance(cable.lower, Host):
-                raise TopologyError(f"speeds: each must be of a link between a leaf and a spine (got {shown(link)})")
-            cables[link] = Cable(cable.lower, cable.upper, speeds.number(link, *SPEEDS))
-        gone = fabric.items("without", ())
-        for name in gone:
-            away = [key for key, cable in cables.items() if name in (key, cable.upper.name)] if _removable(name) else []
+                raise TopologyError(
+                    "speeds: each must be of a link between a leaf and a spine that is there, such as p0l0-p0s0"
+                    f" (got {shown(link)})"
+                )
+            cables[_link(link)] = Cable(cable.lower, cable.upper, speeds.number(link, *SPEEDS))
+        for name in fabric.items("without", ()):
+            away = _named(cables, name)
             if not away:
-                raise TopologyError(f"without: each must be a spine or a link that is there (got {shown(name)})")
+                raise TopologyError(
+                    "without: each must be a spine or a link that is there, such as p0s1 or p0l0-p0s0"
+                    f" (got {shown(name)})"
+                )
             for key in away:
                 del cables[key]
-        return listed(list(cables.values()))
+        try:
+            return listed(list(cables.values()))
+        except TopologyError as error:  # of a key that this file does not have
+            raise TopologyError(f"without: {str(error).removeprefix('cables: ')}") from None
 
 
-def _removable(name: Any) -> bool:
-    return isinstance(name, str) and bool(re.fullmatch(r"p\d+s\d+|p\d+l\d+-p\d+s\d+", name))
+_Key = frozenset[str]
+"""A cable by the names at its ends."""
 
 
-def _name(cable: Cable) -> str:
-    return f"{cable.lower}-{cable.upper}"
+def _key(one: str, other: str) -> _Key:
+    return frozenset((one, other))
+
+
+def _link(name: str) -> _Key:
+    """A link by its name, which may begin with either end."""
+    return _key(*name.partition("-")[::2])
+
+
+def _named(cables: Mapping[_Key, Cable], name: Any) -> list[_Key]:
+    """The cables of a spine, or the one of a link; none where there is no such spine or link."""
+    if not isinstance(name, str):
+        return []
+    between = [key for key, cable in cables.items() if not isinstance(cable.lower, Host)]
+    return [key for key in between if key == _link(name) or str(cables[key].upper) == name]
 
 
 def _cables(even: LeafSpine, extra: Sequence[int]) -> list[Cable]:

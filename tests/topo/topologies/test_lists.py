@@ -118,15 +118,26 @@ def test_an_uneven_fabric_lacks_what_it_says_and_has_the_rest() -> None:
         found.single_plane()
 
 
+def test_a_link_may_be_named_from_either_end() -> None:
+    one, other = (
+        parse_plan(f'{UNEVEN}without = ["{gone}"]\nspeeds = {{ "{slow}" = 0.5 }}\n')
+        for gone, slow in (("p0l0-p0s1", "p0l2-p0s0"), ("p0s1-p0l0", "p0s0-p0l2"))
+    )
+    assert one == other
+
+
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ('without = ["p0l1"]', "without: each must be a spine or a link that is there .got 'p0l1'"),
+        ('without = ["p0l1"]', "without: each must be a spine or a link that is there, such as .*got 'p0l1'"),
         ('without = ["p0s7"]', "got 'p0s7'"),
         ('without = ["p0s1", "p0s1"]', "got 'p0s1'"),
         ('speeds = { "p0l0-p0s9" = 0.5 }', "speeds: each must be of a link"),
+        ('speeds = { "h0-p0l0" = 0.5 }', "between a leaf and a spine that is there, such as p0l0-p0s0 .got 'h0-p0l0'"),
         ("more_hosts = { l7 = 1 }", "l7 is no key here; valid: l0, l1, l2"),
-        ('without = ["p0s0", "p0s1", "p0s2"]', "every two hosts must be connected in each plane"),
+        ('without = ["p0s0", "p0s1", "p0s2"]', "fabric.without: every two hosts must be connected in each plane"),
+        ('without = ["h0-p0l0"]', "got 'h0-p0l0'"),
+        ("without = [7]", "got 7"),
     ],
 )
 def test_what_an_uneven_fabric_cannot_lack_is_refused(told: str, why: str) -> None:
