@@ -1,0 +1,44 @@
+"""Runs on each topology in virtual time: the verdict, and the report, the replay and the trace of the same run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from running.directory import find
+from tests.topo.topologies.shapes import TEXTS
+
+pytestmark = pytest.mark.slow
+
+RUNS = [
+    ("switch-reboot", "pods", "true"),
+    ("nic-port", "pods", "true"),
+    ("maintenance", "pods", "true"),
+    ("grey-link", "pods", "true"),
+    ("collision", "rails", "true"),
+    ("link-flap", "uneven", "true"),
+    ("switch-reboot", "uneven", "true"),
+    ("collision", "list", "false"),  # two hosts of a leaf share the one cable to the next leaf
+]
+SHORT = {"switch-reboot", "collision", "link-flap"}
+
+
+@pytest.mark.parametrize(("scenario", "name", "verdict"), RUNS)
+def test_a_run_has_its_verdict_and_can_be_shown(
+    scenario: str, name: str, verdict: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan, runs = tmp_path / "own.toml", str(tmp_path / "runs")
+    plan.write_text(TEXTS[name], encoding="utf-8")
+    words = ["run", scenario, "--plan", str(plan), "--world", "simulated", "--payload", "counted", "--seed", "7"]
+    cli.main([*words, *(["--short"] if scenario in SHORT else []), "--plain", "--runs", runs])
+    assert f": {verdict}\n" in capsys.readouterr().out
+    folder = find(Path(runs), "latest")
+    replay, trace = tmp_path / "replay.html", tmp_path / "trace.json"
+    assert cli.main(["view", str(folder), "--export", str(replay), "--runs", runs]) == 0
+    assert replay.stat().st_size > 10_000
+    assert cli.main(["export", "perfetto", str(folder), "-o", str(trace), "--runs", runs]) == 0
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert cli.main(["report", str(folder), "--runs", runs]) in (0, 1)
