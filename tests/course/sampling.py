@@ -104,7 +104,7 @@ def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int, only: str = "")
     began_s = time.monotonic()
     text = reference(lab, seed)
     found = results(
-        lab, text if mutant is None else mutant.change(text, seed), seed, mutant is not None, only, kind == "mutants"
+        lab, text if mutant is None else mutant.change(text, seed), seed, mutant is not None, only, kind != "cheats"
     )
     first = first_failure(found)
     words = "" if first is None else told(first)

@@ -105,9 +105,7 @@ def left(work: Work) -> Gate:
     """A class that leaves no path shows nothing by keeping the others, and by coming back."""
     done, path = dead(work)
     times = done.log.by_path("leave", done.phase("faults"))[path]
-    return Gate(
-        "times that a dead path went out", times, 1, cause="the class leaves no path at all: see the first test"
-    )
+    return Gate("times that a dead path went out", times, 1, cause="no path went out when it died: see the first test")
 
 
 def keeps(work: Work) -> Outcome:

@@ -49,8 +49,8 @@ def switch_of(work: Work) -> Switch:
     return Switch(usids[0], dict(zip(usids[1:], rng.sample(range(2, 9), 4), strict=True)))
 
 
-Draw = Callable[[Random, Switch], tuple[Frame, tuple[int, Frame] | None]]
-"""A packet, and the port and packet that must leave; None: it must be dropped."""
+Draw = Callable[[Random, Switch, int], tuple[Frame, tuple[int, Frame] | None]]
+"""A packet by its number in the test, and the port and packet that must leave; None: it must be dropped."""
 
 
 def packet(usids: list[int], rng: Random, hop_limit: int | None = None) -> Frame:
@@ -62,46 +62,46 @@ def leaving(sent: Frame, usids: list[int]) -> Frame:
     return Frame(address(usids), sent.hop_limit - 1, sent.dscp, sent.payload)
 
 
-def own_first(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def own_first(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), rng.randrange(0, 3))]
     sent = packet([switch.own, *after], rng)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def full_list(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def full_list(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), 4)]
     sent = packet([switch.own, *after], rng)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def another_first(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def another_first(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     usids = [rng.choice(list(switch.ports)), switch.own, 0x4444]
     sent = packet(usids, rng)
     return sent, (switch.ports[usids[0]], leaving(sent, usids))
 
 
-def expired(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
-    return packet([switch.own, rng.choice(list(switch.ports))], rng, hop_limit=rng.choice((0, 1))), None
+def expired(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+    return packet([switch.own, rng.choice(list(switch.ports))], rng, hop_limit=number % 2), None
 
 
-def last_hop(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def last_hop(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     """Hop limit 2 is enough for one more hop."""
     after = [rng.choice(list(switch.ports)), 0x3001]
     sent = packet([switch.own, *after], rng, hop_limit=2)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def unknown(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def unknown(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     return packet([switch.own, 0xD000 + rng.randrange(256), next(iter(switch.ports))], rng), None
 
 
-def ended(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def ended(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     return packet([switch.own], rng), None
 
 
-def foreign(rng: Random, switch: Switch) -> tuple[Frame, tuple[int, Frame] | None]:
+def foreign(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
     usids = [switch.own, next(iter(switch.ports))]
-    if rng.random() < 0.5:
+    if number % 2:
         return Frame(address(usids), 64, 0, rng.randbytes(64), ether_type=0x0800), None
     return Frame(address(usids), 64, 0, rng.randbytes(64), version=4), None
 
@@ -118,8 +118,8 @@ def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[
         switch, rng = switch_of(work), work.rng(name)
         right = 0
         wrong: tuple[str, tuple[str, ...]] | None = None
-        for _ in range(PACKETS):
-            sent, want = draw(rng, switch)
+        for number in range(PACKETS):
+            sent, want = draw(rng, switch, number)
             entries = f"{switch.entries}\n{more}"
             bench = Bench(work, AROUND, entries)
             bench.send(1, sent.packed())

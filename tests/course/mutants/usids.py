@@ -35,7 +35,7 @@ MUTANTS = (
     Mutant("across a spine", answer("local", usids(lambda found: [found[0], 0x2000, *found])), "longer|uSID [234]"),
     Mutant("not shifted", answer("shift", usids(lambda found: [0x1000, *found])), "behind the packet"),
     Mutant("one way only", answer("probe", usids(lambda found: found[:2])), "too early"),
-    Mutant("another host", answer("arrival", lambda plan, text: f"h{1 - int(text[1:]) % 2}0"), "follow the packet"),
+    Mutant("another host", answer("arrival", lambda plan, text: f"h{int(text[1:]) + 1}"), "follow the packet"),
     Mutant("EV halves swapped", answer("ev", lambda plan, text: f"0x{text[6:]}{text[2:6]}"), "plane in its high"),
     Mutant("hosts count as hops", answer("hop-limit", lambda plan, text: str(int(text) - 2)), "hosts take none"),
 )  # fmt: skip
