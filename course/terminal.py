@@ -75,5 +75,6 @@ def listing(console: Console, labs: list[Lab], notes: dict[str, object], started
         mark = MARKS[True] if tests and passed == tests else ("[yellow]…[/yellow]" if lab.number in started else " ")
         progress = f"{passed}/{tests}" if tests else f"–/{len(lab.tests)}"
         hours = f"{lab.minutes / 60:g}"
-        table.add_row(mark, str(lab.number), lab.title, hours, progress, str(folder / lab.file))
+        table.add_row(mark, str(lab.number), lab.title, hours, progress, lab.file)
     console.print(table)
+    console.print(f"[dim]your files are in {escape(str(folder))}/[/dim]", highlight=False)

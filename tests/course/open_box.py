@@ -1,7 +1,7 @@
-"""A box without walls, for code that is trusted: wrong solutions of a sample run in this process, which is faster.
+"""A box without walls, for code that is trusted: references and wrong solutions of a sample run in this process.
 
 Requests and answers are those of `course/box/inside.py`, through JSON as well, so a check can't tell the difference.
-Nothing is protected here: cheats need the real box.
+Half of the time is saved. Nothing is protected here: cheats need the real box.
 """
 
 from __future__ import annotations

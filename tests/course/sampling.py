@@ -1,7 +1,9 @@
 """Labs on many seeds: `python -m tests.course.sampling spray --seeds 100`. Prints what the tests' bars rest on.
 
-The reference must pass on every seed, each mutant must fail on at least 99 of 100, and each cheat on all. With
-`--keep FILE` every trial is a line of JSON in that file, and a call leaves out what the file holds, so that a long
+The reference must pass on every seed, each mutant must fail on at least 99 of 100, and each cheat on all. Cheats run
+in the box of a check, the others in this process.
+
+With `--keep FILE` every trial is a line of JSON in that file, and a call leaves out what the file holds, so that a long
 sample can be taken in slices: `--for-s` ends a slice. `--table` prints what the file holds as Markdown.
 """
 

@@ -187,7 +187,7 @@ def fill(text: str, seed: int) -> str:
 LAB = Lab(
     number=10,
     name="figure",
-    title="Read the paper: a figure, an assumption, a defence",
+    title="Read the paper: figure, assumption, defence",
     minutes=180,
     file="figure.py",
     tests=(
