@@ -15,7 +15,7 @@ from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, T
 from switch.frontend import compile_program
 from switch.model import Program, load
 from switch.model import expressions as ex
-from switch.model.headers import Field, Union
+from switch.model.headers import Field, Union, UnionStack
 from switch.packet_log import Fate
 from switch.reference import ReferenceEngine, Trace
 from switch.reference.expressions import fit
@@ -309,6 +309,29 @@ def test_headers_and_unions_are_chosen_by_a_condition(compiled: Compiled) -> Non
     for chosen, header in zip((True, False), headers, strict=True):
         assert runtime.expressions.header(ex.Ternary(ex.Bool(chosen), *headers))(packet) == header.index
         assert runtime.expressions.union(ex.Ternary(ex.Bool(chosen), *unions))(packet) == (header.index,)
+        assert runtime.expressions.test(ex.Ternary(ex.Bool(chosen), ex.Bool(True), ex.Bool(False)))(packet) is chosen
+
+
+def test_a_union_outside_of_its_stack_has_no_members(compiled: Compiled) -> None:
+    program = compiled("choosing.p4")
+    runtime = engine_with(program).machine.runtime
+    packet = Packet(runtime.layout, 1, b"", 1)
+    headers = program.headers[:2]
+    unions = tuple(Union(header.name, at, "one_t", ("only",), (header,)) for at, header in enumerate(headers))
+    stack = UnionStack("both", 0, unions)
+    found = [runtime.expressions.union(ex.UnionStackElement(stack, ex.Const(at)))(packet) for at in (-1, 0, 1, 2)]
+    assert found == [(), (headers[0].index,), (headers[1].index,), ()]
+
+
+def test_the_last_index_of_an_empty_stack_is_one_below_zero_in_32_bits(compiled: Compiled) -> None:
+    program = compiled("parsing.p4")
+    runtime = engine_with(program).machine.runtime
+    packet = Packet(runtime.layout, 1, b"", 1)
+    stack = program.stacks[0]
+    last = runtime.expressions.reader(ex.Unary("last_stack_index", stack))
+    assert last(packet) == 0xFFFF_FFFF
+    packet.nexts[stack.index] = 2
+    assert last(packet) == 1
 
 
 def test_a_member_of_a_union_that_becomes_valid_takes_the_place_of_the_others() -> None:
