@@ -114,3 +114,12 @@ def test_many_qps_come_and_go() -> None:
     assert len(numbers) == 300
     assert a.qps == b.qps == {}
     assert a.next_timer_ns() is None
+
+
+def test_port_status_updates_that_are_never_answered_are_remembered_eight_at_a_time() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    peer = bench.a.peers.named("h1")
+    for _ in range(20):
+        peer.announce(bench.a.ports.up, bench.now_ns)
+    assert len(peer.asked) == 8

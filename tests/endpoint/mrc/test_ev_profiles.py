@@ -112,6 +112,15 @@ def test_a_generated_profile_has_the_paths_that_its_fields_name() -> None:
     assert set(qp.evs.paths) == expected
 
 
+def test_fields_of_sixteen_bits_name_no_ev_of_more() -> None:
+    """The spines of plane 0 alone: every EV of another plane has a high half."""
+    bench = Bench()
+    fields = [[16, 0, 0, 7, 0b111]]
+    bench.a.control.modify_ev_profile(ID, 0, profile_state="offline", ev_mode="generated", fields=fields)
+    bench.a.control.modify_ev_profile(ID, 0, profile_state="online")
+    assert {ev for ev, _, _ in bench.a.control.query_ev_array(ID)} == {ev for ev, _ in known(bench) if ev < 8}
+
+
 def test_a_denied_ev_leaves_the_qps_of_its_profile_and_returns() -> None:
     bench = Bench()
     entries = known(bench)[:8]
