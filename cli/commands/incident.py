@@ -36,6 +36,8 @@ EXAMPLES = """examples:
 exit status of answer: 0 right, 1 wrong, 3 partly right"""
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
 LEVEL = 1
+SECRET_SEEDS = 1 << 53
+"""Browsers show larger numbers rounded, and a page's seed must repeat its incident."""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -83,7 +85,7 @@ def incident_command(arguments: argparse.Namespace) -> int:
     from operations.incident.client import NoIncidentError, ask, newest, start
 
     if arguments.tool is None:
-        seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 62)
+        seed = arguments.seed if arguments.seed is not None else secrets.randbelow(SECRET_SEEDS)
         if arguments.world == "emulated":
             need_root("an incident on real links builds network namespaces")
             refuse_second_lab()
