@@ -38,6 +38,12 @@ MODELLED = (
 )
 
 
+REAL = (
+    "This answers for real links on this machine: the pauses of the machine are in it. It leaves out people, optics"
+    " that fail slowly, control planes, firmware, power, and jobs that share the fabric."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One run. `slowdown` is the longest training step against the reference; `step` the change's step before it."""
@@ -63,6 +69,11 @@ class Statement:
     hunted: Sequence[Outcome]
     noticed: Share
     outage_s: float
+
+    @property
+    def answers_for(self) -> str:
+        """The world of the runs, and what it leaves out."""
+        return REAL if self.outcomes and self.outcomes[0].folder else MODELLED
 
     @property
     def worst(self) -> Outcome:

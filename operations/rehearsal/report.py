@@ -11,7 +11,7 @@ from common import files
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.rehearsal.orders import best, sequence
-from operations.rehearsal.rehearse import MODELLED, Statement, compared, spec
+from operations.rehearsal.rehearse import Statement, compared, spec
 from page import export
 from running.fault_words import words
 from studies.sweeping.perform import made
@@ -97,7 +97,7 @@ def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement
     if len(statements) == 2:
         lines.append(order(statements))
     lines.append(other_order(statements[0], others))
-    return [*lines, MODELLED, f"page: {path}"]
+    return [*lines, statements[0].answers_for, f"page: {path}"]
 
 
 def document(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> dict[str, Any]:
@@ -132,14 +132,17 @@ def document(statements: Sequence[Statement], path: Path, others: Sequence[State
             "best": None if tried is None else [step.words() for step in tried[0].planned.steps],
             "difference": None if tried is None else asdict(tried[1]),
         },
-        "model": MODELLED,
+        "model": statements[0].answers_for,
         "page": str(path),
     }
 
 
 def html(statements: Sequence[Statement], folders: Sequence[Path], others: Sequence[Statement] = ()) -> str:
     """The page; `folders` hold the worst runs."""
-    parts = [f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>", page.paragraph(MODELLED, soft=True)]
+    parts = [
+        f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>",
+        page.paragraph(statements[0].answers_for, soft=True),
+    ]
     for one, folder in zip(statements, folders, strict=True):
         replay = folder.resolve() / REPLAY
         link = page.Raw(
