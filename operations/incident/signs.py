@@ -16,6 +16,9 @@ LOST_MIN, LOST_SHARE = 8, 0.01
 CHANGES_MIN = 2  # of a carrier between two looks, or since the beginning and one is not enough
 STALL_NS, STALLS_MIN = 100_000_000, 2
 MARKS_MIN, MARKS_TIMES = 20, 5
+MARKED_SHARE, USED_SHARE = 0.15, 0.6
+"""A port that marks so large a share of its data has a queue all the time. Such a port uses its whole rate, and so more
+than this share of the rate that it reports."""
 DATA_CLASSES = ("no-trim", "trimmable", "retransmit")
 
 
@@ -43,6 +46,8 @@ class Seen:
     readings: int = 0
     data: dict[str, int] = field(default_factory=dict)
     """Data packets sent, by interface, of the same commands."""
+    watched_s: dict[str, float] = field(default_factory=dict)
+    """For how long each interface was counted; 0: since the beginning."""
     entries: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     logs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     paths: list[dict[str, Any]] = field(default_factory=list)
@@ -55,6 +60,7 @@ class Seen:
             self.readings += 1
             self.counts |= {row["IFACE"]: {**row, "reading": self.readings} for row in answer["ports"]}
             self.data |= {row["IFACE"]: 0 for row in answer["ports"]}
+            self.watched_s |= {row["IFACE"]: answer["watched_s"] for row in answer["ports"]}
             for row in answer["classes"]:
                 self.data[row["IFACE"]] += row["TX"] if row["CLASS"] in DATA_CLASSES else 0
         elif tool == "tables":
@@ -154,7 +160,8 @@ def losses(seen: Seen) -> Iterator[Finding]:
 
 
 def slow_ports(seen: Seen) -> Iterator[Finding]:
-    """A port that marks many packets at fewer data packets than the ports with the same load, which mark few.
+    """A port that always has a queue and sends less than its rate; or one that marks many packets at fewer data packets
+    than the ports with the same load, which mark few.
 
     Those are the ports from one leaf's number to spines, or from spines to one leaf's number, in every plane.
     """
@@ -173,12 +180,24 @@ def slow_ports(seen: Seen) -> Iterator[Finding]:
         for ref, row in group:
             many = row["ECN_MARKED"] >= max(MARKS_MIN, MARKS_TIMES * usual)
             busy = seen.data[ref.interface] >= sent[len(sent) // 2]
-            if many and not busy and name(link_at(seen.plan, ref)) not in known:
-                sentence = (
-                    f"{ref.interface} marked {row['ECN_MARKED']:,} of {row['TX_OK']:,} packets; a port with"
-                    f" the same load marks {usual:,}"
+            queued, used = _queued(seen, ref, row)
+            if (queued or (many and not busy)) and name(link_at(seen.plan, ref)) not in known:
+                sentence = f"{ref.interface} marked {row['ECN_MARKED']:,} of {row['TX_OK']:,} packets; "
+                sentence += (
+                    f"its queue never empties, and it uses {used:.0%} of its rate"
+                    if queued
+                    else f"a port with the same load marks {usual:,}"
                 )
                 yield Finding(f"{ref.node}>{peer(seen.plan, ref).node}", "slow-port", sentence)
+
+
+def _queued(seen: Seen, ref: PortRef, row: Mapping[str, Any]) -> tuple[bool, float]:
+    """Whether a port had a queue all the time and sent less than its rate; the share of its rate that data took."""
+    data, watched_s = seen.data[ref.interface], seen.watched_s[ref.interface]
+    if not watched_s:
+        return False, 0.0
+    used = 8 * data * seen.plan.packets.pmtu_bytes / (watched_s * link_at(seen.plan, ref).rate_bps)
+    return row["ECN_MARKED"] >= max(MARKS_MIN, MARKED_SHARE * data) and used < USED_SHARE, used
 
 
 def wrong_tables(seen: Seen) -> Iterator[Finding]:

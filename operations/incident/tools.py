@@ -39,7 +39,7 @@ def counters(arena: Stage, fields: Fields) -> Answer:
         before = found
         arena.advance(watch_s)
         found = added(before, read(arena, chosen))
-    return {"unit": "packets", **found}
+    return {"unit": "packets", "watched_s": watch_s, **found}
 
 
 def chosen_ports(arena: Stage, fields: Fields) -> list[PortRef]:
