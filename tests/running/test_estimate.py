@@ -22,7 +22,7 @@ from scenarios import library
 from scenarios.scenario import Phase, Scenario, Workload
 from topo.emulation import state
 from topo.plan import Links, Plan
-from topo.planfile import load_plan
+from topo.planfile import load_plan, parse_plan
 
 GB = 10**9
 # Runs a command and prints, last, the most memory (KiB) that the process ever had.
@@ -86,6 +86,15 @@ SCENARIO = Scenario(
     phases=(Phase("warmup", 0.1), Phase("reference", 1.0)),
 )
 """
+UNEVEN = """
+name = "uneven"
+[fabric]
+topology = "uneven"
+planes = 2
+leaves = 4
+spines = 2
+hosts_per_leaf = 1
+"""
 MANY = """
 name = "many"
 [fabric]
@@ -107,6 +116,16 @@ def test_a_run_of_many_hosts_in_virtual_time_takes_what_was_told(tmp_path: Path)
     chosen = Choices(transport("mrc"), plan, seed=1, world="simulated")
     told = estimate.estimate(RunSpec(library.find(str(tmp_path / "permutation.py")), chosen))
     assert told.memory_bytes / 2 < peak_bytes < 1.2 * told.memory_bytes
+
+
+def test_slow_cables_take_as_much_memory_as_fast_ones() -> None:
+    fast = parse_plan(UNEVEN)
+    cables = ", ".join(f'"p0l{index}-p0s0" = 0.1' for index in range(4))
+    slow = parse_plan(f"{UNEVEN}speeds = {{ {cables} }}\n")
+    told = [estimate.fabric_bytes(Choices(transport("mrc"), plan, seed=1, world="simulated")) for plan in (fast, slow)]
+    assert slow.topology.fabric_links == 16
+    assert sum(slow.topology.tier_links) < 13
+    assert told[0] == told[1]
 
 
 def test_a_thousand_hosts_in_virtual_time_fit_a_small_machine() -> None:
