@@ -160,6 +160,8 @@ def test_without_root_and_sudo_it_says_what_needs_root(machine: Machine) -> None
     done = machine.run("run", "link-flap")
     assert done.returncode == 2
     assert "needs root: run ./lab as root, or install sudo" in done.stderr
+    assert "apt-get install --no-install-recommends " in done.stderr
+    assert not any("apt-get" in line for line in machine.log)
 
 
 def test_with_sudo_only_the_installing_is_done_as_root(machine: Machine) -> None:
