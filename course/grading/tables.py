@@ -32,7 +32,7 @@ def grades(graded: Graded) -> str:
         why = result.trouble or (f"{first.title}: {first.outcome.happened}" if first else "")
         writer.writerow([
             cell(one.student), one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
-            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, cell(why),
+            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, cell(" ".join(why.split())),
         ])  # fmt: skip
     return lines.getvalue()
 
