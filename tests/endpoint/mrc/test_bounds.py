@@ -123,3 +123,25 @@ def test_port_status_updates_that_are_never_answered_are_remembered_eight_at_a_t
     for _ in range(20):
         peer.announce(bench.a.ports.up, bench.now_ns)
     assert len(peer.asked) == 8
+
+
+def test_a_port_status_update_is_repeated_when_its_answer_is_overdue_and_not_before() -> None:
+    bench = Bench(planes=4)
+    bench.a.port_changed(2, False, bench.now_ns)
+    assert bench.out(bench.a, wire.Opcode.ENDPOINT_REQUEST)
+    due_ns = bench.a.peers.named("h1").due_ns
+    bench.a.handle_timer(due_ns - 1)
+    bench.now_ns = due_ns - 1
+    assert not bench.out(bench.a, wire.Opcode.ENDPOINT_REQUEST)
+    bench.now_ns = due_ns
+    bench.a.handle_timer(due_ns)
+    assert bench.out(bench.a, wire.Opcode.ENDPOINT_REQUEST)
+
+
+def test_a_peer_whose_port_goes_down_is_heard_while_a_queue_pair_has_no_peer_yet() -> None:
+    bench = Bench(planes=4)
+    bench.b.create_qp(bench.cq_b)
+    bench.a.port_changed(2, False, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, wire.Opcode.ENDPOINT_REQUEST))
+    assert bench.b.peers.named("h0").ports & 0b1111 == 0b1101
+    assert bench.qp_b.evs.wanted_ports == 0b1101

@@ -121,6 +121,12 @@ def test_fields_of_sixteen_bits_name_no_ev_of_more() -> None:
     assert {ev for ev, _, _ in bench.a.control.query_ev_array(ID)} == {ev for ev, _ in known(bench) if ev < 8}
 
 
+def test_a_profile_may_ask_for_no_active_ev_at_least() -> None:
+    control = Bench().a.control
+    control.modify_ev_profile(ID, 0, profile_state="offline", ev_mode="explicit", ev_min_active=0)
+    assert control.query_ev_profile(ID).min_active == 0
+
+
 def test_a_denied_ev_leaves_the_qps_of_its_profile_and_returns() -> None:
     bench = Bench()
     entries = known(bench)[:8]

@@ -9,6 +9,7 @@ import pytest
 
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic.attributes import VerbError
+from endpoint.nic.nic import QPN_FIRST, QPN_MAX
 from endpoint.nic.verbs import RESET_PSNS
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
@@ -159,3 +160,22 @@ def test_a_reset_qp_leaves_its_peer_and_the_penalty_and_wants_no_timer() -> None
     assert bench.a.next_timer_ns() is None
     assert bench.writes() == []
     bench.a.destroy_qp(bench.qp_a, bench.now_ns)
+
+
+def test_a_reset_queue_pair_wants_to_be_called_no_more() -> None:
+    bench = Bench()
+    bench.post(1)
+    assert bench.writes()
+    assert bench.a.next_timer_ns() is not None
+    bench.qp_a.modify(QPState.RESET, bench.now_ns)
+    assert bench.a.next_timer_ns() is None
+
+
+def test_the_number_of_a_queue_pair_is_given_to_no_other_for_as_long_as_possible() -> None:
+    bench = Bench()
+    first = bench.a.create_qp(bench.cq_a)
+    bench.a.destroy_qp(first, bench.now_ns)
+    assert bench.a.create_qp(bench.cq_a).qpn == first.qpn + 1
+    bench.a._next_qpn = QPN_MAX
+    assert bench.a.create_qp(bench.cq_a).qpn == QPN_MAX
+    assert bench.a.next_qpn() >= QPN_FIRST

@@ -213,3 +213,12 @@ def test_qps_of_one_nic_share_it_fairly() -> None:
     wire.run(end_ns)
     shares = [flow.remote.responder.received_bytes for flow in flows]
     assert max(shares) < 1.1 * min(shares)
+
+
+def test_where_no_numbered_path_is_in_rotation_a_packet_waits_for_the_port_of_the_first_live_plane() -> None:
+    selection, evs = make("bitmap")
+    for path in selection.table:
+        path.active = False
+    first = evs.live[0]
+    assert selection.next(ALL & ~first.bit) is None
+    assert selection.next(first.bit) is first.active[0]
