@@ -87,7 +87,14 @@ def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, page: Call
 def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
     run: Path, page: Callable[[], Page], tmp_path: Path
 ) -> None:
-    export.write([run], tmp_path / "r.html")
+    """Beside a run whose faults come later: the first fault of either counts."""
+    later = tmp_path / "later"
+    shutil.copytree(run, later)
+    for journal in (later / "journal").iterdir():
+        lines = [json.loads(line) for line in journal.read_text().splitlines()]
+        moved = [{**line, "t_ns": line["t_ns"] + 500_000_000 * (line["kind"] == "fault")} for line in lines]
+        journal.write_text("".join(json.dumps(line) + "\n" for line in moved))
+    export.write([later, run], tmp_path / "r.html")
     recorded = Run.open(run)
     first_ns = min(fault.start_ns for fault in recorded.faults) - recorded.start_ns
     opened = page()

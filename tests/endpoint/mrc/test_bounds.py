@@ -145,3 +145,14 @@ def test_a_peer_whose_port_goes_down_is_heard_while_a_queue_pair_has_no_peer_yet
     bench.to_b(*bench.out(bench.a, wire.Opcode.ENDPOINT_REQUEST))
     assert bench.b.peers.named("h0").ports & 0b1111 == 0b1101
     assert bench.qp_b.evs.wanted_ports == 0b1101
+
+
+def test_a_sack_reports_the_packets_that_it_counts_and_those_of_its_bitmap_that_were_sent() -> None:
+    bench = Bench()
+    bench.post(6)
+    assert len(bench.writes()) == 6
+    flight = bench.qp_a.requester.flight
+    assert [flight.reported(count, 0, 0) for count in (-1, 0, 1, 3)] == [0, 0, 0b1, 0b111]
+    assert flight.reported(1, 2, 0b101) == 0b010101
+    assert flight.reported(0, 4, 0b11111) == 0b111000
+    assert flight.reported(0, 0, 0b111) == 0b11
