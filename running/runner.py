@@ -23,7 +23,8 @@ from scenarios.scenario import Phase, Workload
 from topo.fault import VERBS, Fault, dead_links, make_fault
 
 LOOK_S, LOOKS = 0.05, 50
-"""How often a run that ends with its workloads looks whether they have: in lab time, and the share of its length."""
+"""How often a run that ends with its workloads looks whether they have: in seconds, of lab time where that is quicker
+than the run's, and the share of its length."""
 
 OVER = ("finished", "failed")
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
@@ -164,7 +165,8 @@ class Runner:
                 self.tell("all workloads have ended")
                 return False
             asked = any(isinstance(one, Group) for one in work)  # agents, which a look costs time
-            look_ns = max(self._ns(LOOK_S), (now_ns - origin_ns) // LOOKS if asked else 0)
+            quick_ns = round(min(1.0, self.spec.choices.pace) * LOOK_S * 1e9)
+            look_ns = max(quick_ns, (now_ns - origin_ns) // LOOKS if asked else 0)
             world.wait_until(min(until_ns, now_ns + look_ns))
         return True
 
