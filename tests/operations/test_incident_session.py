@@ -56,6 +56,14 @@ def test_recorded_paths_show_every_kind_at_every_level(level: int, kind: str, tm
         shows(opened, kind)
 
 
+def test_programs_of_ones_own_need_real_links(tmp_path: Path) -> None:
+    with (
+        session(hiding(one_of("dead-cable")), tmp_path) as opened,
+        pytest.raises(ValueError, match=r"exec h0: only an incident on real links \(--world emulated\)"),
+    ):
+        asked(opened, "exec h0 -- true")
+
+
 def shows(opened: Session, kind: str) -> None:
     """Run the recorded commands of the hidden fault of this kind, and look for it in their answers."""
     incident = opened.incident
