@@ -30,6 +30,7 @@ class Purpose(Enum):
     PLACEMENT = auto()  # the hosts of the jobs of workload files
     PATTERN = auto()  # a permutation that is written as a connection matrix
     INCIDENT = auto()  # the hidden faults, oddities and load of an incident
+    SURVEY = auto()  # the seeds of incidents that programs go through
     BACKGROUND = auto()  # the faults beside a rehearsed change
     LESSON = auto()  # the fabric and the questions of a lab of the course; for what is drawn
     CHECK = auto()  # what one test of the course draws; for the name of the draw

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
+from common.seeds import Purpose, derive
 from operations.incident.kind import LEVELS
 from operations.incident.survey import Surveyed, consistent, surveyed, table
 
@@ -31,7 +32,7 @@ def main(words: list[str] | None = None) -> int:
     if given.world == "emulated" and given.jobs > 1:
         parser.error("--jobs must be 1 on real links: there is one lab at a time")
     levels = [given.level] if given.level else list(LEVELS)
-    rng = Random(given.seed)
+    rng = Random(derive(given.seed, Purpose.SURVEY))
     seeds = [rng.getrandbits(SEED_BITS) for _ in range(given.count)]
     rows: list[Surveyed] = []
     with ProcessPoolExecutor(given.jobs) as pool:

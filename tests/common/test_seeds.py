@@ -37,6 +37,7 @@ AS_GIVEN = {
     Purpose.RESAMPLING,
     Purpose.FIGURE,
     Purpose.RANKS,
+    Purpose.SURVEY,
 }
 WITH_TEXT = {
     Purpose.HOST: "7 h3",
