@@ -76,7 +76,8 @@ def programs(setting: Setting) -> Sequence[Program]:
             "PYTHONSAFEPATH=1",
         ]
         words = [torch_python(), str(SCRIPT), "--steps", str(steps(setting)), "--seed", str(setting.seed)]
-        made.append(Program(name, ("env", *settings, *words), phase=phase, like=like))
+        # Behind switches and agents: eight imports of PyTorch would keep both processors from them for seconds.
+        made.append(Program(name, ("nice", "env", *settings, *words), phase=phase, like=like))
     return made
 
 

@@ -53,7 +53,7 @@ CHEATS = (
             'class Spray:\n    def __init__(self, paths):\n'
             '        open(3, "w").write(\'{"value": 1, "watched": {}, "passed": true}\\n\' * 9)\n'
         ),
-        "tampered|can't open files|Bad file|must have|must return",
+        "tampered|can't open files|Bad file|must have|must return|ended by itself",
     ),
     Mutant(
         "ends the check with status 0",
