@@ -6,7 +6,7 @@ name the file, the line and the rule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -21,6 +21,7 @@ from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.loss.sleek import SleekRule
+from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.ev_set import EvSet
@@ -33,8 +34,19 @@ from endpoint.mrc.paths.select_round_robin import RoundRobinSelection
 from endpoint.mrc.paths.select_single_path import SinglePathSelection
 from endpoint.mrc.paths.select_two_choices import TwoChoicesSelection
 from endpoint.mrc.paths.selection import Selection
-from endpoint.mrc.seams.guards import USERS, GuardedCongestion, GuardedGranter, GuardedLossDetection, GuardedSelection
+from endpoint.mrc.peer import Peer
+from endpoint.mrc.peers import PeerTable
+from endpoint.mrc.seams.guards import (
+    USERS,
+    GuardedCongestion,
+    GuardedGranter,
+    GuardedLossDetection,
+    GuardedOperations,
+    GuardedSelection,
+)
 from endpoint.nic.config import ConfigError, Settings
+from endpoint.nic.events import EventLog
+from endpoint.nic.port import PortSet
 
 SELECTIONS: dict[str, type[Selection]] = {
     "mrc": MrcSelection,
@@ -96,7 +108,7 @@ class Chosen:
     def __init__(self, settings: Settings) -> None:
         self._selection = settings.selection
         self._loss = settings.loss
-        self.operations = find_operations(settings.operations)
+        self._operations = find_operations(settings.operations)
         self._patience_ns = settings.loss_patience_ns
         self._values: dict[str, dict[str, Any]] = {}
         given = settings.parameters or {}
@@ -147,3 +159,18 @@ class Chosen:
             found = kind(base_rtt_ns, jitter_ns, values)
         found.be_patient(self._patience_ns)
         return found
+
+    def operations(
+        self,
+        peers: PeerTable,
+        ports: PortSet,
+        log: EventLog,
+        rng: Random,
+        mismatches: MismatchLog,
+        on_peer_ports: Callable[[Peer, int, int], None],
+    ) -> EndpointOperations:
+        """The rule for port status updates of a NIC."""
+        kind = self._operations
+        if kind in USERS:
+            return GuardedOperations(kind, peers, ports, log, rng, mismatches, on_peer_ports)
+        return kind(peers, ports, log, rng, mismatches, on_peer_ports)

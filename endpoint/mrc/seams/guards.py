@@ -15,11 +15,17 @@ from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.mismatch import MismatchLog
+from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.paths.signals import Signals, overrides
-from endpoint.nic.config import AlgorithmError
+from endpoint.mrc.peer import Peer
+from endpoint.mrc.peers import PeerTable
+from endpoint.nic.config import NEVER, AlgorithmError
+from endpoint.nic.events import EventLog
+from endpoint.nic.port import PortSet
 
 RAISED = (Exception, SystemExit, GeneratorExit)
 """Exceptions of a user's code that are told; only Ctrl-C passes through."""
@@ -288,3 +294,43 @@ class GuardedLossDetection(LossDetection):
 
     def listener(self) -> Signals:
         return GuardedSignals(self._guarded, self._copy)
+
+
+class GuardedOperations(EndpointOperations):
+    """A user's rule for port status updates. EV probes are this object's; the tables of peers and ports are shared."""
+
+    def __init__(
+        self,
+        kind: type[Any],
+        peers: PeerTable,
+        ports: PortSet,
+        log: EventLog,
+        rng: Random,
+        mismatches: MismatchLog,
+        on_peer_ports: Callable[[Peer, int, int], None],
+    ) -> None:
+        start = rng.getstate()
+        self._guarded = Guarded(kind, "operations", peers, ports, log, rng, mismatches, on_peer_ports)
+        rng.setstate(start)  # so that a copy of the shipped rule gives the same request ids as the rule itself
+        super().__init__(peers, ports, log, rng, mismatches, on_peer_ports)
+
+    def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
+        found = self._guarded.ask("heed", peer, request_id, ports, now_ns)
+        if found is None or type(found) is bool:
+            return found
+        raise self._guarded.broken("heed", f"it must return True, False or None (got {found!r})")
+
+    def answered(self, peer: Peer, request_id: int, now_ns: int) -> None:
+        self._guarded.ask("answered", peer, request_id, now_ns)
+
+    def announce(self, now_ns: int) -> None:
+        self._guarded.ask("announce", now_ns)
+
+    def handle_timer(self, now_ns: int) -> None:
+        self._guarded.ask("handle_timer", now_ns)
+
+    def next_timer_ns(self) -> int:
+        found = self._guarded.ask("next_timer_ns")
+        if type(found) is int and 0 <= found <= NEVER:
+            return found
+        raise self._guarded.broken("next_timer_ns", f"it must return an integer from 0 to NEVER (got {found!r})")

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, SELECTIONS
+from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, OPERATIONS, SELECTIONS
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CreditGranter
+from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.select_mrc import MrcSelection
 from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc.peer import Peer
 from endpoint.mrc.seams.guards import USERS
 from endpoint.nic.config import AlgorithmError
 from tests.helpers.transport.flows import Flow
@@ -114,12 +116,37 @@ class Broken(Heard):
         return Overdrawn()
 
 
+class Telling(EndpointOperations):
+    """The shipped rule in a user's class, which is asked in Python."""
+
+    def announce(self, now_ns: int) -> None:
+        super().announce(now_ns)
+
+
+class Forgetting(Telling):
+    def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> Any:
+        return peer.heard(request_id, ports, now_ns) or "not news"
+
+
+class Failing(Telling):
+    def announce(self, now_ns: int) -> None:
+        raise ZeroDivisionError("division by zero")
+
+
+class Late(Telling):
+    def next_timer_ns(self) -> int:
+        return -1
+
+
 @pytest.fixture
 def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes above under their names, behind the guards of a user's classes."""
     for kind in (Paced, Sharing, Heard, Broken):
         monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
         monkeypatch.setitem(USERS, kind, str)
+    for rule in (Telling, Forgetting, Failing, Late):
+        monkeypatch.setitem(OPERATIONS, rule.__name__, rule)
+        monkeypatch.setitem(USERS, rule, str)
     monkeypatch.setitem(SELECTIONS, "Asking", Asking)
     monkeypatch.setitem(USERS, Asking, str)
 
@@ -201,6 +228,44 @@ def test_a_users_grant_that_is_no_multiple_of_the_unit_names_the_rule(user: None
     flow = Flow(wire)
     with pytest.raises(AlgorithmError, match=r"Broken\.receiver: a grant must be .* multiple of 256 bytes \(got"):
         busy(wire, [flow])
+
+
+def frames_through_a_dead_port(operations: str) -> list[tuple[str, int, bytes]]:
+    """Everything that two hosts send, while one of them loses a port and gets it back."""
+    wire = Wire(operations=operations, seed=5)
+    sent: list[tuple[str, int, bytes]] = []
+    send = wire._send
+
+    def noted(sender: str, port: int, frame: bytes) -> None:
+        sent.append((sender, port, bytes(frame)))
+        send(sender, port, frame)
+
+    wire._send = noted  # type: ignore[assignment, method-assign]
+    flow = Flow(wire)
+    flow.keep_posted(65_536, 4, 40 * wire.base_rtt_ns)
+    wire.at(10 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, False))
+    wire.at(25 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, True))
+    wire.run(80 * wire.base_rtt_ns)
+    assert flow.finished
+    flow.check()
+    return sent
+
+
+def test_the_shipped_rule_for_port_updates_behind_a_guard_sends_the_same_frames(user: None) -> None:
+    assert frames_through_a_dead_port("Telling") == frames_through_a_dead_port("mrc")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Forgetting", r"test_seams\.py:\d+: operations Forgetting\.heed: .* True, False or None \(got 'not news'\)"),
+        ("Failing", r"division by zero \(in operations Failing\.announce\)"),
+        ("Late", r"operations Late\.next_timer_ns: it must return an integer from 0 to NEVER \(got -1\)"),
+    ],
+)
+def test_a_users_rule_for_port_updates_that_breaks_names_its_method(user: None, name: str, said: str) -> None:
+    with pytest.raises(AlgorithmError, match=said):
+        frames_through_a_dead_port(name)
 
 
 @pytest.mark.parametrize("name", LOSSES)
