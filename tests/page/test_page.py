@@ -158,6 +158,23 @@ def test_the_page_computes_no_evs_and_no_names_of_nodes() -> None:
             assert not re.search(computed, text.lower()), f"{path.name} computes {computed}"
 
 
+LOOK = "import(new URL('run/look.js', document.querySelector('script[type=module]').src))"
+"""The module that answers what is shown of a run at one instant."""
+
+
+@pytest.mark.parametrize("order", [("good", "assumed_bad", "skip"), ("denied", "assumed_bad", "good")])
+def test_a_path_is_as_bad_as_its_worst_queue_pair_says(page: Open, order: tuple[str, ...]) -> None:
+    with shown(plan_view(load_plan("tiny"))) as address:
+        opened = page()
+        opened.open(address)
+        ev = opened.value("lab.lanes[0].scene.paths('h0', 'h1')[0].ev")
+        lines = [{"node": "h0", "peer": "h1", "qp": qp, "ev": ev, "new": new} for qp, new in enumerate(order)]
+        other = [{**lines[0], "node": "h1", "peer": "h0", "new": "denied"}]
+        states = f"{{evs: new Map({json.dumps([*enumerate(lines + other)])})}}"
+        found = f"{LOOK}.then((look) => [...look.pathStates(lab.lanes[0].scene, {states}, 'h0', 'h1').values()])"
+        assert [line["new"] for line in opened.value(found)] == ["assumed_bad" if "skip" in order else "denied"]
+
+
 @pytest.mark.parametrize("field", [name for name in PortCounters.__dataclass_fields__ if name.startswith("drop_")])
 def test_every_way_to_drop_a_packet_that_switches_count_is_shown(page: Open, field: str) -> None:
     cable = {"a": "p0l0", "aPort": 3, "b": "p0s0", "bPort": 1}
@@ -166,7 +183,7 @@ def test_every_way_to_drop_a_packet_that_switches_count_is_shown(page: Open, fie
         opened.open(address)
         samples = [f"{{ports: [{{port: 3, {field}: {count}}}]}}" for count in (1, 5)]
         told = opened.value(
-            "import(new URL('run/look.js', document.querySelector('script[type=module]').src)).then((look) => "
+            f"{LOOK}.then((look) => "
             f"look.dropped({{switches: new Map([['p0l0', [{', '.join(samples)}]]])}}, {json.dumps(cable)}))"
         )
         assert told == {"count": 4, "toB": True}
