@@ -47,7 +47,7 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
         place = path / "options.json"
         raise ValueError(f"{place} must hold the options of a run ({type(error).__name__}: {error})") from None
     commanded = bool(options.get("program"))
-    if source in (*library.NAMES, *library.WITH_PROGRAMS):
+    if library.is_shipped(source):
         return _shipped(source, made_with, setting, commanded)
     if library.is_workload(source):
         return Assessment(list(replay.judge(setting)), replay.story(name))

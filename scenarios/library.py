@@ -44,11 +44,12 @@ def scenarios() -> list[Scenario]:
 
 
 def find(name: str) -> Scenario:
-    """A shipped scenario by name, or a user's own by the path of its file."""
-    if name in NAMES or name in WITH_PROGRAMS:
-        scenario = importlib.import_module(f"scenarios.{name.replace('-', '_')}").SCENARIO
+    """A shipped scenario by name, `NAME@FORM` for a form of it, or a user's own by the path of its file."""
+    if is_shipped(name):
+        base, at, form = name.partition("@")
+        scenario = importlib.import_module(f"scenarios.{base.replace('-', '_')}").SCENARIO
         assert isinstance(scenario, Scenario)
-        return scenario
+        return scenario.form(form) if at else scenario
     if name.endswith(".py"):
         return load(Path(name))
     if is_workload(name):
@@ -61,6 +62,11 @@ def find(name: str) -> Scenario:
     )
 
 
+def is_shipped(name: str) -> bool:
+    """Whether a scenario's name is that of a shipped one, or of a form of one."""
+    return name.partition("@")[0] in (*NAMES, *WITH_PROGRAMS)
+
+
 def is_workload(name: str) -> bool:
     """Whether a scenario's name is that of one or more workload files, `FILE[,FILE…][@PLACEMENT]`."""
     return any(file.endswith(WORKLOADS) for file in name.partition("@")[0].split(","))
@@ -68,14 +74,14 @@ def is_workload(name: str) -> bool:
 
 def file_of(name: str) -> Path | None:
     """The file that holds the scenario of this name or path; None for one that was made in code."""
-    if name in NAMES or name in WITH_PROGRAMS:
-        return Path(__file__).with_name(f"{name.replace('-', '_')}.py")
+    if is_shipped(name):
+        return Path(__file__).with_name(f"{name.partition('@')[0].replace('-', '_')}.py")
     return Path(name) if name.endswith(".py") else None
 
 
 def own_file(name: str) -> Path | None:
     """The file of a scenario that is not shipped; None for a shipped one, and for one that was made in code."""
-    file = None if name in NAMES or name in WITH_PROGRAMS else file_of(name)
+    file = None if is_shipped(name) else file_of(name)
     return file if file is not None and file.is_file() else None
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from judging.measures.paths import PathKey
 from scenarios.scenario import Setting
 from topo.graph import links, peer, ports
-from topo.node import Host, Switch, SwitchRole, leaf
+from topo.node import ROLES, Host, Switch, SwitchRole, leaf
 from topo.path import VIA_SEPARATOR, path_of_ev
 from topo.plan import Plan
 
@@ -39,6 +39,11 @@ def switches(plan: Plan, role: SwitchRole, plane: int | None = None) -> list[str
     """The switches of a role, of one plane or of all."""
     found = (switch for switch in plan.switches() if switch.role == role)
     return [switch.name for switch in found if plane is None or switch.plane == plane]
+
+
+def tiers(plan: Plan) -> list[SwitchRole]:
+    """The roles of a plan's switches, the lowest first."""
+    return [role for role in ROLES if plan.topology.switch_counts[role]]
 
 
 def spines(plan: Plan, verb: str) -> list[str]:

@@ -176,6 +176,14 @@ class Scenario:
     until_done: bool = False  # whether the run ends with all workloads and programs, however long its phases are
     load: Callable[[Setting], Load] | None = None  # of work that ends before its phases: what the run has to carry
     command: Command | None = None  # in place of the scenario's own traffic (`command.py`)
+    forms: Mapping[str, Scenario] = field(default_factory=dict)  # `NAME@WORD` runs another form of it, by its word
+
+    def form(self, word: str) -> Scenario:
+        """The form of this word, named `NAME@WORD`. ValueError with the words that there are."""
+        if word not in self.forms:
+            valid = ", ".join(f"{self.name}@{one}" for one in self.forms) or f"{self.name} alone"
+            raise ValueError(f"{self.name} has no form {word!r}: valid are {valid}")
+        return replace(self.forms[word], name=f"{self.name}@{word}")
 
     def shortened(self) -> Scenario:
         """The same experiment in its short phases. ValueError when it has none."""

@@ -28,7 +28,13 @@ def list_command(arguments: argparse.Namespace) -> int:
     found = library.scenarios()
     if arguments.format == "json":
         rows = [
-            {"name": s.name, "title": s.title, "plan": s.plan, "seconds": sum(p.seconds for p in s.phases)}
+            {
+                "name": s.name,
+                "title": s.title,
+                "plan": s.plan,
+                "seconds": sum(p.seconds for p in s.phases),
+                "forms": [f"{s.name}@{word}" for word in s.forms],
+            }
             for s in found
         ]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
@@ -39,4 +45,8 @@ def list_command(arguments: argparse.Namespace) -> int:
     for scenario in found:
         table.add_row(scenario.name, scenario.plan, f"{sum(p.seconds for p in scenario.phases):.0f}", scenario.title)
     Console().print(table)
+    for scenario in found:
+        if scenario.forms:
+            forms = ", ".join(f"{scenario.name}@{word}" for word in scenario.forms)
+            sys.stdout.write(f"\nforms of {scenario.name}: {forms}\n")
     return 0
