@@ -1,14 +1,17 @@
 """Which link is it? From the losses of self-addressed probes to a map of links, as a pure function.
 
 A probe to the host's own T0 crosses the host's link twice; a probe to a T1 crosses that link and the T0–T1 link twice.
-So losses of probes to the T0 are the host link's, and further losses of probes to a T1 are the T0–T1 link's. A loss
-here is of round trips: a probe cannot tell the two directions apart.
+So losses of probes to the T0 are the host link's, and further losses of probes to a T1 are the T0–T1 link's. On three
+tiers a probe to a T2 crosses the T1–T2 link besides. A loss here is of round trips: a probe cannot tell the two
+directions apart.
+
+A host sees one link of most T2s. That a T2 is dead, and not this link, only hosts of several pods know together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 OK, LOSSY, DOWN, UNKNOWN = "ok", "lossy", "down", "unknown"
@@ -17,11 +20,16 @@ PROBES_MIN = 10  # fewer say nothing
 RUN_DOWN = 8  # so many lost in a row mean a dead link: a link that loses a third does so once in 6,000
 LOST_MIN = 3  # one or two are chance
 LOSS_MIN = 0.01
+FURTHER_MIN = 12.0  # of `further`: by chance once in 4,000
+RUN_CHANCE = 1e-5  # of a run of losses before a link is called dead that is behind a lossy one
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """The recent probes of one host through one port to one switch; the last `lost_run` of them were all lost."""
+    """The recent probes of one host through one port to one switch; the last `lost_run` of them were all lost.
+
+    `is_leaf` is said of the host's own leaf. `behind` is the switch between that leaf and the target, if there is one.
+    """
 
     target: str
     port: int
@@ -29,6 +37,7 @@ class Probed:
     sent: int
     lost: int
     lost_run: int
+    behind: str = ""
 
     @property
     def loss(self) -> float:
@@ -57,21 +66,33 @@ def infer(host: str, ports_up: Mapping[int, bool], probed: Sequence[Probed]) -> 
             continue
         own = _host_link(host, leaf, ports_up.get(leaf.port, True))
         links.append(own)
-        spines = [one for one in probed if one.port == leaf.port and not one.is_leaf]
-        blind = own.state in (DOWN, UNKNOWN)
-        links += [
-            LinkState(leaf.target, spine.target, UNKNOWN, 0.0, "") if blind else _fabric_link(leaf, spine)
-            for spine in spines
-        ]
+        others = [one for one in probed if one.port == leaf.port and not one.is_leaf]
+        near = {
+            spine.target: (spine, _link_behind(own, leaf, spine, _fabric_link)) for spine in others if not spine.behind
+        }
+        links += [link for _, link in near.values()]
+        for core in others:
+            if core.behind in near:
+                spine, link = near[core.behind]
+                links.append(_link_behind(link, spine, core, _core_link))
     return links
+
+
+def _link_behind(
+    before: LinkState, nearer: Probed, probed: Probed, judge: Callable[[Probed, Probed], LinkState]
+) -> LinkState:
+    """The link from one switch to the next, of which nothing is known while the link before it passes nothing."""
+    if before.state in (DOWN, UNKNOWN):
+        return LinkState(nearer.target, probed.target, UNKNOWN, 0.0, "")
+    return judge(nearer, probed)
 
 
 def merge(maps: Iterable[Sequence[LinkState]]) -> list[LinkState]:
     """One map from those of many hosts: the mean loss of each link, and a switch blamed when all its links are down."""
-    seen: dict[tuple[str, str], list[LinkState]] = {}
+    seen: dict[frozenset[str], list[LinkState]] = {}  # a link between two leaves is probed from both ends
     for links in maps:
         for link in links:
-            seen.setdefault((link.a, link.b), []).append(link)
+            seen.setdefault(frozenset((link.a, link.b)), []).append(link)
     merged = [_mean(views) for views in seen.values()]
     by_switch: dict[str, list[LinkState]] = {}
     for link in merged:
@@ -119,6 +140,36 @@ def _fabric_link(leaf: Probed, spine: Probed) -> LinkState:
     if loss >= LOSS_MIN and spine.lost - expected >= beyond_chance:
         return LinkState(leaf.target, spine.target, LOSSY, loss, f"{name} is losing {loss:.0%}")
     return LinkState(leaf.target, spine.target, OK, loss, "")
+
+
+def _core_link(spine: Probed, core: Probed) -> LinkState:
+    """The link from a spine to a core. Links before it may be lossy as well, so chance has more to say here."""
+    name = f"{spine.target}–{core.target}"
+    before = (spine.lost + 2) / (spine.sent + 4)  # no less than what one may expect of so many probes
+    if core.lost_run >= RUN_DOWN and before**core.lost_run <= RUN_CHANCE and spine.lost_run < RUN_DOWN // 2:
+        text = f"{name} passes nothing: the link is dead, or {core.target} does not forward"
+        return LinkState(spine.target, core.target, DOWN, 1.0, text)
+    if core.sent < PROBES_MIN:
+        return LinkState(spine.target, core.target, UNKNOWN, 0.0, "")
+    loss = max(0.0, 1 - (1 - core.loss) / (1 - spine.loss)) if spine.loss < 1 else 0.0
+    if loss >= LOSS_MIN and further(spine, core) >= FURTHER_MIN:
+        return LinkState(spine.target, core.target, LOSSY, loss, f"{name} is losing {loss:.0%}")
+    return LinkState(spine.target, core.target, OK, loss, "")
+
+
+def further(nearer: Probed, probed: Probed) -> float:
+    """How surely probes lose more than those that turn back one switch before: twice the log-likelihood ratio of two
+    rates against one (the G-test of a 2 by 2 table). 0 where they lose no more.
+    """
+    if not nearer.sent or probed.loss <= nearer.loss:
+        return 0.0
+    sent, lost = nearer.sent + probed.sent, nearer.lost + probed.lost
+    cells = 0.0
+    for one in (nearer, probed):
+        for seen, share in ((one.lost, lost / sent), (one.sent - one.lost, 1 - lost / sent)):
+            if seen:
+                cells += seen * math.log(seen / (one.sent * share))
+    return 2 * cells
 
 
 def _mean(views: Sequence[LinkState]) -> LinkState:

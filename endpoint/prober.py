@@ -1,5 +1,8 @@
 """The path prober, the paper's Clustermapper: small packets along every link near this host and back to it.
 
+On two tiers these are the links of its leaves; on three tiers also those between their spines and cores. What no host
+is near to, another host is: all hosts together probe every cable.
+
 Each probe is a uSID list that visits a switch and returns to the port that sent it (the profile's `self_probes`), so
 nobody answers and no clock but ours counts. Probes travel in the control class: they show losses of links, not of
 queues. A probe leaves every `interval_ns`, to each target in turn, whatever the number of targets.
@@ -11,6 +14,7 @@ import struct
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from endpoint import blame, frame_filter
@@ -35,8 +39,9 @@ class ProberError(ValueError):
 class _Target:
     """One switch through one port: the last `window` probes, oldest first, and those still under way."""
 
-    def __init__(self, probe: SelfProbe, frame: bytes, window: int) -> None:
+    def __init__(self, probe: SelfProbe, is_leaf: bool, frame: bytes, window: int) -> None:
         self.probe = probe
+        self.is_leaf = is_leaf
         self.frame = frame
         self.sequence = 0
         self.outcomes: deque[bool] = deque(maxlen=window)
@@ -49,8 +54,10 @@ class _Target:
 
     def probed(self) -> Probed:
         lost = sum(not arrived for arrived in self.outcomes)
-        is_leaf = _is_leaf(self.probe.target)
-        return Probed(self.probe.target, self.probe.port, is_leaf, len(self.outcomes), lost, self.lost_run)
+        probe = self.probe
+        return Probed(
+            probe.target, probe.port, self.is_leaf, len(self.outcomes), lost, self.lost_run, behind=probe.behind
+        )
 
 
 class Prober:
@@ -59,6 +66,7 @@ class Prober:
     INTERVAL_NS = 20_000_000
     WINDOW = 50
     WINDOW_MAX = 100_000
+    TARGETS_MAX = 1 << 16
     INTERVAL_MIN_NS = 100_000  # or a quarter of a round trip where that is shorter
 
     def __init__(
@@ -75,14 +83,25 @@ class Prober:
             )
         if not blame.PROBES_MIN <= window <= self.WINDOW_MAX:
             raise ProberError(f"window is {window}; it must be from {blame.PROBES_MIN} to {self.WINDOW_MAX} probes")
+        if len(profile.self_probes) > self.TARGETS_MAX:
+            raise ProberError(
+                f"{profile.host} has {len(profile.self_probes):,} self_probes; it must have at most"
+                f" {self.TARGETS_MAX:,}"
+            )
         self._profile = profile
         self._interval_ns = interval_ns
         # Late is not lost: a host that is scheduled late must not accuse a link.
         self._timeout_ns = 3 * profile.base_rtt_ns + 10 * profile.jitter_ns + min(1_000_000, profile.base_rtt_ns)
         self._denylist = denylist
         ports = {port.port: port for port in profile.ports}
+        self._leaf_of = {probe.port: probe.target for probe in reversed(profile.self_probes)}  # the first of each port
         self._targets = [
-            _Target(probe, _frame(profile, ports[probe.port], probe, index), window)
+            _Target(
+                probe,
+                probe.target == self._leaf_of[probe.port],
+                _frame(profile, ports[probe.port], probe, index),
+                window,
+            )
             for index, probe in enumerate(profile.self_probes)
         ]
         self._ports_up = {port.port: True for port in profile.ports}
@@ -175,15 +194,13 @@ class Prober:
         """Deny the EVs over links that are bad although up, unless that would leave a destination without any."""
         host = self._profile.host
         bad = {ends for ends, link in self._states.items() if link.state in (blame.LOSSY, blame.DOWN)}
-        leaf_of = {target.probe.port: target.probe.target for target in self._targets if _is_leaf(target.probe.target)}
         others = denylist.others()
         denials: set[tuple[str, int]] = set()
         for destination in self._profile.destinations.values():
             mine = {
                 (destination.host, path.ev)
                 for path in destination.paths
-                if path.port in leaf_of
-                and ((host, leaf_of[path.port]) in bad or (leaf_of[path.port], _first(path.via)) in bad)
+                if path.port in self._leaf_of and not bad.isdisjoint(_links(host, self._leaf_of[path.port], path.via))
             }
             every = {(destination.host, path.ev) for path in destination.paths}
             if every - mine - others:
@@ -191,14 +208,9 @@ class Prober:
         denylist.deny(denials, now_ns)
 
 
-def _first(via: str | None) -> str:
-    """The spine that the first leaf sends to: a path's `via` has the switches that its EV chose, with "+" between."""
-    return (via or "").partition("+")[0]
-
-
-def _is_leaf(name: str) -> bool:
-    """Node names are p<plane>l<leaf> and p<plane>s<spine>."""
-    return "l" in name
+def _links(host: str, leaf: str, via: str | None) -> list[tuple[str, str]]:
+    """The first links of a path: `via` has the switches that its EV chose, with "+" between."""
+    return list(pairwise((host, leaf, *(via.split("+") if via else ()))))
 
 
 def _frame(profile: NicProfile, port: ProfilePort, probe: SelfProbe, index: int) -> bytes:

@@ -83,11 +83,13 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class SelfProbe:
-    """A uSID list that visits `target` and comes back to the sending port."""
+    """A uSID list that visits `target` and comes back to the sending port. The first of a port visits its leaf."""
 
     target: str
     port: int
     da: IPv6Address
+    behind: str = ""
+    """The switch between the leaf and the target; empty where they are wired to each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,12 @@ def _path(fields: Fields, ports: list[int]) -> ProfilePath:
 
 
 def _self_probe(fields: Fields, ports: list[int]) -> SelfProbe:
-    return SelfProbe(fields.string("target"), _known_port(fields, ports), fields.converted("da", IPv6Address))
+    return SelfProbe(
+        fields.string("target"),
+        _known_port(fields, ports),
+        fields.converted("da", IPv6Address),
+        fields.string("behind", default=""),
+    )
 
 
 def _known_port(fields: Fields, ports: list[int]) -> int:

@@ -165,25 +165,46 @@ def _lookup(plan: Plan, switch: Switch, usid: int) -> int | None:
     return None
 
 
-def probed_switches(plan: Plan, host: Host, plane: int) -> list[Switch]:
-    """The switches of a plane that a host's probes go to: its leaf, and the spines that the leaf is wired to."""
+def probe_ways(plan: Plan, host: Host, plane: int) -> list[tuple[Switch, ...]]:
+    """The ways of a host's probes in a plane, each up to the switch where the probe turns back.
+
+    To its leaf, to each switch that the leaf is wired to, and on over each cable that has no leaf at either end. A
+    cable with a leaf at an end is probed by the hosts of that leaf, and no cable is farther away: paths cross at most
+    five switches. So the hosts together probe every cable, each there and back.
+    """
     own = leaf(plane, plan.leaf_of(host))
-    others = (peer(plan, ref).node for ref in ports(plan, own))
-    return [own, *(other for other in others if isinstance(other, Switch) and other.role != "leaf")]
+    near = _wired(plan, own)
+    ways = [(own,), *((own, one) for one in near)]
+    if plan.topology.longest_path_switches <= 3:  # every cable has a leaf at an end
+        return ways
+    taken: set[frozenset[Switch]] = set()
+    for one in near:
+        for other in () if one.role == "leaf" else _wired(plan, one):
+            if other.role != "leaf" and frozenset((one, other)) not in taken:
+                taken.add(frozenset((one, other)))
+                ways.append((own, one, other))
+    return ways
+
+
+def _wired(plan: Plan, switch: Switch) -> list[Switch]:
+    """The switches that a switch is wired to, by port."""
+    others = (peer(plan, ref).node for ref in ports(plan, switch))
+    return [other for other in others if isinstance(other, Switch)]
 
 
 def self_probe(plan: Plan, host: Host, target: Switch) -> tuple[int, ipaddress.IPv6Address]:
-    """(NIC port, destination) of a probe that goes to one of the host's T0s, or to a T1, and comes back."""
-    if target not in probed_switches(plan, host, target.plane):
+    """(NIC port, destination) of a probe of this host's that turns back at a switch."""
+    way = next((way for way in probe_ways(plan, host, target.plane) if way[-1] == target), None)
+    if way is None:
         own = leaf(target.plane, plan.leaf_of(host))
-        raise ValueError(f"{host} probes its own leaves, in plane {target.plane} {own}, and their spines; not {target}")
-    return probe_there_and_back(plan, host, target)
+        beyond = ", and their cores" if plan.topology.cores else ""
+        raise ValueError(
+            f"{host} probes its own leaves, in plane {target.plane} {own}, and their spines{beyond}; not {target}"
+        )
+    return probe_there_and_back(plan, host, way)
 
 
-def probe_there_and_back(plan: Plan, host: Host, target: Switch) -> tuple[int, ipaddress.IPv6Address]:
-    """`self_probe` of a target that is one of `probed_switches`."""
-    own = leaf(target.plane, plan.leaf_of(host))
-    usids = [switch_usid(own), nic_usid(plan.downlink_of(host))]
-    if target != own:
-        usids = [switch_usid(own), switch_usid(target), *usids]
-    return target.plane + 1, usid_address(plan, usids)
+def probe_there_and_back(plan: Plan, host: Host, way: Sequence[Switch]) -> tuple[int, ipaddress.IPv6Address]:
+    """`self_probe` over one of `probe_ways`."""
+    visited = [*way, *reversed(way[:-1])]
+    return way[0].plane + 1, usid_address(plan, [*map(switch_usid, visited), nic_usid(plan.downlink_of(host))])

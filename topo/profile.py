@@ -11,7 +11,7 @@ from common import files
 from topo.address import host_address, nic_usid, port_address, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host
-from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, probed_switches
+from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, probe_ways
 from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
@@ -75,9 +75,10 @@ def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:
 def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
     probes = []
     for plane in range(plan.planes):
-        for target in probed_switches(plan, host, plane):
-            port, da = probe_there_and_back(plan, host, target)
-            probes.append({"target": target.name, "port": port, "da": str(da)})
+        for way in probe_ways(plan, host, plane):
+            port, da = probe_there_and_back(plan, host, way)
+            behind = {"behind": way[1].name} if len(way) > 2 else {}
+            probes.append({"target": way[-1].name, "port": port, **behind, "da": str(da)})
     return probes
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +25,10 @@ def leaf(lost: int, sent: int = 50, run: int = 0, port: int = 1) -> Probed:
 
 def spine(index: int, lost: int, sent: int = 50, run: int = 0, port: int = 1) -> Probed:
     return Probed(f"p{port - 1}s{index}", port, False, sent, lost, run)
+
+
+def core(index: int, behind: int, lost: int, sent: int = 50, run: int = 0, port: int = 1) -> Probed:
+    return Probed(f"p{port - 1}c{index}", port, False, sent, lost, run, behind=f"p{port - 1}s{behind}")
 
 
 def states(*probed: Probed, up: dict[int, bool] = UP) -> dict[str, LinkState]:
@@ -67,6 +73,87 @@ def test_one_or_two_losses_and_few_probes_are_nothing_to_go_by():
     found = states(leaf(0), spine(0, 2), spine(1, 4, 8))
     assert found["p0l2–p0s0"].state == OK
     assert found["p0l2–p0s1"].state == UNKNOWN
+
+
+def test_a_core_link_that_loses_a_fifth_is_blamed_and_not_the_links_before_it():
+    found = states(leaf(0), spine(0, 0), spine(1, 0), core(0, 0, 18), core(1, 0, 0), core(2, 1, 1))
+    assert found["p0s0–p0c0"].blame == "p0s0–p0c0 is losing 36%"
+    assert {name for name, link in found.items() if link.state != OK} == {"p0s0–p0c0"}
+
+
+def test_cores_behind_a_lossy_spine_link_are_not_blamed_and_a_worse_one_is():
+    found = states(leaf(0), spine(0, 18), core(0, 0, 22), core(1, 0, 15), core(2, 0, 40))
+    assert found["p0l2–p0s0"].state == LOSSY
+    assert found["p0s0–p0c0"].state == found["p0s0–p0c1"].state == OK
+    assert found["p0s0–p0c2"].state == LOSSY
+    assert found["p0s0–p0c2"].loss == pytest.approx(1 - 10 / 32)
+
+
+def test_a_dead_core_link_is_told_with_what_this_host_cannot_tell_from_it():
+    found = states(leaf(0), spine(0, 0), core(0, 0, 8, run=8), core(1, 0, 0))
+    assert found["p0s0–p0c0"].blame == "p0s0–p0c0 passes nothing: the link is dead, or p0c0 does not forward"
+    assert found["p0s0–p0c1"].state == OK
+
+
+def test_nothing_is_known_of_core_links_behind_a_dead_spine_or_leaf():
+    for before in ((leaf(0), spine(0, 8, run=8)), (leaf(8, run=8), spine(0, 8, run=8))):
+        found = states(*before, core(0, 0, 8, run=8))
+        assert found["p0s0–p0c0"].state == UNKNOWN
+
+
+def test_a_core_whose_probes_are_lost_a_moment_before_the_spine_s_is_not_blamed():
+    """A link dies between two probes of a turn: the core has lost its eighth, the spine its seventh."""
+    assert states(leaf(0), spine(0, 7, run=7), core(0, 0, 8, run=8))["p0s0–p0c0"].state != DOWN
+
+
+@given(st.integers(0, 2**32), st.floats(0, 0.5), st.floats(0, 0.5))
+@settings(max_examples=60)
+def test_the_loss_of_a_core_link_is_told_apart_from_the_links_before_it(seed, nearer, farther):
+    rng = random.Random(seed)
+
+    def probes(*losses: float) -> int:
+        return sum(any(rng.random() < loss for loss in losses) for _ in range(4000))
+
+    found = states(leaf(0, 4000), spine(0, probes(nearer), 4000), core(0, 0, probes(nearer, farther), 4000))
+    assert found["p0s0–p0c0"].loss == pytest.approx(farther, abs=0.1)
+    if farther == 0:
+        assert found["p0s0–p0c0"].state == OK
+    if farther > 0.1:
+        assert found["p0s0–p0c0"].state == LOSSY
+
+
+@given(st.integers(1, 200), st.integers(1, 200), st.data())
+def test_a_further_loss_is_the_likelihood_ratio_of_two_binomials(nearer_sent, sent, data):
+    """The logarithms of the whole likelihoods, binomial coefficients and all, with one rate and with two."""
+    nearer_lost, lost = data.draw(st.integers(0, nearer_sent)), data.draw(st.integers(0, sent))
+
+    def likelihood(of: int, among: int, rate: float) -> float:
+        return (
+            math.log(math.comb(among, of))
+            + (of and of * math.log(rate))
+            + (among - of and (among - of) * math.log(1 - rate))
+        )
+
+    together = (nearer_lost + lost) / (nearer_sent + sent)
+    two = likelihood(nearer_lost, nearer_sent, nearer_lost / nearer_sent) + likelihood(lost, sent, lost / sent)
+    one = likelihood(nearer_lost, nearer_sent, together) + likelihood(lost, sent, together)
+    found = blame.further(spine(0, nearer_lost, nearer_sent), core(0, 0, lost, sent))
+    more = lost / sent > nearer_lost / nearer_sent
+    assert found == pytest.approx(2 * (two - one) if more else 0.0, abs=1e-6)
+
+
+def test_merging_blames_a_core_when_no_pod_reaches_it_and_one_link_when_one_does_not():
+    dead = [LinkState(f"p0s{index}", "p0c0", DOWN, 1.0, "x") for index in (0, 2)]
+    fine = LinkState("p0s0", "p0c1", OK, 0.0, "")
+    merged = merge([[dead[0], fine], [dead[1]]])
+    assert [link.blame for link in merged if link.state == DOWN] == ["p0c0 passes nothing on any link"] * 2
+    merged = merge([[dead[0], fine], [LinkState("p0s2", "p0c0", OK, 0.0, "")]])
+    assert [link.blame for link in merged if link.state == DOWN] == ["x"]
+
+
+def test_a_link_of_two_leaves_that_both_probe_is_one_link():
+    (link,) = merge([[LinkState("p0l0", "p0l1", LOSSY, 0.2, "x")], [LinkState("p0l1", "p0l0", LOSSY, 0.4, "x")]])
+    assert (link.a, link.b, link.blame) == ("p0l0", "p0l1", "p0l0–p0l1 is losing 30%")
 
 
 def test_merging_blames_a_spine_when_no_leaf_reaches_it_and_a_leaf_when_no_host_does():
@@ -132,18 +219,36 @@ class Denylist:
 
 
 class ProbedFabric:
-    """A prober whose frames come back after a round trip, unless a link on their way loses them."""
+    """A prober whose frames come back after a round trip, unless a link on their way loses them.
 
-    def __init__(self, spines: int = 3, planes: int = 2, deny: Denylist | None = None, **options: Any) -> None:
-        targets = [(f"p{plane}l0", plane) for plane in range(planes)]
-        targets += [(f"p{plane}s{index}", plane) for plane in range(planes) for index in range(spines)]
-        rows = [{"target": name, "port": plane + 1, "da": "fcbb:bbbb:3000::"} for name, plane in targets]
-        data = example(0, planes=planes, evs_per_plane=spines, self_probes=rows)
+    A link is named after its upper end and the port. With `cores`, each spine has so many of its own.
+    """
+
+    def __init__(
+        self, spines: int = 3, planes: int = 2, deny: Denylist | None = None, cores: int = 0, **options: Any
+    ) -> None:
+        targets = [(f"p{plane}l0", plane, "") for plane in range(planes)]
+        targets += [(f"p{plane}s{index}", plane, "") for plane in range(planes) for index in range(spines)]
+        targets += [
+            (f"p{plane}c{index * cores + number}", plane, f"p{plane}s{index}")
+            for plane in range(planes)
+            for index in range(spines)
+            for number in range(cores)
+        ]
+        rows = [
+            {"target": name, "port": plane + 1, "da": "fcbb:bbbb:3000::", "behind": behind}
+            for name, plane, behind in targets
+        ]
+        data = example(0, planes=planes, evs_per_plane=spines * max(1, cores), self_probes=rows)
+        if cores:
+            chosen = [f"{behind}+{name}" for name, _plane, behind in targets if behind]
+            for row, via in zip(data["destinations"]["h1"]["paths"], chosen, strict=True):
+                row["via"] = via
         self.profile = profile.parse(data)
         self.now_ns = 0
         settings = {"interval_ns": 1_000_000, "window": 50, **options}
         self.prober = Prober(self.profile, denylist=deny, now_ns=0, **settings)
-        self.targets = [name for name, _plane in targets]
+        self.targets = [(name, behind) for name, _plane, behind in targets]
         self.loss: dict[str, float] = {}
         self.random = random.Random(1)
         self.sent: list[tuple[int, int, bytes]] = []
@@ -160,8 +265,8 @@ class ProbedFabric:
             self.prober.handle_timer(due_ns)
             for port, frame in self.prober.packets_to_send(due_ns):
                 self.sent.append((due_ns, port, frame))
-                target = self.targets[int.from_bytes(frame[110:112], "big")]
-                crossed = ["h0", target] if "s" in target else ["h0"]
+                target, behind = self.targets[int.from_bytes(frame[110:112], "big")]
+                crossed = ["h0", *([] if "l" in target else [name for name in (behind, target) if name])]
                 if not any(self.random.random() < self.loss.get(f"{link}@{port}", 0) for link in crossed):
                     self.flying.append((due_ns + 1_000_000, port, frame))
         self.now_ns = end_ns
@@ -242,6 +347,33 @@ def test_the_denylist_gets_the_evs_over_bad_links_and_loses_them_when_they_heal(
     assert denylist.rows == {("h1", 0x10002)}
 
 
+def test_a_core_link_is_named_and_its_evs_are_denied_until_it_heals():
+    denylist = Denylist()
+    fabric = ProbedFabric(spines=2, cores=2, deny=denylist)
+    fabric.run(1)
+    fabric.loss = {"p0c1@1": 1.0}
+    events = fabric.run(2)
+    assert {(event["a"], event["b"]) for event in events} == {("p0s0", "p0c1")}
+    assert bad(events)[-1].startswith("p0s0–p0c1 passes nothing")
+    (path,) = [path for path in fabric.profile.destinations["h1"].paths if path.via == "p0s0+p0c1"]
+    assert denylist.rows == {("h1", path.ev)}
+    fabric.loss = {"p1s1@2": 0.5}  # and with a spine's link, those of its cores
+    fabric.run(4)
+    over = {path.ev for path in fabric.profile.destinations["h1"].paths if (path.via or "").startswith("p1s1+")}
+    assert denylist.rows == {("h1", ev) for ev in over}
+
+
+def test_no_core_is_ever_blamed_for_a_lossy_link_before_it():
+    for seed in range(20):
+        fabric = ProbedFabric(spines=2, cores=2)
+        fabric.random.seed(seed)
+        fabric.run(1)
+        fabric.loss = {"p0s1@1": 0.36}
+        assert {event["b"] for event in fabric.run(3) if event["state"] in (LOSSY, DOWN)} == {"p0s1"}
+        fabric.loss = {}
+        assert bad([event for event in fabric.run(2) if "c" in event["b"]]) == []
+
+
 def test_a_destination_is_never_left_without_an_ev():
     denylist = Denylist()
     fabric = ProbedFabric(deny=denylist)
@@ -273,6 +405,10 @@ def test_a_probe_answered_twice_counts_once():
 def test_what_cannot_be_probed_is_refused():
     with pytest.raises(ProberError, match="no self_probes in its profile"):
         Prober(profile.parse(example(0)), interval_ns=10**6, window=50, denylist=None, now_ns=0)
+    many = profile.parse(example(0, self_probes=[{"target": "p0l0", "port": 1, "da": "fcbb:bbbb:3000::"}]))
+    many = replace(many, self_probes=many.self_probes * 65_537)
+    with pytest.raises(ProberError, match="h0 has 65,537 self_probes; it must have at most 65,536"):
+        Prober(many, interval_ns=10**6, window=50, denylist=None, now_ns=0)
     with pytest.raises(ProberError, match="at least 100000"):
         ProbedFabric(interval_ns=5)
     with pytest.raises(ProberError, match=f"from {blame.PROBES_MIN} to 100000 probes"):

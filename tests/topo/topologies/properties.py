@@ -14,19 +14,8 @@ from controller.tables import tables
 from switch.entries import Lpm
 from topo.address import host_address, switch_usid
 from topo.graph import PortRef, device_id, links, peer, port_count, port_towards, ports
-from topo.node import Host, Switch
-from topo.path import (
-    crossed,
-    evs,
-    hops,
-    path_count,
-    path_da,
-    path_of_ev,
-    paths,
-    probe_there_and_back,
-    probed_switches,
-    walk,
-)
+from topo.node import Host, Node, Switch
+from topo.path import crossed, evs, hops, path_count, path_da, path_of_ev, paths, probe_there_and_back, probe_ways, walk
 from topo.plan import Plan
 from topo.planfile import check_plan, parse_document, plan_document
 
@@ -77,14 +66,21 @@ def a_plan_of_any_shape_is_written_and_read_back(plan: Plan) -> None:
     assert parse_document(plan_document(plan)) == plan
 
 
-def probes_come_back_over_the_switch_that_they_name(plan: Plan) -> None:
+def probes_turn_back_where_they_say_and_cover_every_cable(plan: Plan) -> None:
+    """Each probe crosses the cables of its way there and back, and no others. All hosts together probe every cable."""
+    probed: set[frozenset[Node]] = set()
     for host in plan.hosts():
         for plane in range(plan.planes):
-            for target in probed_switches(plan, host, plane):
-                port, da = probe_there_and_back(plan, host, target)
+            ways = probe_ways(plan, host, plane)
+            assert len(set(ways)) == len(ways)
+            for way in ways:
+                port, da = probe_there_and_back(plan, host, way)
                 entered = walk(plan, host, plane, da)
                 assert entered[-1] == PortRef(host, port)
-                assert target in {ref.node for ref in entered}
+                assert [ref.node for ref in entered] == [*way, *reversed(way[:-1]), host]
+                assert way[:-1] == () or way[:-1] in ways  # losses before the last cable are known
+                probed.add(frozenset([host, *way][-2:]))
+    assert probed == {frozenset((link.a.node, link.b.node)) for link in links(plan)}
 
 
 def prefix(row: TableEntry) -> Lpm:
@@ -199,7 +195,7 @@ PROPERTIES: dict[str, Callable[[Plan], None]] = {
         every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane,
         ports_cables_and_names_are_one_graph,
         a_plan_of_any_shape_is_written_and_read_back,
-        probes_come_back_over_the_switch_that_they_name,
+        probes_turn_back_where_they_say_and_cover_every_cable,
         plain_routes_lead_every_packet_to_its_host_and_none_is_unused,
         every_usid_list_is_followed_by_the_tables_alone,
         plain_routes_go_where_ways_go,
