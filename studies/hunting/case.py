@@ -11,6 +11,7 @@ from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
+from studies.hunting import irregular
 from studies.hunting.invariants import must_hold
 from topo.plan import Plan
 from topo.planfile import parse_document
@@ -24,7 +25,8 @@ BEYOND: Mapping[str, tuple[str, ...]] = {"pods": ("pods", "cores"), "rails": ("r
 
 @dataclass(frozen=True)
 class Case:
-    """`fabric` has the numbers of the plan's topology (`BEYOND`), `plan_keys` other keys of a plan file by section.
+    """`fabric` has the numbers of the plan's topology (`BEYOND`), and `parts` what a fabric has beside numbers
+    (`irregular.py`). `plan_keys` are other keys of a plan file by section.
 
     A round is a phase with faults, in which the timeline is repeated `repeats` times, and a phase in which the fabric
     is whole again. Times are seconds of lab time; faults begin in the first repetition of their round. `settings` were
@@ -43,6 +45,7 @@ class Case:
     rounds: int = 1
     repeats: int = 1
     given: Mapping[str, Any] = field(default_factory=dict)
+    parts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def transport_settings(self) -> dict[str, Any]:
@@ -59,13 +62,15 @@ class Case:
         named = {} if self.topology == LeafSpine.NAME else {"topology": self.topology}
         return {
             "name": "hunted",
-            "fabric": {**named, **self.fabric},
+            "fabric": {**named, **self.fabric, **self.parts},
             **{name: dict(keys) for name, keys in self.plan_keys.items()},
         }
 
     @property
     def topology(self) -> str:
         """As a plan file names it."""
+        if self.parts:
+            return irregular.topology_of(self.parts)
         return next((name for name, keys in BEYOND.items() if keys[0] in self.fabric), LeafSpine.NAME)
 
     @property
@@ -114,18 +119,23 @@ class Case:
         lengths = [entry.for_s or 0.0 for entry in self.faults]
         return (
             len(self.faults), len(self.workloads), self.rounds * self.repeats, len(self.settings) + len(self.plan_keys),
-            sum(self.fabric.values()), sum(len(one.ranks or ()) for one in self.workloads), sum(sizes),
+            sum(self.fabric.values()) + irregular.size(self.parts),
+            sum(len(one.ranks or ()) for one in self.workloads), sum(sizes),
             self.reference_s + self.faults_s + self.after_s, sum(lengths),
         )  # fmt: skip
 
     def words(self) -> str:
         """In one line, for people."""
         kinds = " and ".join(one.kind for one in self.workloads)
-        shape = "×".join(str(self.fabric[name]) for name in PLAN_KEYS)
-        told = ", ".join(("planes", "leaves", "spines", "hosts a leaf", *BEYOND.get(self.topology, ())))
-        shape = "×".join([shape, *(str(self.fabric[name]) for name in BEYOND.get(self.topology, ()))])
         again = f", {self.rounds} × {self.repeats} times" if self.rounds * self.repeats > 1 else ""
-        return f"{len(self.faults)} faults{again}, {kinds} on {shape} ({told})"
+        return f"{len(self.faults)} faults{again}, {kinds} on {self.shape_words()}"
+
+    def shape_words(self) -> str:
+        """The fabric in words."""
+        beyond = BEYOND.get(self.topology, ())
+        shape = "×".join(str(self.fabric[name]) for name in (*PLAN_KEYS, *beyond) if name in self.fabric)
+        told = f"{shape} ({', '.join(('planes', 'leaves', 'spines', 'hosts a leaf', *beyond))})" if shape else ""
+        return ", ".join(part for part in (told, irregular.words(self.parts)) if part)
 
 
 def numbers(options: Mapping[str, Any]) -> list[float]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from scenarios.scenario import TimedFault, Workload
+from studies.hunting import irregular
 from studies.hunting.case import Case
 from studies.hunting.survivable import paths_known, survivable
 from topo.fault import VERBS, targets
@@ -20,6 +21,7 @@ from topo.plan import Plan
 FAULTS_MAX = 8
 DRAWS = 40  # of an entry, before the timeline stays as long as it is
 BEYOND_SHARE = 0.15  # of tries: a fabric of three tiers or on rails
+IRREGULAR_SHARE = 0.1  # of tries: an uneven fabric or a list of cables
 CHURN_SHARE = 0.08  # of tries: the same few faults again and again, for what grows
 CHURN_REPEATS = 60
 CHURN_EVERY_S = 0.4
@@ -64,36 +66,43 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
         }
         if fabric["leaves"] * fabric["hosts_per_leaf"] > 1 and fabric["planes"] * fabric["spines"] > 1:
             break
-    fabric = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), fabric)
+    fabric, parts = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), fabric)
     settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
     plan_keys: dict[str, dict[str, Any]] = {}
     for section, keys in PLAN_KEYS.items():
         if found := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
             plan_keys[section] = found
     churn = rng.random() < CHURN_SHARE
-    shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings, given=given)
+    shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings, given=given, parts=parts)
     plan, known = shape.plan, paths_known(shape.plan, shape.transport_settings)
     workloads = (light(rng, plan),) if churn else tuple(loads(rng, plan))
     if churn:
         faults = churned(rng, plan, known)
         return Case(
             shape.seed, fabric, workloads, faults, plan_keys, settings,
-            reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS, given=given,
+            reference_s=1.0, faults_s=CHURN_EVERY_S, after_s=4.0, rounds=3, repeats=CHURN_REPEATS,
+            given=given, parts=parts,
         )  # fmt: skip
     length_s = rng.choice((1.0, 2.0, 3.0, 5.0))
     return Case(
         shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
-        reference_s=1.5, faults_s=length_s, after_s=6.0, given=given,
+        reference_s=1.5, faults_s=length_s, after_s=6.0, given=given, parts=parts,
     )  # fmt: skip
 
 
-def beyond(rng: Random, fabric: dict[str, int]) -> dict[str, int]:
-    """The fabric, or one of another topology of about its size. A generator for this alone leaves other draws alike."""
-    if rng.random() >= BEYOND_SHARE:
-        return fabric
+def beyond(rng: Random, fabric: dict[str, int]) -> irregular.Fabric:
+    """The fabric, or one of another topology of about its size, with its parts.
+
+    A generator for this alone leaves other draws alike.
+    """
+    share = rng.random()
+    if share >= BEYOND_SHARE + IRREGULAR_SHARE:
+        return fabric, {}
+    if share >= BEYOND_SHARE:
+        return irregular.draw(rng)
     if rng.random() < 0.5:
         count = rng.choice((2, 2, 3))
-        return {**fabric, "leaves": 2 * rng.choice((1, 2)), "rails": 2, "planes": min(fabric["planes"], count)}
+        return {**fabric, "leaves": 2 * rng.choice((1, 2)), "rails": 2, "planes": min(fabric["planes"], count)}, {}
     spines, leaves = rng.choice((1, 2)), rng.choice((1, 1, 2))
     return {
         "planes": min(fabric["planes"], 2) if spines > 1 else 2,
@@ -102,7 +111,7 @@ def beyond(rng: Random, fabric: dict[str, int]) -> dict[str, int]:
         "hosts_per_leaf": 1,
         "pods": 2,
         "cores": spines * rng.choice((1, 2)),
-    }
+    }, {}
 
 
 def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict[str, Any]:

@@ -48,9 +48,14 @@ def must_hold(setting: Setting) -> list[Check]:
         goodput_back(last),
         flows_back(last),
         flows_move(),
-        sound_paths_kept(lossless),
+        sound_paths_kept(lossless, slowest(setting)),
         nothing_grows(),
     ]
+
+
+def slowest(setting: Setting) -> float:
+    """The speed of the slowest cable, as a share of the plan's rate."""
+    return min(1.0, *(cable.speed for cable in setting.plan.topology.cables()))
 
 
 @check
@@ -179,13 +184,14 @@ def paths_healed(run: Run) -> Finding:
 
 
 @check
-def sound_paths_kept(run: Run, trimming: bool) -> Finding:
+def sound_paths_kept(run: Run, trimming: bool, speed: float = 1.0) -> Finding:
     """Before the first fault no path is given up: full queues trim, and a trimmed packet is no lost one.
 
     A packet that waits in a full queue may be overtaken by more than the transport expects. Its late acknowledgement
-    must bring the path back within a round trip, so that nothing but a packet sent twice comes of it. And trimmed
-    packets have a share of a port: what is beyond that share is lost, when many senders of small packets trim more than
-    fits. Paths of such a run need not be kept.
+    must bring the path back within a round trip, so that nothing but a packet sent twice comes of it. A queue before a
+    slow cable drains as much more slowly: `speed` is that of the slowest. And trimmed packets have a share of a port:
+    what is beyond that share is lost, when many senders of small packets trim more than fits. Paths of such a run need
+    not be kept.
     """
     reference = run.phases.get("reference")
     if reference is None or not trimming:
@@ -200,7 +206,7 @@ def sound_paths_kept(run: Run, trimming: bool) -> Finding:
             left[key] = line
         elif key in left and line.get("cause") == "late_ack":
             away_ns = int(line["t_ns"]) - int(left[key]["t_ns"])
-            if away_ns <= sample_size.base_rtt_ns(run):
+            if away_ns <= sample_size.base_rtt_ns(run) / speed:
                 del left[key]
                 forgiven += 1
     if left:

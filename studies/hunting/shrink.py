@@ -13,6 +13,7 @@ from itertools import count, pairwise
 from typing import Any, TypeVar
 
 from scenarios.scenario import TimedFault, Workload
+from studies.hunting import irregular
 from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import PLAN_KEYS, Case
 from studies.hunting.survivable import paths_known, survivable
@@ -147,6 +148,10 @@ def settings(case: Case) -> Iterator[Case]:
 
 def fabrics(case: Case) -> Iterator[Case]:
     """Two even tiers in place of another topology; one plane, leaf, spine or host fewer, or two on other topologies."""
+    if case.parts:
+        for numbers, parts in irregular.smaller(case.fabric, case.parts):
+            yield replace(case, fabric=numbers, parts=parts)
+        return
     if case.topology != LeafSpine.NAME:
         yield replace(case, fabric={name: case.fabric[name] for name in PLAN_KEYS})
     for name, number in case.fabric.items():

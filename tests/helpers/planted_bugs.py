@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +159,39 @@ def timer_not_rearmed() -> None:
     replace(Requester, "handle_timer", make)
 
 
+def planes_taken_for_even() -> None:
+    """The k-th EV of a plane takes the path that it would have if every plane had as many as the one with most.
+
+    Only a fabric shows this in which a plane has fewer paths than a later one.
+    """
+
+    def make(original: Any) -> Any:
+        def init(self: EvSet, routes: Any, *rest: Any, **named: Any) -> None:
+            routes = list(routes)
+            by_port: dict[int, list[Any]] = {}
+            for route in routes:
+                by_port.setdefault(route.port.number, []).append(route)
+            most = max(map(len, by_port.values()))
+            mixed = []
+            for number, own in enumerate(by_port.values()):
+                for place, route in enumerate(own):
+                    other = copy(route)
+                    other._pieces, other._fronts = routes[(number * most + place) % len(routes)]._pieces, {}
+                    other.headers = route.headers and other._make(0, 0)
+                    mixed.append(other)
+            original(self, mixed, *rest, **named)
+
+        return init
+
+    replace(EvSet, "__init__", make)
+
+
 BUGS: dict[str, Callable[[], None]] = {
     plant.__name__: plant
     for plant in (
         ev_never_comes_back, retransmission_on_the_same_dead_path, nack_ignored, sack_bitmap_off_by_one,
         port_status_update_lost_once, window_that_never_reopens, duplicate_immediate, probe_counted_twice,
-        leak_per_fault, timer_not_rearmed,
+        leak_per_fault, timer_not_rearmed, planes_taken_for_even,
     )
 }  # fmt: skip
 

@@ -75,9 +75,12 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert any(case.repeats > 1 for case in cases)
 
 
-def test_some_tries_have_three_tiers_or_rails_and_the_words_say_so() -> None:
+def test_some_tries_have_another_topology_and_the_words_say_so() -> None:
     cases = [draw(seed) for seed in range(60)]
-    assert {case.topology for case in cases} == {"leaf-spine", "pods", "rails"}
+    assert {case.topology for case in cases} == {"leaf-spine", "pods", "rails", "uneven", "list"}
+    assert any("without p" in case.words() for case in cases)
+    assert any(" of its rate" in case.words() for case in cases)
+    assert any(case.words().endswith("on a list of 16 cables") for case in cases)
     pods = next(case for case in cases if case.topology == "pods")
     assert pods.plan.topology.longest_path_switches == 5
     assert "pods, cores)" in pods.words()
@@ -144,6 +147,48 @@ def test_what_is_left_of_a_case_is_only_what_breaks_it() -> None:
     assert shrunk.case.fabric == {"planes": 3, "leaves": 1, "spines": 2, "hosts_per_leaf": 2}
     assert all(fault.at_s == 0.0 and (fault.for_s or 0) < 0.05 for fault in shrunk.case.faults)
     assert shrunk.case.size < broken.size
+
+
+def shrunk_where(case: Case, broken: Callable[[Case], bool]) -> Case:
+    """The smallest case of a defect that is told by the case alone."""
+    outcome = AttemptOutcome({"flows move": "one stood still"})
+    found = Shrinker(lambda one: outcome if broken(one) else AttemptOutcome({})).shrink(case, outcome)
+    assert broken(found.case)
+    assert found.finished
+    assert found.case.size < case.size
+    return found.case
+
+
+def test_an_uneven_fabric_shrinks_to_the_part_that_breaks() -> None:
+    """As if what broke were a plane with fewer spines than another."""
+
+    def broken(case: Case) -> bool:
+        ways = [sum(1 for _ in case.plan.topology.ways(plane, 0, 1)) for plane in range(case.plan.planes)]
+        return len(set(ways)) > 1
+
+    parts = {"without": ["p2s1", "p0l2-p0s0"], "speeds": {"p0l0-p0s1": 0.5}, "more_hosts": {"l1": 1}}
+    fabric = {"planes": 3, "leaves": 3, "spines": 3, "hosts_per_leaf": 1}
+    load = Workload("write_bw", {"size": 64, "depth": 1}, ("h0", "h1"), name="load0")
+    found = shrunk_where(Case(1, fabric, (load,), (), parts=parts), broken)
+    assert found.fabric == {"planes": 3, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
+    assert found.parts == {"without": ["p2s1"]}
+    assert found.words() == ("0 faults, write_bw on 3×2×2×1 (planes, leaves, spines, hosts a leaf), without p2s1")
+
+
+def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() -> None:
+    pairs = ["h0-l0", "h1-l1", "h2-l2", "h3-l3", "l0-l1", "l1-l2", "l2-l3", "l3-l0"]
+    names = [pair.split("-") for pair in pairs]
+    rows = [
+        [one if one[0] == "h" else f"p{plane}{one}", f"p{plane}{other}"] for plane in range(2) for one, other in names
+    ]
+    rows[4].append(0.5)
+    load = Workload("write_bw", {"size": 64, "depth": 1}, ("h0", "h1"), name="load0")
+    case = Case(1, {}, (load,), (TimedFault(0.1, "loss", "p0l0-p0l1", 0.2, 5.0, 1),), parts={"cables": rows})
+    assert case.words() == "1 faults, write_bw on a list of 16 cables, 1 of them slow"
+    assert shrunk_where(case, lambda one: one.plan.planes > 1).fabric["planes"] == 2
+    found = shrunk_where(case, lambda one: one.plan.topology.spines == 0 and bool(one.faults))
+    assert found.parts["cables"] == [["h0", "p0l0"], ["h1", "p0l1"], ["p0l0", "p0l1"]]
+    rehearse(found.spec())
 
 
 def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
