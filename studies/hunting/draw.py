@@ -58,15 +58,15 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
     """The case of this seed, always the same one; `given` are settings of the user's."""
     rng = Random(derive(seed, Purpose.HUNTED_CASE))
     while True:
-        fabric = {
+        even = {
             "planes": rng.choice((1, 2, 2, 3)),
             "leaves": rng.choice((1, 2, 2, 3)),
             "spines": rng.choice((1, 2, 2, 3)),
             "hosts_per_leaf": rng.choice((1, 1, 2)),
         }
-        if fabric["leaves"] * fabric["hosts_per_leaf"] > 1 and fabric["planes"] * fabric["spines"] > 1:
+        if even["leaves"] * even["hosts_per_leaf"] > 1 and even["planes"] * even["spines"] > 1:
             break
-    fabric, parts = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), fabric)
+    fabric, parts = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), even)
     settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
     plan_keys: dict[str, dict[str, Any]] = {}
     for section, keys in PLAN_KEYS.items():

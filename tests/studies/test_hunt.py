@@ -178,7 +178,7 @@ def test_an_uneven_fabric_shrinks_to_the_part_that_breaks() -> None:
 def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() -> None:
     pairs = ["h0-l0", "h1-l1", "h2-l2", "h3-l3", "l0-l1", "l1-l2", "l2-l3", "l3-l0"]
     names = [pair.split("-") for pair in pairs]
-    rows = [
+    rows: list[list[Any]] = [
         [one if one[0] == "h" else f"p{plane}{one}", f"p{plane}{other}"] for plane in range(2) for one, other in names
     ]
     rows[4].append(0.5)

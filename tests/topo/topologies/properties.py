@@ -79,7 +79,8 @@ def probes_turn_back_where_they_say_and_cover_every_cable(plan: Plan) -> None:
                 assert entered[-1] == PortRef(host, port)
                 assert [ref.node for ref in entered] == [*way, *reversed(way[:-1]), host]
                 assert way[:-1] == () or way[:-1] in ways  # losses before the last cable are known
-                probed.add(frozenset([host, *way][-2:]))
+                nodes: list[Node] = [host, *way]
+                probed.add(frozenset(nodes[-2:]))
     assert probed == {frozenset((link.a.node, link.b.node)) for link in links(plan)}
 
 
