@@ -1,7 +1,7 @@
 """The path prober, the paper's Clustermapper: small packets along every link near this host and back to it.
 
-On two tiers these are the links of its leaves; on three tiers also those between their spines and cores. What no host
-is near to, another host is: all hosts together probe every cable.
+On two tiers these are the links of its leaves; on three tiers also those between their spines and cores. All hosts
+together probe every cable.
 
 Each probe is a uSID list that visits a switch and returns to the port that sent it (the profile's `self_probes`), so
 nobody answers and no clock but ours counts. Probes travel in the control class: they show losses of links, not of

@@ -1,7 +1,7 @@
 """Uneven fabrics and lists of cables, which numbers alone do not describe: how a hunt draws and shrinks them.
 
-What such a fabric has beside numbers are `parts`, as the section `[fabric]` of a plan file has them: `without`,
-`speeds` and `more_hosts`, or `cables`.
+Beside its numbers such a fabric has `parts`, as the section `[fabric]` of a plan file has them: `without`, `speeds` and
+`more_hosts`, or `cables`.
 """
 
 from __future__ import annotations
