@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from cli.host_names import parse_hosts
+from cli.options import seed_of
 from common.pairs import json_or_text, parse_pair
 from common.seeds import Purpose, derive
 from endpoint import plugins
@@ -24,10 +24,9 @@ from scenarios import library
 from scenarios.command import with_command
 from scenarios.scenario import Command, Scenario
 from topo.node import Host
-from topo.plan import Plan
+from topo.plan import Plan, rate_of
 from topo.planfile import load_plan
 
-RATE_MBPS_MAX = 800_000  # of a port: the fastest hardware there is, or soon will be
 BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
 
@@ -68,10 +67,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     """The run that the arguments describe; ValueError says what is wrong with them."""
     if not 0 < arguments.time <= 100:
         raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:g})")
-    if arguments.seed is not None and not 0 <= arguments.seed < 1 << 63:
-        raise ValueError(f"--seed must be between 0 and {(1 << 63) - 1} (got {arguments.seed})")
-    if arguments.rate is not None and not 0.01 <= arguments.rate <= RATE_MBPS_MAX:
-        raise ValueError(f"--rate must be between 0.01 and {RATE_MBPS_MAX} Mb/s (got {arguments.rate:g})")
+    seed = seed_of(arguments.seed)
     if arguments.payload == "counted" and arguments.world != "simulated":
         raise ValueError("--payload counted: only with --world simulated; real links carry every byte")
     if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
@@ -94,7 +90,6 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
         tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
         plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
-    seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
     choices = Choices(
         transport=chosen,
         plan=plan,
@@ -117,7 +112,7 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
 def rated(scenario: Scenario, choices: Choices, arguments: argparse.Namespace, tell: Callable[[str], None]) -> Choices:
     """The choices at the rate of --rate, of the plan, or as this machine was measured."""
     plan = choices.plan
-    rate_bps = plan.links.host_rate_bps if arguments.rate is None else round(arguments.rate * 1e6)
+    rate_bps = plan.links.host_rate_bps if arguments.rate is None else rate_of(arguments.rate)
     if arguments.world == "simulated":
         source = "the plan" if arguments.rate is None else "--rate"
         return replace(choices, plan=plan.at_rate(rate_bps), calibration={"source": source, "port_rate_bps": rate_bps})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import secrets
 from pathlib import Path
 
+from common.seeds import check_seed
 from running.directory import RUNS
 from running.machine.workers import WORKERS_MAX
 
@@ -36,6 +38,14 @@ def check_workers(workers: int | None) -> None:
     """ValueError for a number of `--workers` that this machine must not start."""
     if workers is not None and not 1 <= workers <= WORKERS_MAX:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
+
+
+def seed_of(given: int | None) -> int:
+    """The seed of `--seed`, or a new one. ValueError for one out of its range."""
+    if given is None:
+        return secrets.randbelow(1 << 31)
+    check_seed(given)
+    return given
 
 
 def add_exercise(parser: argparse.ArgumentParser, *, named: bool = True) -> None:

@@ -53,6 +53,14 @@ _TEXTS = {
     Purpose.CHECK: "course {seed} {name}",
 }
 FAULT_SEEDS = 1 << 32
+SEED_MAX = (1 << 63) - 1
+"""Of `--seed`, wherever it is an option: a signed integer of 64 bits."""
+
+
+def check_seed(seed: int) -> None:
+    """ValueError for a `--seed` out of its range."""
+    if not 0 <= seed <= SEED_MAX:
+        raise ValueError(f"--seed must be between 0 and {SEED_MAX} (got {seed})")
 
 
 def derive(seed: int, purpose: Purpose, name: object = "") -> int | str:

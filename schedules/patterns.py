@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from common.seeds import Purpose, derive
+from common.seeds import SEED_MAX, Purpose, derive
+from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError
 from schedules.matrix import PS_PER_NS
 
-NODES_MAX = 131_072
 SIZE_MAX = (1 << 31) - 1
 """htsim reads a size as a signed integer of 32 bits."""
 CONNECTIONS_MAX = 1 << 24
@@ -37,9 +37,9 @@ class Pattern:
     def check(self) -> None:
         """ScheduleError for a number out of its range."""
         for name, value, low, high in (
-            ("ranks", self.nodes, 2, NODES_MAX),
+            ("ranks", self.nodes, 2, RANKS_MAX),
             ("size", self.size, 1, SIZE_MAX),
-            ("seed", self.seed, 0, 1 << 63),
+            ("seed", self.seed, 0, SEED_MAX),
         ):
             if not low <= value <= high:
                 raise ScheduleError(f"--{name} must be between {low} and {high} (got {value})")

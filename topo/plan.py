@@ -46,6 +46,7 @@ PRIORITY_DATA = 0
 PRIORITY_LOSSLESS = 3  # of the baseline's data where there is PFC; the usual one for RoCE
 PRIORITY_CONTROL = 7
 PRIORITIES = 8
+RATE_MBPS_MIN, RATE_MBPS_MAX = 0.01, 800_000  # of `--rate`: up to the fastest hardware there is, or soon will be
 BASELINE_EVS = 64  # source ports that the baseline may use: more than any plan has ECMP members
 
 
@@ -347,3 +348,10 @@ class Plan:
             fabric_delay_ns=slower(links.fabric_delay_ns),
         )
         return replace(self, links=scaled)
+
+
+def rate_of(mbps: float) -> int:
+    """The port rate of `--rate` in bit/s. ValueError for one out of its range."""
+    if not RATE_MBPS_MIN <= mbps <= RATE_MBPS_MAX:
+        raise ValueError(f"--rate must be between {RATE_MBPS_MIN} and {RATE_MBPS_MAX} Mb/s (got {mbps:g})")
+    return round(mbps * 1e6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 import sys
 import threading
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cli.compiled_form import LONG_S, want_compiled
+from cli.options import seed_of
 from cli.ownership import hand_over
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
@@ -71,7 +71,7 @@ def race_command(arguments: argparse.Namespace) -> int:
     names = check(arguments)
     scenario = scenario_of(arguments)
     console = Console()
-    seed = secrets.randbelow(1 << 31) if arguments.seed is None else arguments.seed
+    seed = seed_of(arguments.seed)
     want_compiled(arguments, 0 if arguments.short else LONG_S, told=False)
     with ExitStack() as stack:
         racers = [racer(scenario, arguments, name, seed) for name in names]

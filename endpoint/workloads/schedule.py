@@ -20,6 +20,7 @@ from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.progress import ScheduleProgress
 from endpoint.workloads.workload import LAST, UNDER_WAY, ResultTable, Setup, Workload
 from schedules import operation
+from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError
 from schedules.reading import shared
 from schedules.schedule import Part
@@ -87,7 +88,7 @@ class ScheduleWorkload(Workload):
 
     OPTIONS: ClassVar[type[Options]] = ScheduleOptions
     RANKS_MIN: ClassVar[int] = 1
-    RANKS_MAX: ClassVar[int] = 1 << 17
+    RANKS_MAX: ClassVar[int] = RANKS_MAX
     ALIKE: ClassVar[bool] = False
 
     def __init__(self, setup: Setup, options: ScheduleOptions) -> None:

@@ -45,6 +45,8 @@ AFTER_RECEIVING = (
     "drop_trimmed_share",
     "queue_packets",
 )
+COUNTED_ELSEWHERE = frozenset({"drop_loss", "drop_no_program", "drop_socket"})
+"""The other drops of a port: lost after it was counted as sent, or before it was counted as received."""
 
 
 def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:

@@ -8,7 +8,7 @@
 
 #include "mrc_context.h"
 
-enum { OP_ENTRIES_MAX = 256, FIELDS_MAX = 32, ROWS_TEXT = 14000 };
+enum { FIELDS_MAX = 32, ROWS_TEXT = 14000 };
 static const char *const states[] = {"init", "offline", "online"};
 
 struct text {

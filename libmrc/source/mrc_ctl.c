@@ -8,7 +8,7 @@
 
 #include "mrc_context.h"
 
-enum { PROFILES_MAX = 256, EVS_MAX = 4096, OP_ENTRIES_MAX = 256, EVENTS_MAX = 64, PROBES_MAX = 128 };
+enum { PROFILES_MAX = 256, EVS_MAX = 4096, EVENTS_MAX = 64, PROBES_MAX = 128 };
 static const char nscc[] = "uet-1.0-nscc";
 
 PUBLIC int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr *attr)

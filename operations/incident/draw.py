@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from common.seeds import Purpose, derive
+from common.seeds import Purpose, check_seed, derive
 from operations.incident.kind import LEVELS, Kind, kinds_of, nodes_of
 from scenarios.scenario import Workload
 from topo.graph import links
@@ -98,8 +98,7 @@ def draw(seed: int, level: int) -> Incident:
     """The incident of a seed at a level. ValueError for a level or seed that cannot be."""
     if level not in LEVELS:
         raise ValueError(f"--level must be between {LEVELS[0]} and {LEVELS[-1]} (got {level})")
-    if not 0 <= seed < 1 << 63:
-        raise ValueError(f"--seed must be between 0 and {(1 << 63) - 1} (got {seed})")
+    check_seed(seed)
     rng = Random(f"{derive(seed, Purpose.INCIDENT)} {level}")
     plan = fabric(level)
     hot = rng.choice(list(plan.hosts()))

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from switch.model import parsers
 from switch.model.expressions import LastField
 from switch.model.headers import Header
+from switch.model.limits import PARSER_STATES_MAX
 from switch.reference.expressions import fit
 from switch.reference.packet import Packet
 from switch.reference.primitives import compile_primitive
 from switch.reference.runtime import Runtime
 from switch.reference.trace import show
-
-STATES_MAX = 4096  # entered in one parse; then ParserTimeout, so that no packet can hold the parser
 
 # Takes the packet and the byte position, returns the new position.
 Step = Callable[[Packet, int], int]
@@ -39,7 +38,7 @@ class ParserRunner:
     def parse(self, packet: Packet) -> int:
         """Fill the header vector from `packet.data` and leave the rest in `packet.payload`; the error code."""
         position, name, error = 0, self.init_state, self.errors["NoError"]
-        for _ in range(STATES_MAX):
+        for _ in range(PARSER_STATES_MAX):
             if name is None:
                 break
             self.runtime.record(packet, "parser_state", state=name)

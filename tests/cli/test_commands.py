@@ -131,7 +131,7 @@ def test_up_refuses_a_rate_that_no_port_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "--rate must be between 0.01 and 100000 Mb/s (got 0)" in refused(capsys, "up", "tiny", "--rate", "0")
+    assert "--rate must be between 0.01 and 800000 Mb/s (got 0)" in refused(capsys, "up", "tiny", "--rate", "0")
 
 
 @pytest.mark.parametrize(

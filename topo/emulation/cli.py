@@ -25,7 +25,7 @@ from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, Fault, verb_table
-from topo.plan import SWITCH_KINDS, Plan
+from topo.plan import SWITCH_KINDS, Plan, rate_of
 from topo.planfile import check_pfc, load_plan, shipped_plans
 from topo.show import add_format, switch_words
 from topo.summaries import SET, SUMMARIES
@@ -116,9 +116,7 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
             raise ValueError(f"MRCLAB_SWITCH: {kind!r} is no kind of switch: valid are {', '.join(SWITCH_KINDS)}")
         plan = replace(plan, switch=kind)
     if arguments.rate is not None:
-        if not 0.01 <= arguments.rate <= 100_000:
-            raise ValueError(f"--rate must be between 0.01 and 100000 Mb/s (got {arguments.rate:g})")
-        plan = plan.at_rate(round(arguments.rate * 1e6))
+        plan = plan.at_rate(rate_of(arguments.rate))
     if arguments.single_plane:
         plan = plan.single_plane()
     if arguments.pfc:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
+from cli.options import check_workers
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission
@@ -25,7 +26,6 @@ EXAMPLES = """examples:
 output: grades.csv, similar.csv, index.html, pages/STUDENT/, results/STUDENT/
 exit status: 0 every submission was checked, 1 some could not be, 2 nothing was graded"""
 SIMILAR = 0.6
-WORKERS_MAX = 256
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,8 +48,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     from course.grading.grading import RESULTS, Grading, part
     from course.grading.submissions import found
 
-    if arguments.workers is not None and not 1 <= arguments.workers <= WORKERS_MAX:
-        raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {arguments.workers})")
+    check_workers(arguments.workers)
     if not 0 <= arguments.similar <= 1:
         raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:g})")
     labs = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else list(LABS.values())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import secrets
 import sys
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from cli.command_table import add
 from cli.commands.run import parsed, run_command
 from cli.compiled_form import want_compiled
-from cli.options import add_runs, check_workers
+from cli.options import add_runs, check_workers, seed_of
 from common.interrupts import sigterm_too
 from common.pairs import json_or_text, parse_pair
 
@@ -61,10 +60,8 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
             raise ValueError(f"{name} must be a number above 0 (got {value:g})")
-    if arguments.seed is not None and arguments.seed < 0:
-        raise ValueError(f"--seed must be 0 or more (got {arguments.seed})")
     check_workers(arguments.workers)
-    seed = arguments.seed if arguments.seed is not None else secrets.randbelow(1 << 31)
+    seed = seed_of(arguments.seed)
     given = given_settings(arguments.setting, seed)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
     want_compiled(arguments, min((minutes or 1e9) * 60, (arguments.tries or 1e9) * TRY_S))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from switch.model import UnsupportedError
 from switch.model.expressions import Expression, FieldRef, LastField
 from switch.model.headers import Header, HeaderType
+from switch.model.limits import PARSER_STATES_MAX
 from switch.model.parsers import Advance, Call, Extract, KeyPart, Lookahead, Operation, Set, StackNext, State, Verify
 from switch.model.program import Program
 from switch.native.emit.action import ActionEmitter
@@ -12,8 +13,6 @@ from switch.native.emit.bytes import loads, store_header
 from switch.native.emit.calculation import Calculations
 from switch.native.emit.expression import ExpressionEmitter, constant
 from switch.native.emit.layout import WIDEST_BITS, Layout, header_bytes_max, identifier, is_wide, varbit_bytes
-
-STATES_MAX = 4096  # entered in one parse; beyond is error.ParserTimeout
 
 
 class Parsers:
@@ -55,7 +54,7 @@ class Parsers:
 
     def _state(self, state: State) -> list[str]:
         lines = [f"{self._label(state.name)}:"]
-        lines.append(f"    if (UNLIKELY(++entered > {STATES_MAX})) {self._fail('ParserTimeout')}")
+        lines.append(f"    if (UNLIKELY(++entered > {PARSER_STATES_MAX})) {self._fail('ParserTimeout')}")
         for operation in state.operations:
             lines += ["    {", *(f"        {line}" for line in self._operation(operation)), "    }"]
         return lines + [f"    {line}" for line in self._select(state)]

@@ -1,0 +1,78 @@
+"""Numbers that C writes down a second time are those of Python, which owns them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from common import door
+from endpoint.door import control
+from endpoint.mrc import cc_profiles
+from endpoint.mrc.paths import ev_profile
+from endpoint.nic import attributes
+from judging.measures import counters
+from switch import engine
+
+ROOT = Path(__file__).parents[2]
+RUNTIME, LIBRARY = "switch/native/runtime", "libmrc/source"
+NUMBER = r"0x[0-9A-Fa-f]+|\d+"
+OWNED = {
+    (f"{RUNTIME}/program/packet.h", "FRAME_MAX"): engine.FRAME_BYTES_MAX,
+    (f"{RUNTIME}/program/packet.h", "PASSES_MAX"): engine.PASSES_MAX,
+    (f"{RUNTIME}/program/packet.h", "COPIES_MAX"): engine.COPIES_MAX,
+    (f"{RUNTIME}/device/device.h", "WAITING_MAX"): engine.WAITING_PACKETS_MAX,
+    (f"{RUNTIME}/device/device.h", "DROP_PORT"): engine.DROP_PORT,
+    (f"{RUNTIME}/device/device.h", "PRIORITIES"): engine.PRIORITIES,
+    (f"{LIBRARY}/nic.h", "MESSAGE_MAX"): door.MESSAGE_BYTES_MAX,
+    (f"{LIBRARY}/nic.h", "ROWS_MAX"): door.ROWS_MAX,
+    (f"{LIBRARY}/nic.h", "KIND_POST"): door.POST,
+    (f"{LIBRARY}/nic.h", "KIND_COMPLETIONS"): door.COMPLETIONS,
+    (f"{LIBRARY}/nic.h", "KIND_WAIT"): door.WAIT,
+    (f"{LIBRARY}/nic.h", "KIND_TIME"): door.TIME,
+    (f"{LIBRARY}/nic.h", "KIND_ARM"): door.ARM,
+    (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): door.UNSIGNALED,
+    (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): door.SOLICITED,
+    (f"{LIBRARY}/mrc.c", "MPR_MAX"): attributes.MPR_MAX,
+    (f"{LIBRARY}/mrc_ctl.c", "PROFILES_MAX"): ev_profile.PROFILES_MAX,
+    (f"{LIBRARY}/mrc_ctl.c", "EVS_MAX"): ev_profile.COUNT_MAX,
+    (f"{LIBRARY}/mrc_ctl.c", "EVENTS_MAX"): control.EVENTS_MAX,
+    (f"{LIBRARY}/mrc_ctl.c", "PROBES_MAX"): control.PROBES_MAX,
+}
+LISTED = {
+    (f"{LIBRARY}/nic.h", "OP_"): (door.WRITE, door.WRITE_WITH_IMM, door.RECV),
+    (f"{LIBRARY}/nic.h", "DONE_"): (door.WC_WRITE, door.WC_WRITE_WITH_IMM, door.WC_RECV_WITH_IMM, door.WC_SILENT),
+}
+"""Enums without numbers: C counts from 0."""
+
+
+def numbers(file: str, name: str) -> list[int]:
+    """What the file's enums say of a name: an integer, or one that is shifted."""
+    text = (ROOT / file).read_text()
+    found = re.findall(rf"\b{name} = ({NUMBER})(?: << (\d+))?[,; ]", text)
+    return [int(value, 0) << int(shift or 0) for value, shift in found]
+
+
+@pytest.mark.parametrize(("file", "name"), OWNED)
+def test_c_and_python_have_the_same_limit(file: str, name: str) -> None:
+    assert numbers(file, name) == [OWNED[file, name]]
+
+
+@pytest.mark.parametrize(("file", "prefix"), LISTED)
+def test_c_counts_the_opcodes_of_the_door_in_the_order_of_python(file: str, prefix: str) -> None:
+    (listed,) = re.findall(rf"enum {{ ({prefix}[A-Z_, ]+) }};", (ROOT / file).read_text())
+    assert tuple(range(len(listed.split(", ")))) == LISTED[file, prefix]
+
+
+def test_both_kinds_of_profile_have_one_limit_in_c() -> None:
+    assert cc_profiles.PROFILES_MAX == ev_profile.PROFILES_MAX
+
+
+def test_each_counter_of_drops_is_known_to_judging() -> None:
+    """A packet that a new counter counts would else be taken for one that the P4 program dropped."""
+    switch = {field.name for field in fields(engine.PortCounters) if field.name.startswith("drop_")}
+    judged = {name for name in counters.AFTER_RECEIVING if name.startswith("drop_")}
+    assert judged | counters.COUNTED_ELSEWHERE == switch | {"drop_trimmed_share"}  # of virtual time's NIC ports
+    assert not judged & counters.COUNTED_ELSEWHERE
