@@ -79,7 +79,7 @@ class Rings:
 
 
 def answer(channel: Any) -> None:
-    """Complete whatever is posted, until a message that is none."""
+    """Complete all that is posted, until a message that is no work request."""
     while (message := channel.receive(1))[0] == door.POST:
         rows = [
             door.Row(request.wr_id, request.qpn, 1, request.length, 0, 0, door.WC_WRITE)

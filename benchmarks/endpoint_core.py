@@ -51,7 +51,7 @@ class Stopwatch:
 
 
 def deliver(target: Endpoint, frames: list[tuple[int, bytes]], now_ns: int) -> None:
-    """As a driver does: the frames of a port in one call, as views; then whatever timer is due."""
+    """As a driver does: the frames of a port in one call, as views; then the timers that are due."""
     by_port: dict[int, list[memoryview]] = {}
     for port, frame in frames:
         by_port.setdefault(port, []).append(memoryview(frame))

@@ -7,7 +7,7 @@ their turns are, and switches do not note how late frames leave. The order turns
 time is that of all its processes, agents, switches and the meter among them, from the first import to the last word, as
 the scheduler counts their time, in nanoseconds: the machine's own count is made of ticks, and a thread that wakes every
 ten milliseconds, like the meter's, runs in step with them. Printed are both means, and the mean difference of the pairs
-with its standard error. Needs root, no lab running, and nobody else on the machine.
+with its standard error. Needs root, no lab running, and a machine without other work.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def copy(folder: Path, *, evidence: bool) -> None:
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of its descendants whose parents have ended, so that their time counts here, too."""
+    """Make this process the parent of its descendants whose parents have ended, so that their time also counts here."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -84,7 +84,7 @@ def children_s() -> float:
 
 
 def call(folder: Path, *words: str, output: IO[str] | None = None) -> int:
-    """The exit status of `python -m cli WORDS` from the sources in `folder`; what it says goes to `output`."""
+    """The exit status of `python -m cli WORDS` from the sources in `folder`; its output goes to `output`."""
     command = [sys.executable, "-m", "cli", *words]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.call(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)

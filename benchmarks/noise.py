@@ -9,7 +9,7 @@ Runs the short form of each scenario under each kind of noise (`benchmarks/plant
 the other, and prints a Markdown table of how many runs were true, unknown and false. With `--results`, each verdict is
 a JSON line of that file (scenario, transport, noise, seed, verdict, reason, commit), and a run that has a line there is
 not repeated. Beside MRC two broken transports must stay false under mild noise: spraying without looking at path health
-over cut paths, and RoCE while links flap. Needs root, no lab running, and nobody else on the machine. Exits with 1 if
+over cut paths, and RoCE while links flap. Needs root, no lab running, and an otherwise idle machine. Exits with 1 if
 MRC was ever false, a quiet or mild run was not true, or a broken one not false.
 """
 
@@ -86,7 +86,7 @@ def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
     if status not in kept.JUDGED and (folder / "latest").resolve() == before:
         return Outcome("failed", f"exit status {status}", kept.commit())
     document = json.loads((folder / "latest" / "verdict.json").read_text())
-    verdict = document["verdict"]  # a run that an error ends has a verdict, too
+    verdict = document["verdict"]  # a run that an error ends has one as well
     return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), kept.commit())
 
 

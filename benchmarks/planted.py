@@ -1,4 +1,4 @@
-"""Noise planted on purpose: what a hypervisor, a busy neighbour or a closed laptop does to a lab, at will and seeded.
+"""Noise planted on purpose: effects of a hypervisor, a busy neighbour or a closed laptop, at will and seeded.
 
     python benchmarks/planted.py freeze -- ./lab run link-flap --short
     python benchmarks/planted.py mild --seed 3 -- ./lab test
@@ -57,7 +57,7 @@ def tell(pids: Sequence[int], number: int) -> None:
 
 
 def freeze(root: int, rng: Random, kind: str, ended: threading.Event, note: Callable[[float], None]) -> None:
-    """Stops the family of a process again and again, until `ended`; nobody stays stopped."""
+    """Stops the family of a process again and again, until `ended`; no process stays stopped."""
     while not ended.wait(rng.uniform(*PAUSE_S[kind])):
         length_s = rng.uniform(*FREEZE_MS[kind]) / 1000
         stopped = family(root)
@@ -87,7 +87,7 @@ def hog(seed: int, processor: int) -> int:
 
 @contextmanager
 def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
-    """Noise of a kind for the family of a process while it is entered; what comes out are the freezes so far, in s."""
+    """Noise of a kind for the family of a process while it is entered; yields the freezes so far, in s."""
     rng = Random(seed)
     frozen: list[float] = []
     with ExitStack() as stack:

@@ -6,7 +6,7 @@
     python benchmarks/results.py --rows rows.jsonl --write docs/results.md   # runs what is missing, then writes
     python benchmarks/results.py --rows rows.jsonl --at-most 0 --write docs/results.md   # only writes
 
-A run is a process of its own, one after the other. With `--rows`, each is a JSON line of that file, and a run that has
+Each run is a separate process, one after the other. With `--rows`, each is a JSON line of that file, and a run that has
 a line there is not repeated. `--write` replaces what stands between the two marks in the page. Exits with 1 if a
 scenario has another verdict at one rate than at another.
 """

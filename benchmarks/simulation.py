@@ -3,7 +3,7 @@
     python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
         [--payload counted|real] [--htsim DIRECTORY] [--turns 5]
 
-Two runs of ours, each in a process of its own. `collision` on `rack`: the scenario's workload without faults, after it
+Two runs of the lab, each in a separate process. `collision` on `rack`: the scenario's workload without faults, after it
 has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
 full bisection and cables of 1 us, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
 are in processor time; building and provisioning are counted apart.
@@ -59,7 +59,7 @@ MESSAGE_BYTES = 65536
 PLANES = 4
 CABLE_NS = 1_000
 HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
-"""As `./lab` sets it for virtual time. uet-htsim gains by it, too."""
+"""As `./lab` sets it for virtual time; uet-htsim also gains by it."""
 
 
 def make_world(
@@ -149,7 +149,7 @@ def permutation(
 
 
 def own_row(program: str, name: str, *arguments: str) -> dict[str, Any]:
-    """A run in a process of its own, so that its memory is its own."""
+    """A run in a separate process, so that its memory is its own."""
     words = [sys.executable, program, "--row", name, *arguments]
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, **HUGE_PAGES}

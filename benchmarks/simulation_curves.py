@@ -1,8 +1,8 @@
-"""How the cost of virtual time grows: data packets a second and memory against hosts, planes, EVs per QP and faults.
+"""How the cost of virtual time grows: data packets per second and memory against hosts, planes, EVs per QP and faults.
 
     python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
-Each row is the permutation of `benchmarks/simulation.py` in a process of its own: of 64 hosts, 4 planes, 128 EVs a QP
+Each row is the permutation of `benchmarks/simulation.py` in a separate process: of 64 hosts, 4 planes, 128 EVs a QP
 and no fault, with one of the four changed; a host's ports share 100 Gb/s. Faults are 1 % loss on one link each, in
 force all the time. Processor time of one core; building is counted apart. All rows are measured in turn, `--times`
 times over: what is printed and drawn is the median, beside the least and the most.
@@ -42,7 +42,7 @@ def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
 
 
 Point = tuple[int, list[float], float]
-"""A number on an axis, the data packets a second that were measured there, and the memory in MB."""
+"""A number on an axis, the data packets per second that were measured there, and the memory in MB."""
 
 
 def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--hosts", type=int, nargs="+", default=AXES["hosts"], help="multiples of 16")
     parser.add_argument("--bytes", type=int, default=500_000, help="that each host sends")
     parser.add_argument("--times", type=int, default=5, help="that each row is measured")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw the curves, too")
+    parser.add_argument("--svg", type=Path, metavar="FILE", help="also draw the curves")
     parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:

@@ -3,7 +3,7 @@
     python benchmarks/sweep.py [--seeds 24] [--scenario smoke]
 
 The limit is one worker's rate times the number of workers; the ratio to one worker of the same kind is printed. Dask's
-workers run without the profiler that samples their threads every 10 ms, and which nobody looks at here.
+workers run without the profiler that samples their threads every 10 ms, and whose samples are not used here.
 """
 
 from __future__ import annotations

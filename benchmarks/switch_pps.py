@@ -15,7 +15,7 @@ Segmentation and checksum offloads are off on every interface: with them on, lib
 
 All are up at once, each between its own veth pairs, and their trials take turns within one size, so that what else
 the machine does falls on all of them alike. The CPU time at 10,000 packets/s is the median of three turns. CPU time is
-that of the device's process, whatever the sender and the receiver use. Needs root and a C compiler.
+that of the device's process, without the sender's and the receiver's. Needs root and a C compiler.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python benchmarks/torch_all_reduce.py                       # in virtual time: exact, and the same on every machine
     python benchmarks/torch_all_reduce.py --plan tiny           # with four ranks
-    python benchmarks/torch_all_reduce.py --world emulated      # on real links: root, and nobody else on the machine
+    python benchmarks/torch_all_reduce.py --world emulated      # on real links: root, and an idle machine
 
 A row per size: bus bandwidth, which is 2 (n - 1) / n times size over time, as nccl-tests count it; the lab's ring; the
 share of it that the backend reaches by what it picks; and the processor time of a rank per megabyte, which is what

@@ -88,7 +88,7 @@ def _say_needs(words: list[str]) -> int:
 
 def _run(words: list[str], whole: bool) -> int:
     """Carry out a command; `whole` says that these are the words of this process and not of a caller in it."""
-    namespace = parser(words[0]).parse_args(words)  # imports the word's module: Ctrl-C may come here, too
+    namespace = parser(words[0]).parse_args(words)  # imports the command's module: Ctrl-C may also come here
     namespace.whole = whole
     if whole:
         start_with_huge_pages(namespace)

@@ -1,1 +1,1 @@
-"""The ground floor: tools that every part of the lab needs. Imports nothing of ours."""
+"""The ground floor: tools that every part of the lab needs. Imports no other room."""

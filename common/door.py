@@ -1,4 +1,4 @@
-"""The format of the door between a program and the NIC of its host (docs/door.md): what both sides must agree on.
+"""The format of the door between a program and the NIC of its host (docs/door.md): both sides must agree on it.
 
 A message is one datagram of an AF_UNIX SOCK_SEQPACKET socket. Verbs that are rare are JSON objects, as on the control
 sockets; work requests and completions are rows of fixed size, many to a message, in the machine's own byte order:

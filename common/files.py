@@ -97,7 +97,7 @@ def in_use(path: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        return path.exists()  # somebody else's
+        return path.exists()  # another user's
     return True
 
 
@@ -106,6 +106,6 @@ def drop_unused(directory: Path, pattern: str, now_s: float) -> None:
     `now_s` is in seconds since 1970, such as when the newest file was made: readers of this module know no clock."""
     oldest_s = now_s - KEPT_S
     for path in directory.glob(pattern):
-        with suppress(OSError):  # somebody else's, or another process was quicker
+        with suppress(OSError):  # another user's, or another process was quicker
             if path.stat().st_mtime < oldest_s:
                 path.unlink()

@@ -33,7 +33,7 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def sigterm_too() -> Iterator[None]:
-    """SIGTERM interrupts like Ctrl-C, so that whatever is cleaned up then is cleaned up. Only in the main thread."""
+    """SIGTERM interrupts like Ctrl-C, so that both clean up alike. Only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -109,7 +109,7 @@ class Journal:
         self.write(kind, t_ns=t_ns, **fields)
 
     def write_process(self, role: str, *, pid: int | None = None, realtime_ns: int | None = None) -> None:
-        """The first line of every process: who writes, with which release, and the wall clock at that moment.
+        """The first line of every process: the writer, its release, and the wall clock at that moment.
 
         A node in virtual time gives its own process id and wall clock, so that a seed repeats this line too.
         """

@@ -1,4 +1,4 @@
-"""Python files of a user, loaded as modules; what breaks in them is told with file and line."""
+"""Python files of a user, loaded as modules; an error in them is reported with file and line."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 import grpc
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
-ELECTION_ID = 1  # p4runtime-shell's own default: whoever comes after us can be primary without knowing anything
+ELECTION_ID = 1  # p4runtime-shell's default: a later controller can be primary without knowing ours
 RPC_TIMEOUT_S = 30.0
 PIPELINE_TIMEOUT_S = 120.0  # the switch may compile
 UPDATES_PER_WRITE = 200
@@ -119,7 +119,7 @@ class P4RuntimeClient:
         try:
             answer = self._arbitrate(ELECTION_ID)
             if answer.status.code == Code.NOT_FOUND and _number(answer.election_id) > ELECTION_ID:
-                # Nobody is primary, but somebody with a higher id once was: only that id, or a higher one, succeeds.
+                # No client is primary, but one with a higher id once was: only that id, or a higher one, succeeds.
                 answer = self._arbitrate(_number(answer.election_id))
         except ClientError:
             self.close()
@@ -165,7 +165,7 @@ class P4RuntimeClient:
             self._stream = None
 
     def _drain(self) -> Iterator[Any]:
-        """Wait until the server, too, has ended the stream: the next client then finds the election id free."""
+        """Wait until the server has also ended the stream: the next client then finds the election id free."""
         timer = threading.Timer(1.0, self._stream.cancel)
         timer.daemon = True
         timer.start()

@@ -78,7 +78,7 @@ class Driver:
     """Opens the profile's ports; `run` drives the device until `stop`.
 
     `moderation_ns` is what NICs call interrupt moderation: after a turn that moved frames the loop sleeps that long,
-    whatever arrives, and then takes everything at once. Waking a Python process costs tens of microseconds in cold
+    any arrival, and then takes all of them at once. Waking a Python process costs tens of microseconds in cold
     caches, several times what a frame costs in a warm loop. After an idle turn the next frame wakes it at once.
 
     The loop knows when it wanted to run: at its deadline, or when a frame arrived while it slept. A device that is
@@ -187,7 +187,7 @@ class Driver:
                 busy = True
                 self._send(outgoing)
             more = not drained or len(outgoing) == BATCH_FRAMES
-            # Asked once a turn: what became due meanwhile is served in the next turn, which then comes at once.
+            # Asked once per turn: timers that became due meanwhile are served in the next turn, which comes at once.
             deadline_ns = device.next_timer_ns()
             slept = False
             if more and now_ns < glance_ns:

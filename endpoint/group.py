@@ -100,7 +100,7 @@ class Group:
         return self._all("workload.status", {host: {"name": self.name} for host in self.ranks})
 
     def remove(self) -> dict[str, dict[str, Any]]:
-        """Destroy the QPs and memory on every host, whatever the state; return the last statuses."""
+        """Destroy the QPs and memory on every host, in any state; return the last statuses."""
         return self._all("workload.remove", {host: {"name": self.name} for host in self.ranks})
 
     def _all(self, op: str, arguments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

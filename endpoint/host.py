@@ -1,7 +1,7 @@
 """One host without I/O: a transport, its workloads and a path prober behind the control operations.
 
 The agent puts a driver and a control socket around it; the simulated world calls it in virtual time. Order matters
-in one place: whatever arrives is handed to the workloads before frames are taken to be sent, so no acknowledgement
+in one place: arrivals are handed to the workloads before frames are taken to be sent, so no acknowledgement
 leaves before the data it acknowledges has been looked at. Streams rely on it.
 """
 
@@ -356,7 +356,7 @@ class HostNic:
         workload = self._named(request)
         workload.fail("removed before it was over", self._now_ns)
         status = workload.status()
-        self._step(self._now_ns)  # whoever waits for it is told
+        self._step(self._now_ns)  # callers that wait for the workload are answered
         workload.close(self._now_ns)
         del self._workloads[workload.setup.name]
         self._in_turn.remove(workload)

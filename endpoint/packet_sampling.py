@@ -1,4 +1,4 @@
-"""Packet sampling: what both ends of a connection saw of one data packet in so many, as `sampled` lines of the journal.
+"""Packet sampling: one data packet in so many as both ends of a connection saw it, as `sampled` lines of the journal.
 
 A host writes when it sends such a packet, when one arrives, and when its answer comes. Both ends choose by the PSN, so
 that they choose the same packets without a word; a byte of each frame is looked at, and nothing more. What happened
@@ -28,7 +28,7 @@ HEAD_BYTES: Final = 160
 PSN_BYTE: Final = 11
 """Of a BTH: the lowest byte of the PSN."""
 LINES_MAX: Final = 2000
-"""In a second: whoever floods a host with frames that look sampled must not fill its disk."""
+"""In a second: a flood of frames that look sampled must not fill the host's disk."""
 SECOND_NS: Final = 1_000_000_000
 SOURCE_BYTE: Final = 8
 """Of an IPv6 header: where its source address begins."""
@@ -121,7 +121,7 @@ class PacketSampler:
         return False
 
     def _answered(self, port: int, head: bytes, now_ns: int) -> None:
-        """A SACK or NACK of a peer: whatever of the open packets it speaks of is closed."""
+        """A SACK or NACK of a peer: the open packets that it reports are closed."""
         peer = head[self._source : self._source + 16]
         there = self._open[peer]
         seen = self._decode(head)

@@ -5,7 +5,7 @@ together probe every cable.
 
 Each probe is a uSID list that visits a switch and returns to the port that sent it (the profile's `self_probes`), so
 nobody answers and no clock but ours counts. Probes travel in the control class: they show losses of links, not of
-queues. A probe leaves every `interval_ns`, to each target in turn, whatever the number of targets.
+queues. A probe leaves every `interval_ns`, to each target in turn, with any number of targets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The NIC profile: what one host's NIC knows of the fabric, read from the JSON file that `docs/contracts.md` defines.
+"""The NIC profile: one NIC's knowledge of the fabric, read from the JSON file that `docs/contracts.md` defines.
 
 A profile is all an endpoint learns of the world: its ports, the DSCPs, and per destination the list of paths with
 their entropy values (EVs). It is checked whole when it is read, so the code behind it never has to.

@@ -1,4 +1,4 @@
-"""How many records a host keeps, by who keeps them: whatever grows with every fault is found here.
+"""How many records a host keeps, by owner: a leak that grows with every fault is found here.
 
 Every container that can be reached from an object is counted under the class of the object that holds it.
 """

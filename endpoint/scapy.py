@@ -133,7 +133,7 @@ class _IcrcField(XLEIntField):
 
 
 class Mrc(Packet):
-    """The base transport header; what follows it depends on the opcode and, for a TSETH, on bit `ts`."""
+    """The base transport header; the next header depends on the opcode and, for a TSETH, on bit `ts`."""
 
     name = "MRC BTH"
     fields_desc = [  # noqa: RUF012
@@ -433,7 +433,7 @@ def _check_order() -> str:
 
 
 def compute_icrc(bth: Mrc, transport: bytes) -> int:
-    """The ICRC of a BTH and all behind it, below UDP and IPv6 (IBTA annex A17: what changes under way is all ones)."""
+    """The ICRC of a BTH and all behind it, below UDP and IPv6 (IBTA annex A17: mutable fields are all ones)."""
     udp = bth.underlayer
     if not isinstance(udp, UDP) or not isinstance(udp.underlayer, IPv6):
         return 0

@@ -21,7 +21,7 @@ class StackGuardError(Exception):
 
 
 class StackGuard:
-    """A context: the drop filters are on `interfaces` inside it and gone after it. What was there before stays."""
+    """A context: the drop filters are on `interfaces` inside it and gone after it. Earlier filters stay."""
 
     def __init__(self, interfaces: Sequence[str], udp_ports: Sequence[int]) -> None:
         self._interfaces = tuple(interfaces)
@@ -53,7 +53,7 @@ class StackGuard:
     def _install(self, interface: str) -> None:
         if _tc("qdisc", "add", "dev", interface, "clsact") is None:
             self._qdiscs.append(interface)
-        # Without a qdisc of ours there is somebody else's clsact, or no such interface: the next command tells.
+        # If we added no qdisc, there is another program's clsact, or no such interface: the next command tells.
         _tc("filter", "del", "dev", interface, "ingress", "pref", _PREFERENCE)  # left by an agent that was killed
         command = ("filter", "add", "dev", interface, "ingress", "pref", _PREFERENCE, "protocol", "ipv6")
         complaint = _tc(*command, "bpf", "da", "bytecode", self._bytecode)

@@ -47,7 +47,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRegion:
-    """Registered memory: what a peer needs to write to it, and its owner's view."""
+    """Registered memory: the numbers that a peer needs to write to it, and its owner's view."""
 
     va: int
     length: int
@@ -69,7 +69,7 @@ class QPInfo:
     psn: int
     mpr: int  # in units of 128 PSN
     max_write_imm: int
-    trim_nack: bool = True  # this end wants NACKs for packets of its own that arrive trimmed
+    trim_nack: bool = True  # this end wants NACKs for its packets that arrive trimmed
     pmtu: int | None = None  # payload bytes of this end's full packets; None: not said, so as the other end's
     dialect: str | None = None  # how this end reads the specification (`endpoint.nic.dialect`); None: not said
     dynamic_mpr: bool = False  # this end may change its mpr while the QP runs, and heeds the peer's changes
@@ -209,7 +209,7 @@ class Transport(Protocol):
         """The carrier of a port came or went; ports are up at first."""
 
     def enable_port(self, number: int, enabled: bool, now_ns: int) -> None:
-        """Switch a port off or on, whatever its carrier. Raises ValueError for a port that there is not."""
+        """Switch a port off or on, with or without carrier. Raises ValueError for a port that does not exist."""
 
     def port_enabled(self, number: int) -> bool:
         """Raises ValueError for a port that there is not."""
@@ -221,7 +221,7 @@ class Transport(Protocol):
         """Replace the denylist, for present and future QPs."""
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        """The host itself did not run in the last `late_ns`: what arrives now is late, not lost.
+        """The host itself did not run in the last `late_ns`: packets that arrive now are late, not lost.
 
         To be said before what has arrived meanwhile is handed over and before `handle_timer`.
         """

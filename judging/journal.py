@@ -1,6 +1,6 @@
-"""Reading the journal: what happened, as lines that a person can open (docs/contracts.md, "Journal").
+"""Reads the journal: events as lines that a person can open (docs/contracts.md, "Journal").
 
-Running and judging meet only here. Every process has written a file of its own with `common/journal.py`.
+Running and judging meet only here. Every process has written its own file with `common/journal.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from common.journal import Line
 from judging.shape import fault_of
 
 READER = "reader"
-"""The node of `error` lines that stand for lines that cannot be read."""
+"""The node of `error` lines that replace lines that cannot be read."""
 
 
 def read_file(path: Path) -> list[Line]:

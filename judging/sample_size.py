@@ -4,7 +4,7 @@ A figure is known to within an error that follows from what it was measured on:
 
 | figure | error, as a share |
 |---|---|
-| a rate over a span | a round trip's worth: what was under way at its beginning counts, what was at its end does not |
+| a rate over a span | a round trip's worth: bytes under way at its beginning count, those at its end do not |
 | a share of packets that take planes in turn | a packet more or less for each queue pair |
 | a rate seen message by message | the largest of the lines in which receivers count whole messages |
 | a step's time | by how much the steps of the reference differ, and a round trip |

@@ -1,4 +1,4 @@
-"""The journal of a long run, which stays on disk: a line is parsed each time that somebody asks for it."""
+"""The journal of a long run, which stays on disk: a line is parsed each time that it is read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class StoredJournal(Sequence[Line]):
             for start, length, line in scan(texts[number], path.name):
                 if length:
                     rows.extend((number, start, length))
-                else:  # an error line is in no file: it gets a text of its own
+                else:  # an error line is in no file: its text is made here
                     texts.append(json.dumps(line).encode())
                     rows.extend((len(texts) - 1, 0, len(texts[-1])))
                 times.append(line["t_ns"])

@@ -8,7 +8,7 @@ SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000
 def unit(pace: float) -> tuple[str, int]:
     """The unit in which a report tells time, and its nanoseconds: seconds in lab time, microseconds at real rates.
 
-    `pace` is how many seconds of the run a second of lab time takes (`topo.plan.Plan.pace`).
+    `pace` is how many seconds of the run one second of lab time takes (`topo.plan.Plan.pace`).
     """
     if pace >= 0.01:
         return "s", SECOND_NS

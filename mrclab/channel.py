@@ -57,7 +57,7 @@ class CompChannel:
                 return queue
 
     def _sleep(self, timeout_s: float | None) -> None:
-        """Until there may be an event. In virtual time a program waits in one place, whatever for."""
+        """Until there may be an event. In virtual time a program waits in one place, for anything."""
         if self._connection.stepped:
             self._connection.wait(timeout_s)
         else:

@@ -81,7 +81,7 @@ class Context(Control):
         return MR(self._connection, length, remote_write=remote_write)
 
     def create_comp_channel(self) -> CompChannel:
-        """A channel with a descriptor of its own, for queues that are made with it."""
+        """A channel with its own descriptor, for queues that are made with it."""
         channel = CompChannel(self._connection, self._queues)
         self._channels.append(channel)
         return channel
@@ -119,7 +119,7 @@ class Context(Control):
         return self._connection.stepped
 
     def sleep(self, seconds: float) -> None:
-        """Let the lab's time pass. What completes meanwhile waits in its queue."""
+        """Let the lab's time pass. Completions of that time wait in their queues."""
         deadline_ns = self.now_ns() + round(seconds * 1e9)
         while (left_ns := deadline_ns - self.now_ns()) > 0:
             if self.stepped:

@@ -86,7 +86,7 @@ class EvEventCQ(ArmedQueue):
 
 
 class Control:
-    """The NIC's part of `Context`. What concerns all programs takes root, or the user that runs the agent."""
+    """The NIC's part of `Context`. Changes for all programs need root, or the user that runs the agent."""
 
     _connection: Connection
 
@@ -127,7 +127,7 @@ class Control:
         self._connection.call("modify_ev_profile", profile=profile_id, attributes=attributes)
 
     def make_explicit_ev_profile(self, profile_id: int, evs: Sequence[tuple[int, int]], **attributes: Any) -> None:
-        """From INIT to ONLINE with these (EV, port), whatever their number. Raises `RefusedError`."""
+        """From INIT to ONLINE with these (EV, port), any number of them. Raises `RefusedError`."""
         self.modify_ev_profile(profile_id, profile_state="offline", ev_mode="explicit", ev_count=len(evs), **attributes)
         for first in range(0, len(evs), ROWS_TOGETHER):
             rows = [[0, 0, ev, port] for ev, port in evs[first : first + ROWS_TOGETHER]]

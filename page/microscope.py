@@ -36,7 +36,7 @@ class Microscope:
         return seen(plan, path, size, trimmed_at, self._explainer(plan, trimmed_at))
 
     def _explainer(self, plan: Plan, trimmed_at: str | None) -> Explainer:
-        if trimmed_at is not None:  # no queue of a running lab is filled for this: the plan's switches stand in
+        if trimmed_at is not None:  # no queue of a running lab is filled for this: the plan's switches are used instead
             return PlanExplainer(plan, {plan.switch_node(trimmed_at)})
         return PlanExplainer(plan) if self.lab is None else LabExplainer(self.lab)
 

@@ -9,7 +9,7 @@ from typing import Any
 from judging.run import FaultSpan, Run, Span
 from scenarios.scenario import TimedFault
 
-HEAD = '''"""{title}: what was done by hand, at its times.
+HEAD = '''"""{title}: the faults injected by hand, at their times.
 
 Made from a run of {scenario} (plan {plan}, {transport}, seed {seed}). Run it: ./lab run {file}
 """

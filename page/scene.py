@@ -137,7 +137,7 @@ def kind_of(plan: Plan, target: str) -> str:
 def all_refusals(plan: Plan) -> dict[str, dict[str, str]]:
     """The refusals of every kind of target there is: by kind of switch, and by whether a host is at one end.
 
-    What a verb can do depends on the kinds of the switches at the ends alone, so one target stands for all alike:
+    What a verb can do depends on the kinds of the switches at the ends alone, so one target represents all alike:
     the page asks by the key `class_of` gives.
     """
     found: dict[str, dict[str, str]] = {}

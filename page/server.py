@@ -97,7 +97,7 @@ def feed(run: Path | None, also: Path | None = None) -> Feed:
 
 
 def main() -> None:
-    """Reads one line of JSON from standard input: what to serve, and for whom."""
+    """Reads one line of JSON from standard input: the runs to serve, and the user."""
     told = json.loads(sys.stdin.buffer.readline())
     listener = socket.socket(fileno=told["listener"])
     site = Site(

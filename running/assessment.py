@@ -63,7 +63,7 @@ def assessment(path: Path, trust: bool = False) -> Assessment:
         " (--trust runs the copy in the run folder)"
     )
     always = command.judge_any() if commanded else checks.always()
-    return Assessment(always, Story(name, f"A scenario of its own: {Path(source).name}."), notice)
+    return Assessment(always, Story(name, f"A scenario in a separate file: {Path(source).name}."), notice)
 
 
 def _checks(scenario: Scenario, setting: Setting, commanded: bool) -> Sequence[Check]:

@@ -5,7 +5,7 @@ grows with packets, so the rate that fills three quarters follows from one measu
 or late: then a slower measurement is made. It is kept in the user's cache, by machine, plan, workloads and Python.
 
 Before each run the machine is looked at for a moment. Other work slows the lab; so do stalls, because at a lower rate a
-round trip takes longer, and the same stall weighs less. What came of it is stored with the run.
+round trip takes longer, and the same stall weighs less. The result is stored with the run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SPOILT_MAX = 0.10  # of the time under load: with more stalls too little is left
 
 @dataclass(frozen=True, slots=True)
 class MeasuredLoad:
-    """How busy the machine was without traffic and with it; what share of the time under load stalls spoilt; and the
+    """How busy the machine was without traffic and with it; the share of the time under load that stalls took; and the
     longest stall of a look."""
 
     idle: float

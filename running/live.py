@@ -64,7 +64,7 @@ class Picture:
         self.bad: dict[tuple[str, Any, Any], Line] = {}
         self.goodput_bps: deque[float] = deque(maxlen=HISTORY)
         self.planes_bps: dict[int, float] = {}
-        self.sent: dict[str, int] = {}  # data packets by host; what a queue pair had sent goes with it
+        self.sent: dict[str, int] = {}  # data packets by host; a queue pair takes its count with it
 
     def take(self, lines: list[Line]) -> None:
         """Fold new lines in; rates are between a host's last two samples."""

@@ -26,7 +26,7 @@ _GRACE_S = 5.0  # of the run's time, for the others to end when one process has 
 
 
 class Programs:
-    """One program on all its ranks. What it writes into its journal is read with the run's.
+    """One program on all its ranks. Its journal is read with the run's.
 
     `journal` gets what becomes of it: for a command of the user's, every start and end.
     """

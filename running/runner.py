@@ -46,7 +46,7 @@ class Runner:
         return self._clock() if self._clock is not None else None
 
     def run(self, make_world: MakeWorld, watch: Callable[[Journal], Any] | None = None) -> None:
-        """The whole run. The world is taken down whatever happens; the journal stays.
+        """The whole run. The world is always taken down; the journal stays.
 
         `watch(journal)` is a context manager entered while the world is up, such as a sampler of the processor.
         """

@@ -1,4 +1,4 @@
-"""A run as a description: what it is made of and what follows from that, without a world, a folder or a clock.
+"""A run as a description: its parts and the numbers that follow from them, without a world, a folder or a clock.
 
 Estimates, rehearsals, sweeps, hunts, races, calibration and the paper's figures read it; a runner carries it out.
 """

@@ -46,7 +46,7 @@ class Pattern:
 
 
 def permutation(what: Pattern) -> list[Connection]:
-    """Every node sends to one other and receives from one: a single circle, so nobody sends to itself."""
+    """Every node sends to one other and receives from one: a single circle, so no node sends to itself."""
     order = list(range(what.nodes))
     random.Random(derive(what.seed, Purpose.PATTERN)).shuffle(order)
     return [

@@ -193,7 +193,7 @@ class Rank:
         return [*ends, before] if steps else []
 
     def _hear(self, source: int, tag: int) -> Iterator[str]:
-        """A microbatch comes from another stage; what follows waits for it."""
+        """A microbatch comes from another stage; later operations wait for it."""
         receive = self._label()
         yield f"{receive}: recv {self._share()}b from {source} tag {tag}"
         yield from self._then(f"calc 0 cpu {COMPUTE}", receive)

@@ -1,4 +1,4 @@
-"""The control socket: what P4Runtime has no verb for, as JSON lines on a loopback TCP socket (docs/contracts.md).
+"""The control socket: operations that P4Runtime lacks, as JSON lines on a loopback TCP socket (docs/contracts.md).
 
 Each connection has a thread; operations on one device are serialised by its lock.
 Every refusal names the thing, the rule and the valid choices, and changes nothing.

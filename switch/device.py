@@ -1,4 +1,4 @@
-"""The devices of one switch process: what P4Runtime, the control socket and the data plane share.
+"""The devices of one switch process, which P4Runtime, the control socket and the data plane share.
 
 A `Device` is one switch: its engine, its loaded pipeline, its ports, whether it runs. `Devices` finds them by
 device id. A `DataPlane` (`switch/native/dataplane.py`) owns sockets, clock and thread; everything here only asks the
@@ -52,7 +52,7 @@ class DeviceEvent(Enum):
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """How late frames left: how often and by how much together since the start, and the longest spans, each from when
-    something was due to when it was done, since the last time that somebody asked."""
+    something was due to when it was done, since the last call."""
 
     count: int
     sum_ns: int

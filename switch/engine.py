@@ -91,7 +91,7 @@ class PortConfig:
     )
     pfc_xoff_bytes: int = 0  # of a lossless priority that came by this port and wait: more of them pause the sender
     pfc_xon_bytes: int = 0  # no more than these let the sender resume
-    pfc_headroom_bytes: int = 0  # beyond xoff; what exceeds both is dropped (drop_headroom)
+    pfc_headroom_bytes: int = 0  # beyond xoff; a frame that exceeds both is dropped (drop_headroom)
     pfc_quanta: int = PFC_QUANTA_MAX  # of a pause, in 512 bit times; repeated at half of that while the pause lasts
     pfc_watchdog_ns: int = 0  # a priority that is paused for longer is counted (pause_watchdog); 0: never
     pfc_mac: int = 0  # source address of the frames
@@ -158,7 +158,7 @@ class Engine(Protocol):
         """Forget program, entries, externs and queued packets, as a power cycle does. Port configuration stays."""
 
     def set_running(self, running: bool, now_ns: int) -> None:
-        """Stopped: what waits is dropped (drop_wiped), what comes too (drop_no_program); tables and externs stay."""
+        """Stopped: packets that wait (drop_wiped) or arrive (drop_no_program) are dropped; tables and externs stay."""
 
     # tables
     def insert_entry(self, table: str, entry: Entry) -> int:
@@ -226,7 +226,7 @@ class Engine(Protocol):
 
     # ports
     def configure_port(self, port: int, config: PortConfig, now_ns: int) -> None:
-        """Make a port, or change it from `now_ns` on. What waits in its queues stays unless it goes down."""
+        """Make a port, or change it from `now_ns` on. Waiting packets stay unless it goes down."""
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         """Totals and queue lengths as of `now_ns`."""
@@ -243,7 +243,7 @@ class Engine(Protocol):
 
     # packet log
     def record_packets(self, start_ns: int, stop_ns: int) -> None:
-        """Take down what becomes of packets from `start_ns` on and before `stop_ns`; what was not taken is gone."""
+        """Record the fates of packets from `start_ns` on and before `stop_ns`; records not taken yet are gone."""
 
     def take_records(self) -> list[PacketRecord]:
         """What was taken down since the last call, as it happened. The node's number is 0."""

@@ -1,6 +1,6 @@
-"""Table entries: what a key matches and what an entry does, in the words of P4Runtime (section 9.1).
+"""Table entries: their matches and their actions, in the terms of P4Runtime (section 9.1).
 
-Values, masks and arguments are non-negative ints; whoever holds an entry knows every width from the program.
+Values, masks and arguments are non-negative ints; their widths are the program's.
 """
 
 from __future__ import annotations

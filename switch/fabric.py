@@ -1,6 +1,6 @@
-"""Switches, the cables between them and to hosts, in virtual time: what every implementation has, and in which order.
+"""Switches, the cables between them and to hosts, in virtual time: the common interface, and the order of events.
 
-The result is the one of taking one event after the other in order of time. What happens at one nanosecond happens in
+The result is the one of taking one event after the other in order of time. Events of one nanosecond happen in
 this order:
 
 - at a switch, ports that may send do so, by number; then frames arrive, one after the other, each followed by what
@@ -105,7 +105,7 @@ class Fabric(Protocol):
         """The next event at a switch, or arrival at a host of a frame that was not collected yet."""
 
     def record_packets(self, start_ns: int, stop_ns: int) -> None:
-        """Take down what becomes of packets from `start_ns` on and before `stop_ns`; what was not taken is gone."""
+        """Record the fates of packets from `start_ns` on and before `stop_ns`; records not taken yet are gone."""
 
     def take_records(self) -> list[PacketRecord]:
         """What was taken down since the last call, not in order of time; complete before `reached_ns`."""

@@ -77,7 +77,7 @@ class PacketRecord(NamedTuple):
 
 
 def in_order(records: Iterable[PacketRecord]) -> list[PacketRecord]:
-    """By time; at one time switches before hosts, by number; at a host, what came before what left, by port.
+    """By time; at one time switches before hosts, by number; at a host, arrivals before departures, by port.
 
     Records that are equal in all of this stay in the order in which they were taken down.
     """

@@ -1,4 +1,4 @@
-"""Classes that only hold data: a class under one of these bases is a dataclass, without a decorator of its own."""
+"""Classes that only hold data: a class under one of these bases is a dataclass, without a decorator."""
 
 from __future__ import annotations
 

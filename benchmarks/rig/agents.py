@@ -1,4 +1,4 @@
-"""Agents as processes in namespaces, for tests and benchmarks; ended by their parent whatever happens."""
+"""Agents as processes in namespaces, for tests and benchmarks; always ended by their parent."""
 
 from __future__ import annotations
 

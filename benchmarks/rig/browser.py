@@ -62,7 +62,7 @@ class Page:
 def browser(
     width: int = 1280, height: int = 720, scheme: Literal["light", "dark"] = "light"
 ) -> Iterator[Callable[[], Page]]:
-    """Opens pages of this size, each in a browser profile of its own; ends the browser."""
+    """Opens pages of this size, each in a separate browser profile; ends the browser."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:

@@ -1,4 +1,4 @@
-"""Runs that a benchmark keeps, a JSON line each: what a crash tore counts as no run, and the next line stays whole."""
+"""Runs that a benchmark keeps, one JSON line per run. A line torn by a crash counts as no run; the next stays whole."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def ip(*words: str) -> None:
 
 @contextmanager
 def namespaces(count: int) -> Iterator[list[str]]:
-    """New network namespaces, by name; gone afterwards. What earlier processes left that were killed goes first."""
+    """New network namespaces, by name; removed afterwards. Namespaces left by killed processes are removed first."""
     remove_leftovers()
     names = [f"{PREFIX}{os.getpid()}-{next(_numbers)}" for _ in range(count)]
     try:

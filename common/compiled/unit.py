@@ -14,7 +14,7 @@ from common import cache
 FORMAT = "2"
 """Changes when builds are made in another way."""
 CHECKED = "checked"
-"""The last line of a record: what stands before has been imported and is whole."""
+"""The last line of a record: all files named before it have been imported and are whole."""
 
 
 class Build(NamedTuple):

@@ -1,9 +1,9 @@
-"""The process that compiles: mypyc over copies of the sources, then the C compiler, in a session of its own.
+"""The process that compiles: mypyc over copies of the sources, then the C compiler, in a separate session.
 
     MRCLAB_PARENT=PID python -P worker.py LIBRARY FILE...
 
-Writes extensions below `made` in the current folder. Ends, with the C compiler, when its parent does. Imports nothing
-of ours: the sources that it finds beside it are the copies.
+Writes extensions below `made` in the current folder. Ends, with the C compiler, when its parent does. Imports no
+other module of the lab: the sources that it finds beside it are the copies.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The archive that Gradescope takes: the project without tests and references, what installs it, what grades."""
+"""The archive that Gradescope takes: the project without tests and references, the installer, the grader."""
 
 from __future__ import annotations
 

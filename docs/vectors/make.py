@@ -39,7 +39,7 @@ DSCP = SETUP["dscp"]
 
 @dataclass
 class Vector:
-    """A vector: what the device is, what it gets and what it must answer, in order."""
+    """A vector: the device, its inputs and the answers that it must give, in order."""
 
     name: str
     title: str

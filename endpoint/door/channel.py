@@ -50,7 +50,7 @@ def make_channel() -> tuple[int, Channel]:
         except BlockingIOError:
             return False
         except OSError:
-            return True  # the program has closed its end: nobody waits
+            return True  # the program has closed its end and waits no more
         return True
 
     return theirs.detach(), Channel(notify, ours.close)

@@ -59,7 +59,7 @@ class Armed:
     """Whether the next completion of a queue is to be an event on the queue's channel, as `ibv_req_notify_cq` has it.
 
     `produced` counts what the program can be told of, told or not, and `solicited` is the count up to the last that is
-    solicited or has failed. An arming says how much the program has seen: what it has not seen is an event at once, so
+    solicited or has failed. An arming says how much the program has seen: an unseen completion is an event at once, so
     that nothing is missed that came while the arming was on its way.
     """
 
@@ -163,8 +163,8 @@ class Completions:
         return rows
 
     def forget(self, guest: GuestQp) -> None:
-        """The queue pair goes, or begins a new life: its completions that nobody has taken and its requests go with
-        the old one."""
+        """The queue pair goes, or begins a new life: its completions that are not taken yet and its requests go
+        with the old one."""
         kept = deque(row for row in self._ready if row.qpn != guest.qp.qpn)
         gone = sum(row.qpn == guest.qp.qpn and row.opcode != door.WC_SILENT for row in self._ready)
         self.outstanding -= gone

@@ -1,4 +1,4 @@
-"""The door of a host: the socket that programs connect to, and whose turn it is. What they say is `session.py`'s.
+"""The door of a host: the socket that programs connect to, and their turns. `session.py` reads their messages.
 
 All sockets hang on one epoll descriptor, which the driver's loop watches: it is readable when a program has said
 something or when one that did not read has room again. Nothing here ever waits for a program. One that floods is read
@@ -34,7 +34,7 @@ _MESSAGES_MAX = 8  # of one program in one go
 _SERVED_NS = 1_000_000  # after so long in one go, a program's next message is the next go's
 _PAUSE_NS = 250_000  # the least after a go that left messages behind
 _DESCRIPTORS_MAX = 253  # SCM_MAX_FD: room for all that a message may bring, so that the kernel drops none in our time
-_BACKLOG_MAX = 64  # descriptors that could not be closed yet; nobody is let in while there are more
+_BACKLOG_MAX = 64  # descriptors that could not be closed yet; no program is let in while there are more
 _PEER_CREDENTIALS = struct.Struct("3i")
 
 Journal = Callable[[int, str, Mapping[str, Any]], None]
@@ -219,7 +219,7 @@ class DoorServer:
         program.session.close(self._clock())
         if program.held is not None:
             self._release(program.held)
-        # Its last words are heard, and what it had sent and nobody has read may take long to close.
+        # Its last messages are read, and closing descriptors in unread messages may take long.
         with contextlib.suppress(OSError):
             program.socket.shutdown(socket.SHUT_WR)
         self._closer.close(program.socket.detach())

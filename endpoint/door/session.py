@@ -1,6 +1,6 @@
 """One program's side of a NIC, without I/O: messages in, messages out, everything of the program's in one place.
 
-Nothing that a program sends is taken for granted. What it asks for wrongly is answered in words; a message that the
+Nothing that a program sends is taken for granted. A wrong request is answered with a message; a message that the
 library never sends (`mrclab`) is a `Violation`, and ends the session. Closing gives back all that the program had.
 """
 
@@ -385,7 +385,7 @@ class Session:
 
     @staticmethod
     def _attributes(request: Fields, *parameters: str) -> Mapping[str, Any]:
-        """A request's attributes, which become arguments of a verb by name: never one of its own parameters."""
+        """A request's attributes, which become arguments of a verb by name, and never name another parameter."""
         fields = request.fields("attributes", default={})
         for name in parameters:
             if name in fields.values:

@@ -1,7 +1,7 @@
 """Memory that a program shares with its host's agent, so that no byte of a message crosses a socket.
 
 The agent makes it and hands the program a descriptor; it never maps what a program made. A mapped byte beyond the end
-of its file kills the process that touches it (SIGBUS), so the file is sealed (fcntl(2), "File sealing"): nobody can
+of its file kills the process that touches it (SIGBUS), so the file is sealed (fcntl(2), "File sealing"): no process can
 change its size, forbid writing to it, or lift a seal. Holes that a program may still punch read as zeros.
 """
 

@@ -50,7 +50,7 @@ class SteppedProgram:
         self.gone = False
         self.until_ns: int | None = None
         self.sent = 0
-        """Messages that it has been sent; one that has not taken all of them is not waiting, whatever it says."""
+        """Messages that it has been sent; one that has not taken all of them does not count as waiting."""
 
 
 class SteppedDoor:

@@ -42,7 +42,7 @@ class Control:
         self._context.hints.modify(number, attributes)
 
     def query_qp_hint(self, number: int) -> QpHint:
-        """Raises `VerbError` for a hint that nobody has made."""
+        """Raises `VerbError` for a hint that does not exist."""
         return self._context.hints.find(number)
 
     def destroy_qp_hint(self, number: int) -> None:
@@ -70,7 +70,7 @@ class Control:
         return profile
 
     def query_ev_profile(self, number: int) -> EvProfile:
-        """A profile that nobody has configured is in INIT."""
+        """A profile that was never configured is in INIT."""
         return self._context.ev_profiles.query(number)
 
     def query_ev_array(self, number: int) -> list[tuple[int, int, int]]:
@@ -124,5 +124,5 @@ class Control:
         self._context.cc_profiles.modify(number, algorithm, config)
 
     def query_cc_profile(self, number: int) -> CcProfile:
-        """Raises `VerbError` for a profile that nobody has made."""
+        """Raises `VerbError` for a profile that does not exist."""
         return self._context.cc_profiles.find(number)

@@ -439,7 +439,7 @@ class Endpoint(Nic[QueuePair]):
     # --- ports and denylist ------------------------------------------------------------------------------------
 
     def _known_evs(self) -> frozenset[tuple[int, int]]:
-        """Every EV of the profile with its port, whatever host it leads to."""
+        """Every EV of the profile with its port, to any host."""
         return frozenset((path.ev, path.port) for row in self.profile.destinations.values() for path in row.paths)
 
     def _ports_settled(self, now_ns: int, up: bool) -> None:

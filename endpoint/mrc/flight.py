@@ -62,7 +62,7 @@ class Flight(PacketWindow):
         self.late_ns = 0
         """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
-        """When this host last ran again after a stall: what was sent before tells nothing of the network's times."""
+        """When this host last ran again after a stall: packets sent before say nothing about the network's times."""
 
     @property
     def edge(self) -> int:

@@ -71,7 +71,7 @@ class QpHints:
 
     def _own(self, number: int) -> QpHint:
         if number == 0:
-            raise VerbError("QP hint 0 stands for no hint; it can be neither modified nor destroyed")
+            raise VerbError("QP hint 0 means no hint; it can be neither modified nor destroyed")
         return self.find(number)
 
 

@@ -1,4 +1,4 @@
-"""Endpoint operations (OCP MRC): what two NICs tell each other outside of any connection.
+"""Endpoint operations (OCP MRC): messages between two NICs outside of any connection.
 
 A port status update says which ports of a NIC are up; an EV probe asks whether a path works in both directions. Each is
 a request with an id of 16 bits and a response that repeats the id; neither is ever retransmitted as such.
@@ -59,7 +59,7 @@ class EndpointOperations:
         self._probes: dict[int, tuple[Peer, Route, Callable[[Route], None]]] = {}
         """EV probes under way by request id: peer, path, whom to tell of the answer."""
         self._asked: dict[int, tuple[Peer, Route, int, Answered]] = {}
-        """The same that programs have asked for, with the time of sending. They displace none of ours."""
+        """The same that programs have asked for, with the time of sending. They displace none of the transport's."""
 
     def receive(
         self,
@@ -108,11 +108,11 @@ class EndpointOperations:
             self._log.count("opcode")
             return False
         if self._dialect.ports_in_sacks:
-            self._mismatches.seen(peer.name, "port_status")  # and heeded: what it says is clear
+            self._mismatches.seen(peer.name, "port_status")  # and heeded: its meaning is clear
         if self._mismatches.port_mask(peer.name, request.port_status_mask, self._ports.all):
             return False  # nor answered, as what it says is not clear
         if not peer.users:
-            self._log.count("no_qp")  # unanswered: who has a QP to us goes on telling until we have one too
+            self._log.count("no_qp")  # unanswered: a peer with a QP to us repeats it until we have one
             return False
         before = peer.ports
         ports = self._dialect.mask_from_wire(request.port_status_mask)

@@ -1,4 +1,4 @@
-"""Another host, as seen from this one: its paths, which of its ports it says are up, and what it was told of ours.
+"""Another host, as seen from this one: its paths, which of its ports it says are up, and what it was told of our ports.
 
 Port status updates are endpoint operations: they belong to no connection, are sent on every live plane at once, and
 are repeated as a new request until any one of them is answered. Port n of every host is on the same plane, so the
@@ -32,7 +32,7 @@ class Peer:
     """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
 
     Our updates have ids that count up from a random one, so that a new start does not use the same again. An update
-    that comes too late is not answered: whoever is not heeded goes on telling. In a dialect that has port states in
+    that comes too late is not answered: its sender repeats it. In a dialect that has port states in
     SACKs nothing is announced here.
     """
 

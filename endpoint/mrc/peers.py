@@ -61,7 +61,7 @@ class PeerTable:
     def addressed(self, address: bytes) -> Peer | None:
         """The peer with this inner address; None if no host of the profile has it."""
         found = self._by_address.get(address)
-        if found is None:  # somebody whom this host does not write to
+        if found is None:  # a host that this one does not write to
             for name, row in self._profile.destinations.items():
                 if row.address.packed == address:
                     return self.named(name)

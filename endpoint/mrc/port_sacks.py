@@ -34,7 +34,7 @@ class PortSacks:
         return wire.PORT_STATES.pack(self._dialect.mask_to_wire(self._ports.up))
 
     def announce(self, now_ns: int) -> None:
-        """Our ports have changed, or somebody new has to hear of them."""
+        """Our ports have changed, or a new peer has to hear of them."""
         self._left = REPEATS
         self._repeat(now_ns)
 

@@ -1,4 +1,4 @@
-"""The sending half of a QP: what goes out next, what was acknowledged, what is lost, when to ask and to give up."""
+"""The sending half of a QP: packets to send, acknowledged and lost, requests for answers, and giving up."""
 
 from __future__ import annotations
 

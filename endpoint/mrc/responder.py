@@ -1,7 +1,7 @@
 """The receiving half of a QP: places packets as they come, keeps the bitmap, answers with SACK, ACK and NACK.
 
 Numbers without wrap inside: `epsn` is the next PSN expected in order, bit i of `bitmap` is PSN epsn + i. A packet is
-placed before it is recorded, so whatever a SACK reports is in memory. Messages complete in order as the bitmap closes
+placed before it is recorded, so all that a SACK reports is in memory. Messages complete in order as the bitmap closes
 behind their last packets; that is when immediates are delivered and transport acknowledgements fall due.
 """
 
@@ -273,7 +273,7 @@ class Responder:
     ) -> None:
         """Send a SACK caused by `psn` on `ev`, more of them if what is new spans several bitmaps, and an ACK if due.
 
-        `psn` may be any number of the past; only the last SACK answers mark and probe. A probe has no PSN of its own:
+        `psn` may be any number of the past; only the last SACK answers mark and probe. A probe has no PSN:
         the SACKs before the last must name none, or the peer would take that PSN for a late duplicate.
         """
         route = self._reverse.choose(port, ev) if probe_id is None else self._reverse.same_way(port, ev)
@@ -323,7 +323,7 @@ class Responder:
             self._answers.nack(route, psn, ev, reason, stamp)
 
     def tell_ports(self, now_ns: int) -> None:
-        """Send on every live plane a SACK that nothing asked for: of its own fields only the port states are news."""
+        """Send on every live plane an unsolicited SACK, in which only the port states are news."""
         for route in self._reverse.live():
             self._tell(now_ns, route)
 

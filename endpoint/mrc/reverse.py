@@ -1,6 +1,6 @@
 """The way back: which EV the acknowledgements of one QP take, one for each port (paper §2.4).
 
-An EV is confirmed when data or a probe of ours on it was answered. Until then a port's EV is a guess, and gives way to
+An EV is confirmed when our data or probe on it was answered. Until then a port's EV is a guess, and gives way to
 the EV that a packet came by, which has at least worked in one direction.
 """
 

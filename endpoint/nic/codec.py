@@ -30,7 +30,7 @@ _sack: Callable[[bytes, int, int, int, int, int, int, int, int, int, int, int, i
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
     from endpoint.nic import codec_native
-except ImportError:  # interpreted, or compiled where nobody built the C
+except ImportError:  # interpreted, or compiled without the C codec
     pass
 else:
     _read, _place, _write = codec_native.read, codec_native.place, codec_native.write

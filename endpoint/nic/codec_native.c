@@ -47,7 +47,7 @@ static void put32_little(uint8_t *at, uint32_t value)
 
 /* --- the ICRC's beginning -------------------------------------------------------------------------------------------- */
 
-static uint32_t icrc_start; /* the CRC's state after what stands for a local route header and the first word of IPv6 */
+static uint32_t icrc_start; /* the CRC's state after the mask of a local route header and the first word of IPv6 */
 
 static void start_icrc(void)
 {
@@ -279,7 +279,7 @@ static PyObject *written(PyObject *path, const uint64_t *number, PyObject *immed
     return frame;
 }
 
-/* Raises OverflowError for a field that its header has no room for, as `struct` raises an error of its own. */
+/* Raises OverflowError for a field that its header has no room for, as `struct` raises `struct.error`. */
 static int number_from(PyObject *arg, uint64_t most, const char *of, int field, uint64_t *number)
 {
     *number = PyLong_AsUnsignedLongLong(arg);

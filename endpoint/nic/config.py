@@ -27,7 +27,7 @@ ACK_TIMEOUT_UNIT_NS = 1024
 TIMEOUT_MAX = 24
 MPR_UNITS_MIN, MPR_UNITS_MAX = 8, 32
 RETRIES_WITHOUT_END = 25
-"""This many exponential retries stand for no end of them (OCP MRC API)."""
+"""This many exponential retries mean no end of them (OCP MRC API)."""
 QUEUE_MAX = 1 << 20
 """Requests, frames or events that a queue may be set to hold."""
 WRITE_IMM_MAX = QUEUE_MAX
@@ -133,13 +133,13 @@ class Limits:
     """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
     reverse_probe_ns: int
     timeout: int
-    """Local ACK timeout exponent, and the time that it stands for."""
+    """Local ACK timeout exponent, and the time that it means."""
     timeout_ns: int
     sack_threshold_bytes: int
     mpr: int
     burst_ns: int
     """How far ahead of its line rate a port may be handed frames, so that a driver may sleep meanwhile: an eighth
-    of the base round trip, at least 1 ms; nothing where nobody is late."""
+    of the base round trip, at least 1 ms; nothing where processes are never late."""
     trimming: bool
 
 
@@ -153,7 +153,7 @@ def make_settings(values: dict[str, Any]) -> Settings:
 
 
 def fill(defaults: S, values: dict[str, Any], who: str) -> S:
-    """The dataclass with these values in place of its own. Raises `ConfigError`; `who` begins the complaint.
+    """A copy of the dataclass with these values. Raises `ConfigError`; `who` begins the complaint.
 
     `common.fields` tells a type by an example; a setting whose default is None has only its annotation.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class EventLog:
-    """At most `kept` events, oldest first; the oldest go when nobody takes them."""
+    """At most `kept` events, oldest first; when they are not taken, the oldest go."""
 
     def __init__(self, kept: int) -> None:
         self._events: deque[Event] = deque(maxlen=kept)

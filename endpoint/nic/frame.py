@@ -38,7 +38,7 @@ ECN_MARKED: Final = 3  # CE
 
 
 class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something failed)
-    """The bytes are no frame of ours; the message says what is wrong."""
+    """The bytes are no frame that this NIC takes; the message says what is wrong."""
 
 
 class Frame(NamedTuple):

@@ -147,8 +147,8 @@ class Nic(Generic[Q]):
         self._port_set(self.ports.set_carrier(port, up, now_ns), "carrier", now_ns)
 
     def enable_port(self, number: int, enabled: bool, now_ns: int) -> None:
-        """Switch a port off or on, whatever its carrier (`mrc_ctl_modify_port`). A port that is off neither sends nor
-        receives, and is down to everybody. Raises `VerbError` for a port that this NIC does not have."""
+        """Switch a port off or on, with carrier or not (`mrc_ctl_modify_port`). A port that is off neither sends nor
+        receives, and is down for all peers. Raises `VerbError` for a port that this NIC does not have."""
         self.port_enabled(number)
         self.scheduler.now_ns = now_ns
         self._port_set(self.ports.set_enabled(number, enabled, now_ns), "admin", now_ns)

@@ -51,7 +51,7 @@ _NOTHING: Final = memoryview(b"")
 
 
 class Route:
-    """One path to one peer as bytes: what every packet on it has in front of the BTH.
+    """One path to one peer as bytes: the headers of all its packets in front of the BTH.
 
     Shared by all QPs to that peer.
     """

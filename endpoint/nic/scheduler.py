@@ -1,7 +1,7 @@
 """Whose turn it is on the NIC's ports: control frames against data by weight, queue pairs against each other by bytes.
 
 On each port ten control frames go before a data frame, and no more while data waits for the port: the reference's
-10:1, by frames. Queue pairs take turns of as many bytes (deficit round robin), whatever the size of their packets.
+10:1, by frames. Queue pairs take turns of as many bytes (deficit round robin), with packets of any size.
 
 A queue pair takes part through its `Agenda`, which says whether the QP may have something to send and by when it
 wants to be called. The scheduler knows no more of a QP than that and its `Sender`.
@@ -21,7 +21,7 @@ QUANTUM_BYTES: Final = 4300
 QUANTUM_AHEAD_BYTES = 8 * QUANTUM_BYTES
 """The same where ports may run ahead of their lines: a turn costs processor time."""
 ALONE_BYTES: Final = 1 << 20
-"""The same for a QP that nobody waits behind, or that uses what the others cannot."""
+"""The same for a QP with no other waiting behind it, or one that uses what the others cannot."""
 DEBT_TURNS_MAX: Final = 8
 """Turns that a QP waits at most for what it has sent in advance."""
 
@@ -146,7 +146,7 @@ class Scheduler:
         """Data of one QP after the other, until the frames or the ports are used up.
 
         The first QP goes to the end when its credit is used up. While it cannot use the ports that are free, or is held
-        back by its rate, the others have them, in advance of their own turns: such a debt is paid before the next one.
+        back by its rate, the others have them, in advance of their turns: such a debt is paid before the next one.
         """
         ready, quantum = self.ready, self._quantum_bytes
         at = 0

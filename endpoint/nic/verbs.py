@@ -1,4 +1,4 @@
-"""Queue pairs as verbs see them, whatever the transport: the state machine, posting, completions (OCP MRC API names).
+"""Queue pairs as verbs see them, for any transport: the state machine, posting, completions (OCP MRC API names).
 
 RESET → INIT → RTR → RTS, ERROR from anywhere, and RESET from anywhere but RESET. INIT takes nothing from the peer; RTR
 needs the peer's attributes, exchanged out of band. Only writes exist; everything else is refused.
@@ -26,7 +26,7 @@ from endpoint.transport import CompletionStatus, MemoryRegion, QPInfo, QPState
 MESSAGE_MAX = (1 << 32) - 1
 
 RESET_PSNS = 1 << 22
-"""A new life begins this far, or up to half as far again, behind the PSNs of the last one: whatever is still under way
+"""A new life begins this far, or up to half as far again, behind the PSNs of the last one: a packet still under way
 lies beyond the new window and ahead of it, and is dropped in silence."""
 
 SEND_OPCODES = ("rdma_write", "rdma_write_with_imm")
@@ -200,7 +200,7 @@ class VerbQueuePair:
         self._enter(state, now_ns, "modify")
 
     def _reset(self, now_ns: int) -> None:
-        """Begin a new life. Work that is posted disappears without completions; what has completed stays to be polled.
+        """Begin a new life. Posted work disappears without completions; completed work stays to be polled.
 
         The scheduler may still have the old agenda in a turn; it finds nothing posted there.
         """

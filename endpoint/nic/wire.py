@@ -339,7 +339,7 @@ class CcState(NamedTuple):
     """PSNs received above the cumulative one, 15 bits."""
     restore_cwnd: bool = False
     rcv_cwnd_pen: int = 0
-    """The receiver's penalty in 128ths: 0 none, 64 half the window, 127 about a packet a round trip."""
+    """The receiver's penalty in 128ths: 0 none, 64 half the window, 127 about one packet per round trip."""
     rcvd_units: int = 0
     """Payload bytes received on this QP in units of 256, modulo 2^24."""
 

@@ -1,7 +1,7 @@
 """The work of one queue pair: what is posted and not yet completed, and where its completions go.
 
 Writes without immediate may be done in any order. An unsignaled write says nothing of its end, so the completion of a
-signaled one says it for all unsignaled ones posted before: it waits until they are done, too.
+signaled one says it for all unsignaled ones posted before: it waits until they are done as well.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 After Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015); `dcqcn_setting` has the
 constants, in most settings as shares of the line and base round trips, so that the algorithm behaves alike at every
-rate. Nothing happens on a timer: what time would have done is caught up with when the rate is asked for.
+rate. Nothing happens on a timer: increases that are due are made up for when the rate is asked for.
 """
 
 from __future__ import annotations

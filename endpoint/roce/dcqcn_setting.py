@@ -1,4 +1,4 @@
-"""DCQCN's parameters, in three settings from hasty to cautious: what figure 22 of the MRC paper compares.
+"""DCQCN's parameters, in three settings from hasty to cautious, as figure 22 of the MRC paper compares them.
 
 The paper does not say which numbers its settings have. Here each has a source:
 
@@ -7,7 +7,7 @@ The paper does not say which numbers its settings have. Here each has a source:
 - NVIDIA, "DCQCN CC Parameters": dce_tcp_g = 1019 of 1024, that is g = 5/1024;
 - assumed: everything called so below.
 
-In these three rates are shares of the line and times are base round trips, of which one stands for the 50 µs of a
+In these three rates are shares of the line and times are base round trips, of which one represents the 50 µs of a
 loaded network there (assumed), so that they behave alike on slowed links. `published` has the constants of the
 publication as they are, in time, bytes and bit/s: for links at hardware rates.
 """

@@ -61,7 +61,7 @@ class Requester(Sender):
         self._heeds_cnps = settings.dcqcn
         self._pmtu = pmtu
         self._line_bps = route.port.rate_bps
-        # Where processes are late, their lateness keeps bytes in flight to a neighbour, too.
+        # Where processes are late, their lateness also keeps bytes in flight to a neighbour.
         full_rtt_ns = min(base_rtt_ns + limits.jitter_ns, max(base_rtt_ns, limits.base_rtt_ns))
         bdp = max(self._line_bps * full_rtt_ns // 8_000_000_000, 2 * pmtu)
         self._window = max(2, int(settings.window_bdps * bdp) // pmtu)

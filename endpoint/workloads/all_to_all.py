@@ -1,4 +1,4 @@
-"""All-to-all: every rank sends a chunk of its own to each other rank."""
+"""All-to-all: every rank sends a different chunk to each other rank."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ NCCL_COLUMNS = (
 IntArray = np.ndarray[Any, np.dtype[np.int32]]
 
 _bases: WeakValueDictionary[tuple[int, int], IntArray] = WeakValueDictionary()
-"""By seed and length, while anybody has them: nobody writes to a base, so the hosts of one process share it."""
+"""By seed and length, while a host has them: a base is never written to, so the hosts of one process share it."""
 
 
 def _base(seed: int, items: int) -> IntArray:

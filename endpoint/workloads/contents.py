@@ -19,7 +19,7 @@ _PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
 _SHARED_BYTES_MAX = 1 << 24
 _shared: dict[tuple[int, int], bytearray] = {}
-"""The latest pool by seed and size, if it is small: nobody writes to a pool, so the hosts of one process share it."""
+"""The latest pool by seed and size, if it is small. It is never written to, so the hosts of one process share it."""
 
 
 def _pool(seed: int, size: int) -> bytearray:

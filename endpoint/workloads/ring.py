@@ -2,7 +2,7 @@
 
 An inbox has a place for each of `count` chunks and uses them in turn, through steps and rounds alike. A rank sends a
 segment once it has taken what the step before brought, and begins a round once it has taken all of the one before. So
-whatever the left neighbour sends in step s has come round the ring from this rank, which sent a part of it no more than
+all that the left neighbour sends in step s has come round the ring from this rank, which sent a part of it no more than
 count - 1 steps earlier and had taken step s - count before that: the place is free.
 """
 

@@ -103,7 +103,7 @@ class StreamWorkload(Workload):
 
     @staticmethod
     def size_max(options: StreamOptions) -> int:
-        """Bytes of the largest message: what a slot must hold."""
+        """Bytes of the largest message, which a slot must hold."""
         return options.size
 
     # Workload.

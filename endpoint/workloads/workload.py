@@ -1,4 +1,4 @@
-"""A workload: what one rank posts and expects, as a state machine without I/O.
+"""A workload: the writes that one rank posts and expects, as a state machine without I/O.
 
 A workload makes its links and memory when it is prepared, learns the peers' offers, runs from `start` until all data is
 received, verified and completed, and keeps a tally. The clock is an argument, so workloads run in virtual time too.
@@ -152,7 +152,7 @@ class Workload:
         return 0
 
     def common_bytes(self) -> int:
-        """Of `memory_bytes`, what all ranks in one process need only once, as they do in virtual time."""
+        """The part of `memory_bytes` that all ranks in one process share, as they do in virtual time."""
         return 0
 
     def release(self) -> None:
@@ -163,7 +163,7 @@ class Workload:
         raise NotImplementedError
 
     def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
-        """A write of ours on the link's QP `index` is complete."""
+        """This rank's write on the link's QP `index` is complete."""
         raise NotImplementedError
 
     def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:

@@ -179,7 +179,7 @@ def fell_later(run: Run, span: Span, talking: Sequence[Span] | None, low_ns: int
 
 
 def repairs(run: Run, span: Span) -> list[Line]:
-    """The repairs that began in a span, but for those of what a stall made somebody take for lost."""
+    """The repairs that began in a span, except those of packets that only a stall made look lost."""
     begun = [line for line in run.kind("repair") if span.contains(int(line["noticed_ns"]))]
     return [line for line in begun if not stalls.spoils(run, int(line["noticed_ns"]))]
 

@@ -117,7 +117,7 @@ def touches(run: Run, span: Span) -> bool:
 
 
 def told(run: Run, span: Span) -> str:
-    """The stalls of a span in words: when, how long, who was late; "" without any."""
+    """The stalls of a span in words: times, lengths and late nodes; "" without any."""
     inside = [stall for stall in stalls(run) if stall.start_ns < span.stop_ns and stall.stop_ns > span.start_ns]
     inside = [stall for stall in inside if stall.length_ns >= SPOILS * base_rtt_ns(run)]
     if not inside:

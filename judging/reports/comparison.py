@@ -1,4 +1,4 @@
-"""Two runs side by side: what they show against each other, their charts overlaid, their numbers in columns."""
+"""Two runs side by side: the findings between them, their charts overlaid, their numbers in columns."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def picture(runs: Sequence[Run]) -> str:
-    """The goodput chart as an SVG file of its own."""
+    """The goodput chart as a separate SVG file."""
     bin_ns = max(recovery.bin_ns(run) for run in runs)
     chart = plots.goodput_over_time(list(zip(names(runs), runs, strict=True)), bin_ns)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + chart

@@ -56,7 +56,7 @@ def outcome(name: str, run: Run) -> RunOutcome:
 
 
 def findings(named: list[tuple[str, Run]]) -> list[Finding]:
-    """What two runs show against each other; of more, what each shows against the first, with its name in the check."""
+    """The findings between two runs; of more, those of each against the first, with its name in the check."""
     if len(named) == 2:
         return of_two(named)
     return [

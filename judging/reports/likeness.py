@@ -92,7 +92,7 @@ def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
 
 
 def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Settings follow from the transport: they are a difference of their own only under the same one."""
+    """Settings follow from the transport: they are a separate difference only under the same one."""
     if key == "settings" and one.get("transport") != other.get("transport"):
         return False
     return bool((one.get(key) or None) != (other.get(key) or None))

@@ -89,7 +89,7 @@ def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None)
 
 
 def mark_stalls(axes: Axes, run: Run) -> None:
-    """A grey bar for each stall, at least a hair wide: whatever happens there is the machine's doing."""
+    """A grey bar for each stall, at least a hair wide: the machine causes what happens there."""
     for stall in stalls.stalls(run):
         start, stop = run.place(stall.start_ns), run.place(stall.stop_ns)
         axes.axvspan(start, stop, facecolor=STALL, alpha=0.55, edgecolor=STALL, linewidth=0.6, zorder=1.5)

@@ -142,7 +142,7 @@ def fault_rows(run: Run) -> list[list[str]]:
 
 
 def stall_rows(run: Run) -> list[list[str]]:
-    """When, for how long, in round trips, who was late: the longest, in order of time."""
+    """The longest stalls in order of time: when, how long, in round trips, and the late nodes."""
     found = sorted(stalls.stalls(run), key=lambda stall: -stall.length_ns)[:STALLS_SHOWN]
     base_rtt_ns = int(run.options.get("base_rtt_ns") or 1)
     return [
@@ -323,7 +323,7 @@ def plane_titles(run: Run) -> list[str]:
 
 
 def subtitle(run: Run) -> str:
-    """Scenario, plan, transport, seed and changes: what tells this run from others."""
+    """Scenario, plan, transport, seed and changes, which tell this run from others."""
     options = run.options
     parts = [
         options.get("scenario"),

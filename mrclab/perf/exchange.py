@@ -1,4 +1,4 @@
-"""The TCP connection of a test, as perftest has one: what verbs need from the other end, and steps taken together."""
+"""The TCP connection of a test, as perftest has one: it carries numbers that verbs need, and keeps both in step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Exchange:
     """Connects to `servername`, or, without one, waits for a client."""
 
     def __init__(self, servername: str | None, port: int) -> None:
-        """Raises OSError when nobody listens there within some seconds, or the port is taken."""
+        """Raises OSError when the peer does not listen there within some seconds, or the port is taken."""
         self._rest = b""
         if servername is not None:
             self._socket = _connect(servername, port)
@@ -39,7 +39,7 @@ class Exchange:
         self._socket.close()
 
     def swap(self, mine: Any) -> Any:
-        """Tell the other end something; what it tells at the same step. Raises `PeerGoneError`."""
+        """Tell the other end something; returns its message of the same step. Raises `PeerGoneError`."""
         try:
             self._socket.sendall(json.dumps(mine).encode() + b"\n")
             while b"\n" not in self._rest:

@@ -75,7 +75,7 @@ def main(
     """Parse, open the NIC, meet the other end, run. Exit status 1 with a sentence when something fails."""
     options = parse(program, what, arguments)
     try:
-        # The NIC first: who has none is not in a host, and must not listen on a port there.
+        # The NIC first: a process without one is in no host, and must not listen on a port there.
         with Context(options.device, program=program) as context:
             if options.servername is None and not options.json:
                 print(f"waiting for a client on {context.name}, port {options.port}", flush=True)

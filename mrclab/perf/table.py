@@ -20,7 +20,7 @@ def bandwidth_columns(options: PerfOptions) -> tuple[str, ...]:
 def bandwidth_row(
     options: PerfOptions, size: int, messages: int, average_s: float, peak_s: float | None
 ) -> tuple[Any, ...]:
-    """`average_s` and `peak_s` are seconds a message; a peak of None is not measured, and 0 as in perftest."""
+    """`average_s` and `peak_s` are seconds per message; a peak of None is not measured, and 0 as in perftest."""
     per_second = size * 8 / 1e9 if options.gbits else size / _MB
     peak = per_second / peak_s if peak_s else 0.0
     return size, messages, round(peak, 6), round(per_second / average_s, 6), round(1e-6 / average_s, 6)

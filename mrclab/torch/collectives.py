@@ -40,7 +40,7 @@ class Team:
         return len(self.ranks)
 
     def send(self, to: int, sequence: int, part: int, data: Tensor, after: Arrival | None = None) -> Step:
-        """A flat tensor to a rank of the team; with `after`, what has arrived of that goes on at once."""
+        """Send a flat tensor to a rank of the team; with `after`, parts that have arrived of that go on at once."""
         raw = as_bytes(data)
 
         def fill(offset: int, place: memoryview) -> None:

@@ -19,7 +19,7 @@ def meet(
 
     Time is the lab's, so that ranks can meet in virtual time as well.
 
-    A name is for one meeting: who meets twice gives each a name of its own.
+    A name is for one meeting: two meetings have two names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     places = [folder / f"{name}-{number}.json" for number in range(ranks)]

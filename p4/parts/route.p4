@@ -15,7 +15,7 @@ control Route(inout headers_t hdr,
         meta.dropped = true;
     }
 
-    // For the uSID block itself: what no longer prefix matches is a uSID that nobody installed.
+    // For the uSID block itself: a destination without a longer prefix is a uSID that was never installed.
     action drop_unknown_usid() {
         unknown_usid_drops.count((bit<32>)(standard_metadata.ingress_port ++ meta.traffic_class));
         mark_to_drop(standard_metadata);

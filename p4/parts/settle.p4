@@ -1,4 +1,4 @@
-// Settles the queue's account with the truth: what was still waiting when this packet was taken from its queue.
+// Sets the queue's account to the truth: the bytes still waiting when this packet was taken from its queue.
 
 control Settle(inout headers_t hdr,
                inout metadata_t meta,

@@ -1,4 +1,4 @@
-// Refuses what cannot be forwarded whatever the tables say.
+// Refuses packets that no table entry could forward.
 
 control Validate(inout headers_t hdr,
                  inout metadata_t meta,

@@ -20,7 +20,7 @@ import { Slider } from "./drawing/slider.js";
 import { Events, unpacked } from "./run/source.js";
 import { Toolbar } from "./panels/toolbar.js";
 
-const PANEL_MS = 200, WORDS_MS = 100; // nobody reads faster
+const PANEL_MS = 200, WORDS_MS = 100; // eyes read no faster
 const find = (id) => document.getElementById(id);
 
 class Page {

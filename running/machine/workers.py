@@ -49,7 +49,7 @@ class Workers:
         self._start()
 
     def close(self) -> None:
-        """End all workers at once, in the middle of whatever they do."""
+        """End all workers at once, in the middle of their work."""
         self._end()
         shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -96,7 +96,7 @@ def end(scratch: str) -> None:
 
 @contextmanager
 def unheard(number: signal.Signals) -> Iterator[None]:
-    """Hold a signal back; what comes meanwhile is delivered afterwards. Processes made meanwhile never get it."""
+    """Hold a signal back and deliver it afterwards. Processes made meanwhile never get it."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
     try:
         yield

@@ -33,7 +33,7 @@ class RecordedPart(FabricPart):
 
 
 class PartWorld(SimulatedWorld):
-    """`running.worlds.world.World`, called by all processes alike. Each writes the journals of its own hosts; the first
+    """`running.worlds.world.World`, called by all processes alike. Each writes the journals of its hosts; the first
     writes all other files of the run."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The packet log of a run in virtual time: what became of every packet in a stretch of time, as JSON lines.
+"""The packet log of a run in virtual time: the fate of every packet in a stretch of time, as JSON lines.
 
 docs/contracts.md ("Packet log") is the format. Lines are written as the run goes on, in order of time, so that memory
 holds no more than what happened since the last look.

@@ -15,7 +15,7 @@ END_S = 30.0
 
 
 class SteppedProcess:
-    """`running.worlds.world.Process`. What it prints goes to a file."""
+    """`running.worlds.world.Process`. Its output goes to a file."""
 
     def __init__(self, host: str, argv: Sequence[str], log: Path, entrance: SteppedDoor, settle: Callable[[], None]):
         """`settle` serves the programs that run, before anything is said of them. OSError if it cannot be started."""

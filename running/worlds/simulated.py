@@ -44,7 +44,7 @@ from topo.plan import Plan
 
 ORDINARY_GC_THRESHOLDS = gc.get_threshold()
 GC_THRESHOLDS = (200_000, 20, 100)
-"""For the collector of garbage, while there is a world. What a run throws away goes by its references: 200,000 packets
+"""For the collector of garbage, while there is a world. Objects of a run are freed by their references: 200,000 packets
 left no cycle behind. With a thousand hosts the collector's search for cycles took 6 % of a run's time."""
 
 DEAD_HOSTS_MAX = 64

@@ -40,7 +40,7 @@ class SimulatedSwitch:
         self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
         self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
         self._wiped_share_drops = dict.fromkeys(self._pfc, 0)
-        """By port: what programs had counted of `TRIMMED_SHARE_DROPS` before crashes took the counters away."""
+        """By port: counts of `TRIMMED_SHARE_DROPS` from before crashes took the counters away."""
         for ref in ports(plan, node):
             self.set_port(ref.port, healthy(plan, ref))
         self.provision()

@@ -14,7 +14,7 @@ class WorldGoneError(RuntimeError):
     """Somebody took the lab down while a run was going on in it."""
 
     def __init__(self) -> None:
-        super().__init__("the lab was taken down while the run was going on; what was journalled until then is judged")
+        super().__init__("the lab was taken down during the run; its journal until then is judged")
 
 
 class Process(Protocol):

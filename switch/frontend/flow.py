@@ -1,4 +1,4 @@
-"""Control flow while it is still structured: what lowering makes of statements, before `emit/` turns it into nodes."""
+"""Control flow while it is still structured: statements after lowering, before `emit/` turns them into nodes."""
 
 from __future__ import annotations
 

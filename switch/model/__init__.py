@@ -1,4 +1,4 @@
-"""A typed, immutable model of BMv2 JSON: what a compiler emits and an engine executes.
+"""A typed, immutable model of BMv2 JSON, which a compiler emits and an engine executes.
 
 `load(path or dict)` and `load_program(bytes)` return a `Program` or raise `ModelError`; `document(program)` is the JSON
 of a program. Truth: docs/JSON_format.md and the sources of p4lang/behavioral-model, version 2.24 of the format.

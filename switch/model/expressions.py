@@ -2,7 +2,7 @@
 
 Arithmetic is exact on unbounded integers; a value is cut to a field's width when it is stored, and compilers emit
 the masks and casts that P4's fixed widths need (JSON_format.md, "General information"). Every node knows its `kind`;
-headers, stacks and unions stand for themselves.
+headers, stacks and unions have no other value than themselves.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class HeaderInput(Frozen):
 
 
 class PayloadInput(Frozen):
-    """Everything after the parsed headers; always the last of the inputs, whatever its place in the list."""
+    """Everything after the parsed headers; always the last of the inputs, from any place in the list."""
 
 
 CalculationInput = FieldInput | ConstInput | HeaderInput | PayloadInput

@@ -1,7 +1,7 @@
 """Header types and instances, stacks and unions (JSON_format.md: header_types, headers, header_stacks, …).
 
 Definitions compare by identity: a program has one object for each. Indices are positions in the program's tuples,
-dense from 0, whatever the ids in the JSON are.
+dense from 0, independent of the ids in the JSON.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A shared object is named by the hash of everything that went into it: sources, flags, compiler and its version. It is
 written under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`) and moved into place in one step, so that any number
-of processes may build at once. Whoever builds removes what nobody has used for a month.
+of processes may build at once. A build removes files that were not used for a month.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _compiler_version() -> str:
 
 
 def build_runtime(sanitize: str = "") -> Path:
-    """The shared object of the runtime; where Python's headers are, it is the module `exchange` of this Python, too."""
+    """The shared object of the runtime; where Python's headers are, it is also the module `exchange` of this Python."""
     sources = sorted(RUNTIME.rglob("*.c"))
     return _build("runtime", "", sources, sanitize, _python_flags())
 

@@ -167,7 +167,7 @@ class NativeDataPlane:
         return engine
 
     def pass_on(self, device_id: int, port: int, frame: bytes) -> None:
-        """A frame left by a port without an interface; only the CPU port has somebody behind it."""
+        """A frame left by a port without an interface; only the CPU port has a receiver."""
         with self._lock:
             attached = self._devices.get(device_id)
         if attached is not None and port == attached.config.cpu_port:

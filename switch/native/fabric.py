@@ -75,7 +75,7 @@ class NativeFabric:
     """
 
     def __init__(self, seeds: Sequence[int], hosts: int, host_ports: int, *, counted: bool = False) -> None:
-        """Raises EngineError when memory is out or there are above a million hosts or 512 ports a host."""
+        """Raises EngineError when memory is out or there are above a million hosts or 512 ports per host."""
         self._c = binding.runtime()
         self._exchange = binding.exchange()
         self._address: int | None = self._c.fabric_create(len(seeds), hosts, host_ports)

@@ -14,7 +14,7 @@ TAKE_RECORDS = 4096
 
 
 class NativeRecorder:
-    """A `struct recorder`, once it has begun. What it is attached to must let go of it before `close`."""
+    """A `struct recorder`, once it has begun. Detach it from its device or fabric before `close`."""
 
     def __init__(self) -> None:
         self._c = binding.runtime()

@@ -52,7 +52,7 @@ def _refuse_colour_counters(owner: str, message: Any) -> None:
 
 @lru_cache(maxsize=1 << 16)
 def unconfigured_cell(meter_id: int, index: int) -> bytes:
-    """The serialised Entity of a cell without configuration: what most cells of most meters are."""
+    """The serialised Entity of a cell without configuration, as most cells of most meters are."""
     return wire.block(_ENTITY, wire.number(_METER_ID, meter_id) + wire.block(_INDEX, resources.index_bytes(index)))
 
 

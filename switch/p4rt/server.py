@@ -130,7 +130,7 @@ class P4RuntimeServer:
         try:
             request = await self._parsed(p4rt.ReadRequest, data)
             device = find_device(self._devices, request.device_id)
-            # Collected under the lock, as the specification asks, and sent without it: a slow reader holds up nobody.
+            # Collected under the lock, as the specification asks, and sent without it: a slow reader delays no other.
             with device.lock:
                 responses.extend(batch.read(store_of(device), request))
         except batch.BatchError as error:
@@ -199,11 +199,11 @@ class P4RuntimeServer:
             device.store = EntityStore(pipeline, device.engine)
 
     def _read_pipeline(self, config: bytes) -> ForwardingPipeline:
-        """Parse and compile: what may take seconds, and is done once for each distinct config."""
+        """Parse and compile. This may take seconds, and is done once for each distinct config."""
         pipeline = self._pipelines.read(config)
         try:
             self._devices.data_plane.prepare(pipeline.program)
-        except Exception as error:  # whatever stops a compiler: the controller must be told, not only our log
+        except Exception as error:  # anything that stops a compiler: the controller must be told, not only our log
             raise P4RuntimeError(Code.INTERNAL, f"pipeline config: the program cannot be prepared: {error}") from error
         return pipeline
 

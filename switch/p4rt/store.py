@@ -15,7 +15,7 @@ from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, Membe
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 
-RowKey = tuple[int, tuple[Match, ...]]  # priority and matches: what identifies an entry
+RowKey = tuple[int, tuple[Match, ...]]  # priority and matches, which identify an entry
 
 
 @dataclass(slots=True)

@@ -217,7 +217,7 @@ class Streams:
             self._loop.call_soon_threadsafe(self._deliver_packet_ins)
 
     def _deliver_packet_ins(self) -> None:
-        self._delivering = False  # first: whatever arrives from here on is delivered now or schedules another turn
+        self._delivering = False  # first: messages that arrive from here on are delivered now or schedule another turn
         while self._packet_ins:
             device, frame = self._packet_ins.popleft()
             arbiter, store = self._arbitration.get(device.device_id), loaded(device)

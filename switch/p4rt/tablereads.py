@@ -87,7 +87,7 @@ def _wanted_action(table: TableInfo, message: Any) -> str | None:
 
 
 def default_row(store: EntityStore, table: TableInfo) -> TableRow:
-    """The default entry: what was written, else the program's own, which has no action when a miss does nothing."""
+    """The default entry: the written one, else the program's own, which has no action when a miss does nothing."""
     row = store.defaults.get(table.id)
     if row is not None:
         return row

@@ -55,7 +55,7 @@ class ReferenceEngine:
         return None if self._machine is None else self._machine.program
 
     def load(self, program: Program) -> None:
-        """Start the program with its initial entries; what an earlier one left, and what is queued, is gone."""
+        """Start the program with its initial entries; the state of an earlier one and all queued packets are gone."""
         self._wipe()
         outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped)
         self._machine = Machine(program, self._rng, self.trace, outlets)

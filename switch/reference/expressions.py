@@ -185,20 +185,20 @@ class ExpressionCompiler:
         if left.kind is ex.Kind.DATA:
             compare, a, b = _COMPARISONS[op], self.reader(left), self.reader(right)
             return lambda packet: compare(a(packet), b(packet))
-        wanted = op == "=="
+        expected = op == "=="
         if left.kind is ex.Kind.BOOL:
             p, q = self.test(left), self.test(right)
-            return lambda packet: (p(packet) == q(packet)) is wanted
+            return lambda packet: (p(packet) == q(packet)) is expected
         if left.kind is ex.Kind.HEADER:
             x, y = self.header(left), self.header(right)
-            return lambda packet: self._equal(packet, x(packet), y(packet)) is wanted
+            return lambda packet: self._equal(packet, x(packet), y(packet)) is expected
         u, v = self.union(left), self.union(right)
 
         def unions_equal(packet: Packet) -> bool:
             pairs = zip(u(packet), v(packet), strict=False)  # outside its stack a union has none
             return any(self._equal(packet, a, b) for a, b in pairs)
 
-        return lambda packet: unions_equal(packet) is wanted
+        return lambda packet: unions_equal(packet) is expected
 
     def _equal(self, packet: Packet, a: int, b: int) -> bool:
         if NOWHERE in (a, b) or not (packet.valid[a] and packet.valid[b]):

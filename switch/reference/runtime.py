@@ -25,6 +25,6 @@ class Runtime:
         self.now_ns = 0
 
     def record(self, packet: Packet, kind: str, **data: Any) -> None:
-        """A step of the packet for the trace, if somebody listens."""
+        """Add a step of the packet to the trace, if there is one."""
         if self.trace is not None:
             self.trace.record(self.now_ns, packet.id, kind, **data)

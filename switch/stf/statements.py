@@ -146,7 +146,7 @@ def _add(line: int, rest: str) -> Add:
     found = re.match(rf"(?P<table>{_NAME})(?:\s+(?P<priority>\d+)(?=\s))?\s+(?P<rest>.*)$", rest)
     if found is None:
         raise StfError("expected: add TABLE [PRIORITY] FIELD:VALUE … ACTION(PARAMETER:VALUE, …)")
-    # The action is the last thing with parentheses; what stands before it are the matches.
+    # The action is the last item with parentheses; the items before it are the matches.
     before, call, label = _split_call(found["rest"])
     matches = []
     for part in before.split():
@@ -168,7 +168,7 @@ def _split_call(text: str) -> tuple[str, StfAction, str | None]:
 
 
 def _arguments(text: str) -> tuple[tuple[str, str], ...]:
-    """Pairs (parameter or empty, value). An address such as fcbb:: has colons of its own, so a parameter name is only
+    """Pairs (parameter or empty, value). An address such as fcbb:: contains colons, so a parameter name is only
     what looks like an identifier with a letter outside a to f, or is followed by `=`."""
     pairs = []
     for part in text.split(","):

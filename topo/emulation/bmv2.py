@@ -1,6 +1,6 @@
 """BMv2: one `simple_switch_grpc` a switch, in the namespace of its ports, with P4Runtime on a Unix socket.
 
-BMv2's queues can be set through Thrift only: depth in packets and rate in packets a second, for each priority. The
+BMv2's queues can be set through Thrift only: depth in packets and rate in packets per second, for each priority. The
 data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
 
 BMv2 stops reading all its ports while an interface that it has opened is down (libpcap waits for it). So BMv2

@@ -110,7 +110,7 @@ class EmbeddedDriver:
 
     @property
     def client(self) -> ControlClient:
-        """LabError when nobody answers."""
+        """LabError when there is no answer."""
         if self._client is None:
             try:
                 self._client = ControlClient(self.control_address)

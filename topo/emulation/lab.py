@@ -39,7 +39,7 @@ Provision = Callable[["Lab", Sequence[Switch]], object]
 
 
 def _silent(what: str, done: int, total: int) -> None:
-    """Progress for nobody."""
+    """A progress callback that does nothing."""
 
 
 class Lab:
@@ -123,7 +123,7 @@ class Lab:
             )
         if record.sealed:
             raise LabError(
-                f"{name.words()} is an incident: its faults are hidden, and it has tools of its own"
+                f"{name.words()} is an incident: its faults are hidden, and it has its own tools"
                 " (./lab incident --help); `./lab incident end` ends it"
             )
         journals = record.details.get("journals")

@@ -171,7 +171,7 @@ REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class PromptCommand:
-    """A verb of our own at the prompt. `complete` gives what may follow, from the words so far."""
+    """Another verb at the prompt. `complete` gives what may follow, from the words so far."""
 
     usage: str
     run: Callable[[list[str]], str]

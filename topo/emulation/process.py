@@ -73,7 +73,7 @@ def ancestry(pid: int) -> set[int]:
 
 
 def spawn(argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None) -> subprocess.Popen[bytes]:
-    """A process in a session of its own, its output in `log`, in a network namespace if given."""
+    """A process in a new session, its output in `log`, in a network namespace if given."""
     python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     prefix = ["nsenter", f"--net={netns}"] if netns else []
     log.parent.mkdir(parents=True, exist_ok=True)

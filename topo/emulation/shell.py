@@ -1,4 +1,4 @@
-"""The Mininet prompt on a running lab, with the fault verbs and a few words of our own."""
+"""The Mininet prompt on a running lab, with the fault verbs and a few other commands."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ LAB = Lab(
         Test("reproduce", "the figure is reproduced", 3, reproduces),
         Test("predict", "the figure is predicted", 2, predicts_paper),
         Test("change", "the change is predicted", 3, predicts_change),
-        Test("another", "another change, too", 1, predicts_another),
+        Test("another", "another change as well", 1, predicts_another),
         Test("wire", "what does not change", 2, wire),
         Test("defend", "the difference is defended", 2, defends),
     ),

@@ -150,7 +150,7 @@ def tells(work: Work) -> Outcome:
     done = down(work)
     rtts, peer, change = slowest(done)
     gate = Gate("until all peers know", rtts, KNOWN, " round trips", at_most=True)
-    told = f"the slowest to know was {peer or 'nobody'}, after {rtts:.1f} round trips"
+    told = f"the slowest to know was {peer or 'no peer'}, after {rtts:.1f} round trips"
     return judged(
         f"{NIC} loses a port, and gets it back: {' and '.join(PEERS)} know within {KNOWN:g} round trips",
         told, (gate,), look(done), why(done, NIC, peer, change),

@@ -142,7 +142,7 @@ def neighbours(work: Work) -> Outcome:
 
 
 def unknown(work: Work) -> Outcome:
-    """uSIDs of nobody and of switches that are no neighbours: dropped, and counted as what they are."""
+    """uSIDs without an owner and of switches that are no neighbours: dropped, and counted as such."""
     plan, rng = own_plan(work.seed), work.rng("unknown")
     switches = StudentSwitches(plan, rows_of(work, plan), work.path.name)
     dropped, counted, first = 0, 0, ""

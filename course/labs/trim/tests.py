@@ -177,7 +177,7 @@ def again(work: Work) -> Outcome:
         bench.now_ns += 50_000_000
     right = sum(count == most + 1 for count in counts)
     told = f"three bursts, with the queue empty between them: {counts} packets left whole, {most + 1} each have room"
-    cause = "" if right == 3 else ": the account must be what really waits, whatever was trimmed in between"
+    cause = "" if right == 3 else ": the account must be what really waits, also after trims in between"
     return told_of(work, "every burst finds an empty queue", told + cause, Gate("bursts right", right, 3), UP)
 
 

@@ -62,7 +62,7 @@ class NsccConfig:
     base_rtt: int | None = None
     """ns; None: the peer's, and the fabric's longest for the sizes and times that follow from it."""
     eta: float | None = None
-    """Bytes added once a period, whatever the signals say."""
+    """Bytes added once per period, independent of signals."""
     fi: float | None = None
     """Fair increase: bytes per window of acknowledged bytes."""
     fi_scale: float | None = None

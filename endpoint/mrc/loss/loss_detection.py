@@ -76,7 +76,7 @@ class LossDetection(Signals):
         log.extend(kept)
 
     def none_sent_after(self, latest_ns: int) -> None:
-        """The flight's clock was set back to `latest_ns`: what was sent later counts as sent then."""
+        """The flight's clock was set back to `latest_ns`: packets sent later count as sent then."""
         moved = [(psn, min(sent_ns, latest_ns)) for psn, sent_ns in self.log]
         self.log.clear()
         self.log.extend(moved)

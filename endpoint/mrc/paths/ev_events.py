@@ -1,7 +1,7 @@
-"""EV events (OCP MRC API, `mrc_ctl_ev_event`): changes of the states of EVs for whoever watches, in bounded queues.
+"""EV events (OCP MRC API, `mrc_ctl_ev_event`): changes of the states of EVs, in bounded queues.
 
-A queue that nobody empties loses events, never the transport's time or memory: what did not fit is counted, and the
-next event that does fit says how many were lost before it.
+A queue that is not emptied loses events, and costs the transport neither time nor memory: lost events are counted, and
+the next event that does fit says how many were lost before it.
 """
 
 from __future__ import annotations

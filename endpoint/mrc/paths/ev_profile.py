@@ -8,7 +8,7 @@ A profile goes INIT → OFFLINE → ONLINE and back. Its mode says where its EVs
   `init_val`; the bits in `mask`, taken together from the most significant on, are a number from `min_val` to `max_val`.
   The EVs of all such numbers that name a path are the profile's.
 
-An EV is a name here: the NIC's own profile says which path and which SRv6 address it stands for.
+An EV is a name here: the NIC's own profile says which path and which SRv6 address it names.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class EvProfiles:
         return found
 
     def query(self, number: int) -> EvProfile:
-        """A profile that nobody has configured is in INIT."""
+        """A profile that was never configured is in INIT."""
         return self._profiles.get(number) or EvProfile(number)
 
     def known(self, profile: EvProfile) -> frozenset[Entry]:

@@ -1,7 +1,7 @@
 """The EVs of one QP: which are in rotation, which wait as backups, which are out, plane by plane (paper §2.1, §2.4).
 
 A random subset of each plane's paths is active, the same number in every plane; what is left serves as backups. An EV
-that goes out is replaced by a backup of its own plane, so that planes stay equally loaded; where there is no backup
+that goes out is replaced by a backup on the same plane, so that planes stay equally loaded; where there is no backup
 the plane carries its share on what is left. An EV that comes back fills its plane up again or becomes a backup.
 
 A silent loss takes an EV out at once while its plane has more EVs than its floor, for there losing a sound EV costs
@@ -10,7 +10,7 @@ carries a suspicion: a loss adds a point, two if nothing sent on the EV since ha
 acknowledged packet takes a quarter of a point off. Four points take the EV out all the same. So a path that loses one
 packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its
 second loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out:
-with many EVs each of them would have to lose a packet first. The last EV of all stays, whatever it loses, until
+with many EVs each of them would have to lose a packet first. The last EV of all stays, however much it loses, until
 probes bring another EV back; while the last EV is suspect, relapses of the others do not count.
 """
 
@@ -107,7 +107,7 @@ class PlaneEvs:
         """The next EV of the rotation, in a fresh pseudo-random order each scan.
 
         A resting EV whose rest is over is made GOOD again and passed over, at most one a packet (guidance of OCP MRC
-        11.2.2). Where all others rest, too, that EV is used, or else the first that rests.
+        11.2.2). Where all others rest as well, that EV is used, or else the first that rests.
         """
         self.taken += 1
         active = self.active

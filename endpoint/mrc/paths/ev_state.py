@@ -2,7 +2,7 @@
 
 The table is complete for signals from the network: a signal that means nothing in a state keeps it. What only the
 transport itself or a controller does is legal in few states, and anywhere else raises `IllegalTransition` and changes
-nothing. The floor on active EVs is not in the table: whoever applies LOSS asks for LOSS_AT_FLOOR instead.
+nothing. The floor on active EVs is not in the table: the caller that applies LOSS passes LOSS_AT_FLOOR instead.
 """
 
 from __future__ import annotations

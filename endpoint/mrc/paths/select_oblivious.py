@@ -1,4 +1,4 @@
-"""Oblivious spraying: a random EV for every packet, whatever the network says. Denied EVs stay out."""
+"""Oblivious spraying: a random EV for every packet, without regard to feedback. Denied EVs stay out."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def next_after_loss(selection: Selection, evs: EvSet, usable: int, blamed: EvPat
     """The EV of a packet that is sent again; None: wait for a port.
 
     A packet that was taken for lost on `blamed` goes by another live plane, even if that plane's port is busy for now:
-    all of its own plane may be dead, and the last EVs of a dead plane stay in rotation for some losses. That nobody
-    sends there makes the dead plane's port the one that is always free.
+    its whole plane may be dead, and the last EVs of a dead plane stay in rotation for some losses. Since no
+    packets go there, the dead plane's port is the one that is always free.
     """
     others = 0
     if blamed is not None and selection.heeds and evs.leaves_plane:

@@ -1,6 +1,6 @@
 // A canvas as large as its parent, in the screen's own pixels; and the theme's colours as canvases want them.
-// Browsers without a graphics processor copy a whole canvas whenever anything is drawn on it: what changes at every
-// frame has a canvas or an element of its own, and what does not is left alone.
+// Browsers without a graphics processor copy a whole canvas whenever anything is drawn on it: parts that
+// change at every frame have a separate canvas or element, and the others are left alone.
 
 const NAMES = ["paper", "sheet", "ink", "soft", "line", "idle", "busy", "broken", "warn", "gone", "good", "pick"];
 

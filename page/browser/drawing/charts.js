@@ -5,7 +5,7 @@ import { rate, span } from "../words.js";
 const DASHES = [[], [6, 3], [2, 3], [9, 3, 2, 3], [1, 2], [12, 4], [4, 2, 1, 2], [3, 6]];
 const BINS = 240;
 
-// Totals of a run's hosts as curves: what was acknowledged, and what was sent on each plane.
+// Totals of a run's hosts as curves: acknowledged bytes, and bytes sent on each plane.
 export function curves(record) {
   const hosts = new Map();
   for (const line of record.lines) {

@@ -8,7 +8,7 @@ import { Record } from "../run/record.js";
 import { Scene } from "../run/scene.js";
 
 const LAG_RTTS = 8;
-const LOOK_MS = 100; // while time passes, loads and counts are drawn anew so often at most: nobody reads faster
+const LOOK_MS = 100; // while time passes, loads and counts are drawn anew so often at most: eyes read no faster
 
 export class Lane {
   constructor(parent, { scene, title, refusals }) {
@@ -40,7 +40,7 @@ export class Lane {
     return this.placed;
   }
 
-  // Draws what has changed since the last call: `view.sign` stands for what people chose, `view.passing` for a clock
+  // Draws what has changed since the last call: `view.sign` identifies what people chose, `view.passing` for a clock
   // that goes on.
   draw(t, unit, view) {
     const state = this.at(t), place = this.place(unit), ms = performance.now();

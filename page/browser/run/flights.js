@@ -1,4 +1,4 @@
-// Sampled packets: what both ends journalled of one data packet in so many (docs/contracts.md, `sampled`), paired.
+// Sampled packets: both ends' journal lines about one data packet in so many (docs/contracts.md, `sampled`), paired.
 
 import { upTo } from "./search.js";
 

@@ -40,7 +40,7 @@ function left(state) {
   return found;
 }
 
-// By host: what its queue pairs counted between its last two samples.
+// By host: the counts of its queue pairs between its last two samples.
 function counts(state) {
   const found = new Map();
   for (const [host, pair] of state.samples) {

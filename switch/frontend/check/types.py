@@ -91,7 +91,7 @@ class Enum(Type, eq=False):
 
 
 class NewType(Type, eq=False):
-    """`type base name`: of its own kind, cast to and from its base."""
+    """`type base name`: a new type, cast to and from its base."""
 
     name: str
     base: Type

@@ -15,7 +15,7 @@ from switch.model.parsers import LastUnionField
 
 
 def assign(cx: Context, target: values.Value, source: values.Value, span: SourceSpan) -> None:
-    """target = source, whatever the two are."""
+    """target = source, for values of any kind."""
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
     elif isinstance(target, values.Aggregate):

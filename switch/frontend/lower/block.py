@@ -88,7 +88,7 @@ def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
 
 
 def _direct(cx: Context, callee: Callee, span: SourceSpan) -> BlockValue:
-    """`Control.apply(…)`: an instance without a name of its own takes the control's."""
+    """`Control.apply(…)`: an unnamed instance takes the control's name."""
     assert callee.symbol is not None
     t = callee.symbol.type
     assert isinstance(t, ApplicableType)

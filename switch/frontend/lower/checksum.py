@@ -48,7 +48,7 @@ def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression], verify: bool, p
 
 
 def conditional(cx: Context, s: ast.If) -> None:
-    """A checksum has a condition of its own; an if around the call adds to that condition."""
+    """A checksum has a condition; an if around the call adds to that condition."""
     condition = cx.scalar_of(s.condition)
     for branch, wanted in ((s.then, condition), (s.otherwise, operation("!", (condition,), BOOL, s.span))):
         if branch is not None:

@@ -153,7 +153,7 @@ class Context:
 
     @contextmanager
     def apart(self, frame: Bindings | None = None) -> Iterator[list[Flow]]:
-        """Collect the statements emitted meanwhile, with the names of `frame` if given, in a list of their own."""
+        """Collect the statements emitted meanwhile, with the names of `frame` if given, in a separate list."""
         outer = self.frame, self.out
         made: list[Flow] = []
         self.frame, self.out = frame or self.frame, made

@@ -1,4 +1,4 @@
-"""Tables: what they match, which actions they run, which objects hang on them."""
+"""Tables: their keys, their actions, and the counters and meters that belong to them."""
 
 from __future__ import annotations
 

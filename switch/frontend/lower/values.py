@@ -1,4 +1,4 @@
-"""Values that names and expressions stand for while a program is lowered, besides scalars (`scalar.py`)."""
+"""Values of names and expressions while a program is lowered, besides scalars (`scalar.py`)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Literal(Mutable):
 
 
 class BlockValue(Mutable):
-    """An instance of a control or parser: what was declared in it, and how it was last applied."""
+    """An instance of a control or parser: its declarations, and how it was last applied."""
 
     symbol: Symbol
     declaration: ast.Applicable

@@ -1,4 +1,4 @@
-"""The cursor over tokens that every part of the parser is handed: what comes next, syntax errors, recovery."""
+"""The cursor over tokens that every part of the parser uses: the next token, syntax errors, recovery."""
 
 from __future__ import annotations
 

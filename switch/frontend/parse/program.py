@@ -10,7 +10,7 @@ from switch.frontend.parse.lexer import Token
 
 
 def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
-    """The whole program. Syntax errors are collected; what was read around them is returned."""
+    """The whole program. Syntax errors are collected; the declarations around them are returned."""
     p = Cursor(tokens, diagnostics)
     declarations: list[ast.Declaration] = []
     while p.token.kind != "end":

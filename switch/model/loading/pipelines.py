@@ -180,7 +180,7 @@ def _direct_counter(name: str, at: JsonCursor, scope: LoadScope) -> Counter | No
     if not at.get_or("with_counters", JsonCursor.boolean, False):
         return None
     found = next((c for c in scope.counters.values() if c.table == name), None)
-    if found is None:  # simple_switch counts without a counter_arrays entry, too
+    if found is None:  # simple_switch also counts without a counter_arrays entry
         found = Counter(f"{name}$counter", len(scope.counters), 0, name)
         scope.counters[found.name] = found
     return found

@@ -45,7 +45,7 @@ def fits(low: int, high: int) -> bool:
 
 
 def constant(value: int) -> str:
-    """A C constant of the type that `Value` gives it: 64 bits at least, whatever is done with it."""
+    """A C constant of the type that `Value` gives it: 64 bits at least."""
     if value < 0:
         return f"(-(i128){constant(-value)})"
     if value <= U64_MAX:

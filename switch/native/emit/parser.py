@@ -188,7 +188,7 @@ class Parsers:
                 )
             lines += [f"if ({' && '.join(tests) or '1'})", f"    {self._go(transition.next_state)}"]
         lines.append(self._go(state.default))
-        # A declaration may not be jumped into: keep the keys of a state in a block of their own.
+        # A declaration may not be jumped into: keep the keys of each state in a separate block.
         return ["{", *(f"    {line}" for line in lines), "}"]
 
     def _key(self, part: KeyPart, name: str, kind: str) -> list[str]:

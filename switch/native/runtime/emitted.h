@@ -102,7 +102,7 @@ static inline void put_bytes(u8 *input, size_t *at, size_t bytes, const u8 *valu
         put_bits(input, at, 8, value[i]);
 }
 
-/* Are two big-endian numbers equal, whatever their lengths? */
+/* Are two big-endian numbers of any lengths equal? */
 static inline bool numbers_equal(const u8 *a, size_t a_bytes, const u8 *b, size_t b_bytes)
 {
     for (; a_bytes > b_bytes; a_bytes--)

@@ -111,9 +111,7 @@ def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None,
     assert down.returncode == 0, down.stderr
     _, said = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 2
-    assert said.splitlines()[-1] == (
-        "mrclab: the lab was taken down while the run was going on; what was journalled until then is judged"
-    )
+    assert said.splitlines()[-1] == "mrclab: the lab was taken down during the run; its journal until then is judged"
     assert left_behind() == set()
     status, text = reported(tmp_path)
     assert status == 3

@@ -43,7 +43,7 @@ bool pfc_admits(const struct device *d, const struct packet *p, u32 bytes);
 /* Charge a packet that was queued, or release one that leaves or is dropped. */
 void pfc_charge(struct device *d, struct packet *p, u64 now_ns);
 void pfc_release(struct device *d, struct packet *p, u64 now_ns);
-/* Obey the frame if it is MAC control; false: it is not, and none of ours. */
+/* Obey the frame if it is MAC control; false: it is not, and the program gets the frame. */
 bool pfc_receive(struct device *d, struct port *port, const u8 *frame, u32 length);
 /* Send the frame that is due. */
 void pfc_send(struct device *d, struct port *port, u64 t_ns);

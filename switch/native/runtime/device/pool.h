@@ -31,7 +31,7 @@ bool pool_count_copy(struct packet *p);
 void pool_give(struct pool *pool, struct packet *p);
 /* Does a device that needs `extra` find room for it in front of the frame? */
 bool pool_fits(const struct packet *p, struct extra extra);
-/* Begin a family of its own: what was made of the packet before counts no more. */
+/* Begin a new family: earlier copies of the packet count no more. */
 void pool_leave_family(struct packet *p);
 /* Have what a device touches first of a packet brought to the cache: the packet, its headers, the frame's beginning. */
 void pool_fetch(const struct pool *pool, const struct packet *p);

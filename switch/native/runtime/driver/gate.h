@@ -1,4 +1,4 @@
-/* A fair lock: whoever asks first goes first. A plain mutex would let a busy driver thread starve control calls. */
+/* A fair lock: the thread that asks first goes first. A plain mutex would let a busy driver thread starve control calls. */
 #ifndef MRCLAB_GATE_H
 #define MRCLAB_GATE_H
 

@@ -1,6 +1,6 @@
 #include "driver/lateness.h"
 
-enum { STALL_NS = 2000000 }; /* lateness from which on a span is kept; whoever judges knows what a round trip takes */
+enum { STALL_NS = 2000000 }; /* lateness from which on a span is kept; judging compares it with a round trip */
 
 void lateness_note(struct lateness *late, u64 due_ns, u64 now_ns)
 {

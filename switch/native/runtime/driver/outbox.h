@@ -22,7 +22,7 @@ void outbox_close(struct outbox *o);
 bool outbox_put(struct outbox *o, struct packet *p);
 /* Waits for a packet; NULL once the outbox has ended and is empty. */
 struct packet *outbox_take(struct outbox *o);
-/* Nothing more is put; whoever waits is woken. */
+/* Nothing more is put; a waiting thread is woken. */
 void outbox_end(struct outbox *o);
 
 #endif

@@ -93,7 +93,7 @@ static void *opening_thread(void *argument)
     return NULL;
 }
 
-/* A thread of its own enters the namespace, so that no other code ever runs in it. */
+/* A separate thread enters the namespace, so that no other code ever runs in it. */
 static int run_opening(struct opening *o)
 {
     pthread_t thread;
