@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 
 from course.box.box import BoxError, LoadError
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Outcome, TestResult
 
 LOADS = "your file loads, and its code does what each call asks for"
 
 
-def carry_out(lab: Lab, work: Work, until_failure: bool = False) -> tuple[TestResult, ...]:
+def carry_out(lab: Exercise, work: Work, until_failure: bool = False) -> tuple[TestResult, ...]:
     """The result of every test, or of those up to the first that fails. Code that doesn't load is tried once.
 
     An error of the student's code is a result; NotPossibleError passes through.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course.lab import Lab
+from course.exercise import Exercise
 from course.labs.faults.tests import LAB as FAULTS
 from course.labs.figure.tests import LAB as FIGURE
 from course.labs.health.tests import LAB as HEALTH
@@ -14,12 +14,12 @@ from course.labs.trim.tests import LAB as TRIM
 from course.labs.usids.tests import LAB as USIDS
 from course.labs.window.tests import LAB as WINDOW
 
-LABS: dict[int, Lab] = {
+LABS: dict[int, Exercise] = {
     lab.number: lab for lab in (USIDS, HOP, TABLES, TRIM, SPRAY, HEALTH, WINDOW, PORTS, FAULTS, FIGURE)
 }
 
 
-def find(word: str) -> Lab:
+def find(word: str) -> Exercise:
     """A lab by its number or name. ValueError with the valid ones."""
     for lab in LABS.values():
         if word in (str(lab.number), lab.name):

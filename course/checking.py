@@ -11,7 +11,7 @@ from pathlib import Path
 
 from common import plain_file
 from common.interpreter import python
-from course.lab import Lab
+from course.exercise import Exercise
 from course.result import CheckResult
 from course.student import Student
 
@@ -19,7 +19,7 @@ MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much th
 SECONDS_MAX = 600.0
 
 
-def check(lab: Lab, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
+def check(lab: Exercise, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
     """Check one file. OSError when it cannot be read; a check that could not be run says so in its result."""
     with plain_file.open_named(path):  # a clear error before a process is started
         pass

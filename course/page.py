@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from string import Template
 
-from course.lab import Lab
+from course.exercise import Exercise
 from course.result import CheckResult, Gate, TestResult
 
 PAGE = Template("""<!doctype html>
@@ -44,7 +44,7 @@ $body
 """)
 
 
-def page(lab: Lab, result: CheckResult, source: str = "") -> str:
+def page(lab: Exercise, result: CheckResult, source: str = "") -> str:
     """The page of a check, with the source if there is one."""
     passed = sum(test.passed for test in result.tests)
     sub = f"{result.student} · seed {result.seed} · file {result.digest[:12]} · {result.seconds:.1f} s"

@@ -8,14 +8,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from course.lab import Lab
+from course.exercise import Exercise
 from course.result import CheckResult, TestResult
 
 PRINTED_LINES = 10
 MARKS = {True: "[green]✔[/green]", False: "[red]✘[/red]"}
 
 
-def show(console: Console, lab: Lab, result: CheckResult, what: str) -> None:
+def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> None:
     """A result as `./lab check` prints it. `what` is the file that was checked."""
     console.print(
         f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{escape(what)}, seed of {escape(result.student)}[/dim]"
@@ -49,7 +49,7 @@ def show(console: Console, lab: Lab, result: CheckResult, what: str) -> None:
         console.print("[yellow]this machine has no seccomp: the code ran with limits, but not contained[/yellow]")
 
 
-def failure(console: Console, lab: Lab, test: TestResult) -> None:
+def failure(console: Console, lab: Exercise, test: TestResult) -> None:
     """The first failure: expected, happened, and how to look closer."""
     console.print(f"\n[red]✘ {escape(test.title)}[/red]")
     rows = [("expected", test.outcome.expected), ("happened", test.outcome.happened)]
@@ -63,7 +63,7 @@ def failure(console: Console, lab: Lab, test: TestResult) -> None:
     console.print()
 
 
-def listing(console: Console, labs: list[Lab], notes: dict[str, object], started: set[int], folder: Path) -> None:
+def listing(console: Console, labs: list[Exercise], notes: dict[str, object], started: set[int], folder: Path) -> None:
     """The labs with what is done."""
     table = Table(box=None, pad_edge=False)
     for column in ("", "lab", "title", "hours", "tests", "file"):

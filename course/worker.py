@@ -19,7 +19,7 @@ from typing import Any
 
 from course import carrying
 from course.catalogue import LABS
-from course.lab import NotPossibleError, Work
+from course.exercise import NotPossibleError, Work
 from course.result import CheckResult, TestResult
 
 

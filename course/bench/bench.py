@@ -15,7 +15,7 @@ from types import FrameType
 
 from common import files
 from course.box.box import BoxError
-from course.lab import Work, shown
+from course.exercise import Work, shown
 from switch.engine import EngineError, PortConfig, Transmitted
 from switch.frontend.diagnostics import CompileError
 from switch.model import ModelError, Program

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from course.lab import Lab
+from course.exercise import Exercise
 from course.result import CheckResult, TestResult
 
 FROM_RUNNER = {
@@ -33,7 +33,7 @@ def words(test: TestResult) -> str:
     return "\n".join(lines)
 
 
-def gradescope(lab: Lab, result: CheckResult) -> str:
+def gradescope(lab: Exercise, result: CheckResult) -> str:
     tests = [
         {
             "number": f"{lab.number}.{number}",
@@ -57,7 +57,7 @@ def gradescope(lab: Lab, result: CheckResult) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def classroom50(lab: Lab, result: CheckResult, runner: Mapping[str, str] = os.environ) -> str:
+def classroom50(lab: Exercise, result: CheckResult, runner: Mapping[str, str] = os.environ) -> str:
     document = {"schema": "classroom50/result/v1"}
     document |= {name: runner.get(variable) or "unknown" for name, variable in FROM_RUNNER.items()}
     now = datetime.datetime.now(datetime.UTC)
@@ -74,7 +74,7 @@ def classroom50(lab: Lab, result: CheckResult, runner: Mapping[str, str] = os.en
     return json.dumps({**document, **rest}, indent=1) + "\n"
 
 
-def junit(lab: Lab, result: CheckResult) -> str:
+def junit(lab: Exercise, result: CheckResult) -> str:
     failed = sum(not test.passed for test in result.tests)
     suite = ElementTree.Element(
         "testsuite",
@@ -104,7 +104,7 @@ def clean(text: str) -> str:
     return "".join(one if one in "\t\n\r" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)
 
 
-FORMATS: Mapping[str, Callable[[Lab, CheckResult], str]] = {
+FORMATS: Mapping[str, Callable[[Exercise, CheckResult], str]] = {
     "gradescope": gradescope,
     "classroom50": classroom50,
     "junit": junit,

@@ -16,10 +16,10 @@ from pathlib import Path
 from common import files
 from course import checking
 from course.grading.submissions import Submission
-from course.mylab import CourseError
 from course.page import page
 from course.result import CheckResult
 from course.student import Student
+from course.student_folder import CourseError
 
 RESULTS, PAGES = "results", "pages"
 

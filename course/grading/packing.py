@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 from common import files
-from course.lab import Lab
-from course.mylab import CourseError
+from course.exercise import Exercise
+from course.student_folder import CourseError
 
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = ("tests/", "docs/", "vagrant/", "benchmarks/", "container/", ".ci/", ".github/", "libmrc/")
@@ -51,7 +51,7 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in names if not name.startswith(LEFT_OUT) and (ROOT / name).is_file()]
 
 
-def gradescope(lab: Lab, key: str, path: Path) -> int:
+def gradescope(lab: Exercise, key: str, path: Path) -> int:
     """Write the archive; its bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

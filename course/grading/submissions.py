@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from course.box.box import SOURCE_BYTES_MAX
-from course.lab import Lab
-from course.mylab import CourseError
+from course.exercise import Exercise
 from course.student import Student
+from course.student_folder import CourseError
 
 STUDENTS_MAX = 5_000
 
@@ -21,7 +21,7 @@ class Submission:
     """One student's file for one lab."""
 
     student: str
-    lab: Lab
+    lab: Exercise
     path: Path
 
     def source(self) -> str:
@@ -36,7 +36,7 @@ class Submission:
             return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
 
 
-def found(folder: Path, labs: Sequence[Lab], key: str) -> list[Submission]:
+def found(folder: Path, labs: Sequence[Exercise], key: str) -> list[Submission]:
     """All submissions, by student and lab. CourseError for a folder without any, or with a name that can't be one."""
     if not folder.is_dir():
         raise CourseError(f"{folder} must be a folder with a folder for each student, as in {folder}/anna/usids.py")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common import files
 from common.scratch import Scratch
-from course.lab import Work, shown
+from course.exercise import Work, shown
 from course.result import Gate, Outcome
 from course.seams.trial import SEAM, Course, Trial, attempt
 from judging.verdict import Finding

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from course.box.box import Box, Limits
-from course.lab import NotPossibleError, Work
+from course.exercise import NotPossibleError, Work
 from course.seams.congestion import WindowCongestion
 from course.seams.log import Log
 from course.seams.ports import TellingOperations

@@ -14,7 +14,7 @@ from typing import Any
 
 from course.box import inside
 from course.box.box import Box, BoxError, Limits
-from course.lab import Work
+from course.exercise import Work
 
 
 class OpenBox(Box):

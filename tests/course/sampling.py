@@ -23,11 +23,11 @@ from unittest import mock
 
 from course.carrying import carried_out, carry_out
 from course.catalogue import LABS, find
-from course.lab import Lab, Work
+from course.exercise import Exercise, Work
 from course.labs.figure import tests as figure
 from course.labs.figure.running import Fault, rates
-from course.mylab import reference
 from course.result import TestResult
+from course.student_folder import reference
 from tests.course.mutants.mutant import Mutant
 from tests.course.open_box import OpenWork
 
@@ -59,7 +59,7 @@ class Row:
 
 
 def results(
-    lab: Lab, source: str, seed: int, until_failure: bool = False, only: str = "", trusted: bool = False
+    lab: Exercise, source: str, seed: int, until_failure: bool = False, only: str = "", trusted: bool = False
 ) -> tuple[TestResult, ...]:
     """The tests of a lab on a text, without what only a reader needs. `only`: the test of this name. `trusted`: the
     text runs in this process, and in no box."""
@@ -90,7 +90,7 @@ def first_failure(found: Sequence[TestResult]) -> TestResult | None:
     return next((one for one in found if not one.passed), None)
 
 
-def wrong(lab: Lab, kind: str) -> tuple[Mutant, ...]:
+def wrong(lab: Exercise, kind: str) -> tuple[Mutant, ...]:
     """`MUTANTS` or `CHEATS` of a lab."""
     found: tuple[Mutant, ...] = getattr(importlib.import_module(f"tests.course.mutants.{lab.name}"), kind)
     return found
@@ -101,7 +101,7 @@ def told(test: TestResult) -> str:
     return f"{test.name}: {test.outcome.happened}"
 
 
-def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int, only: str = "") -> Row:
+def trial(lab: Exercise, kind: str, mutant: Mutant | None, seed: int, only: str = "") -> Row:
     """The reference, or one wrong solution, on one seed."""
     began_s = time.monotonic()
     text = reference(lab, seed)
@@ -119,8 +119,8 @@ def trial(lab: Lab, kind: str, mutant: Mutant | None, seed: int, only: str = "")
 
 
 def trials(
-    labs: Sequence[Lab], kinds: Sequence[str], seeds: Sequence[int]
-) -> Iterator[tuple[Lab, str, int, Mutant | None]]:
+    labs: Sequence[Exercise], kinds: Sequence[str], seeds: Sequence[int]
+) -> Iterator[tuple[Exercise, str, int, Mutant | None]]:
     """What a sample consists of: few seeds of everything before more of anything."""
     for seed in seeds:
         for lab in labs:
@@ -161,7 +161,7 @@ def kept(file: Path | None) -> list[Row]:
 
 
 def sample(
-    labs: Sequence[Lab],
+    labs: Sequence[Exercise],
     kinds: Sequence[str],
     seeds: Sequence[int],
     rows: list[Row],

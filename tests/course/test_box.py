@@ -15,7 +15,7 @@ from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, Limits
 from course.carrying import carry_out
 from course.catalogue import find
-from course.lab import Test, Work
+from course.exercise import Test, Work
 from course.result import Outcome
 from tests.course.open_box import OpenBox
 

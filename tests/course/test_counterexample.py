@@ -9,11 +9,11 @@ import pytest
 from benchmarks.rig import browser as browsers
 from cli.main import main
 from course.catalogue import find
-from course.lab import Work
+from course.exercise import Work
 from course.labs.health.tests import HUNT
-from course.mylab import reference
 from course.seams.hunt import judged_alone, scenario_of
 from course.seams.trial import Course
+from course.student_folder import reference
 from scenarios import library
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting import found

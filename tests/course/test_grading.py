@@ -21,9 +21,9 @@ from course.grading import formats, packing, tables
 from course.grading.grading import Grading, part
 from course.grading.similarity import similar
 from course.grading.submissions import Submission, found
-from course.mylab import CourseError, MyLab, reference
 from course.result import CheckResult, Gate, Outcome, TestResult
 from course.student import Student
+from course.student_folder import CourseError, StudentFolder, reference
 
 USIDS = find("usids")
 ROOT = Path(__file__).parents[2]
@@ -118,7 +118,7 @@ def test_renamed_copies_are_similar_and_own_work_is_not() -> None:
 
 
 def test_start_never_overwrites_and_hints_come_in_steps(tmp_path: Path) -> None:
-    mylab = MyLab(tmp_path / "mylab")
+    mylab = StudentFolder(tmp_path / "mylab")
     made = mylab.start(USIDS, Student("anna", "k"))
     assert [path.name for path in made] == ["usids.py", "usids.toml"]
     with pytest.raises(CourseError, match="never overwritten"):

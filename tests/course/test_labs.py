@@ -11,9 +11,9 @@ import re
 import pytest
 
 from course.catalogue import LABS
-from course.lab import HINTS, Lab
-from course.mylab import reference
+from course.exercise import HINTS, Exercise
 from course.result import Gate, judged
+from course.student_folder import reference
 from tests.course.mutants.mutant import Mutant
 from tests.course.sampling import first_failure, results, wrong
 
@@ -25,7 +25,7 @@ QUICK = 2  # mutants of each lab in the default run
 RUNS = frozenset({"faults", "figure"})  # labs that take many runs without a hunt
 
 
-def slow(lab: Lab) -> list[pytest.MarkDecorator]:
+def slow(lab: Exercise) -> list[pytest.MarkDecorator]:
     """The marks of a test that carries a lab out."""
     return [pytest.mark.slow] if lab.hunted or lab.name in RUNS else []
 
@@ -43,7 +43,7 @@ def cases(kind: str, first: int, last: int | None) -> list[object]:
 
 
 @CHECKED
-def test_the_reference_passes(lab: Lab) -> None:
+def test_the_reference_passes(lab: Exercise) -> None:
     found = results(lab, reference(lab, SEED), SEED)
     assert first_failure(found) is None, first_failure(found)
     for test in found:  # facts only: advice is for tests that failed
@@ -52,7 +52,7 @@ def test_the_reference_passes(lab: Lab) -> None:
 
 
 @CHECKED
-def test_the_starter_is_short_and_fails_with_a_message(lab: Lab) -> None:
+def test_the_starter_is_short_and_fails_with_a_message(lab: Exercise) -> None:
     text = lab.starter(SEED)
     assert len(text.splitlines()) <= STARTER_LINES_MAX
     assert "GAP" in text
@@ -63,14 +63,14 @@ def test_the_starter_is_short_and_fails_with_a_message(lab: Lab) -> None:
 
 @pytest.mark.slow
 @LAB
-def test_the_starter_earns_little(lab: Lab) -> None:
+def test_the_starter_earns_little(lab: Exercise) -> None:
     """A file that does nothing keeps some rules; it must not get the points of those who keep them by work."""
     found = results(lab, lab.starter(SEED), SEED)
     assert sum(test.score for test in found) <= lab.points * STARTER_SHARE_MAX
 
 
 @LAB
-def test_every_test_has_three_hints_and_the_page_its_parts(lab: Lab) -> None:
+def test_every_test_has_three_hints_and_the_page_its_parts(lab: Exercise) -> None:
     assert set(lab.hints) == {test.name for test in lab.tests}
     assert {len(steps) for steps in lab.hints.values()} == {HINTS}
     page = lab.page.read_text()
@@ -79,7 +79,7 @@ def test_every_test_has_three_hints_and_the_page_its_parts(lab: Lab) -> None:
 
 
 @LAB
-def test_there_are_mutants_and_cheats_enough(lab: Lab) -> None:
+def test_there_are_mutants_and_cheats_enough(lab: Exercise) -> None:
     assert len(wrong(lab, "MUTANTS")) >= 8
     assert len(wrong(lab, "CHEATS")) >= 5
 
@@ -92,7 +92,7 @@ def test_advice_is_for_tests_that_failed() -> None:
     assert (low.happened, low.look) == ("b; rate 1 (≥ 5) fails: do c", ("./lab view x",))
 
 
-def fails(lab: Lab, one: Mutant) -> None:
+def fails(lab: Exercise, one: Mutant) -> None:
     found = results(lab, one.change(reference(lab, SEED), SEED), SEED, until_failure=True)
     first = first_failure(found)
     assert first is not None, f"{one.name} passes"
@@ -100,17 +100,17 @@ def fails(lab: Lab, one: Mutant) -> None:
 
 
 @pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", 0, QUICK))
-def test_two_wrong_solutions_fail_for_their_cause(lab: Lab, mutant: Mutant) -> None:
+def test_two_wrong_solutions_fail_for_their_cause(lab: Exercise, mutant: Mutant) -> None:
     fails(lab, mutant)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", QUICK, None))
-def test_every_wrong_solution_fails_for_its_cause(lab: Lab, mutant: Mutant) -> None:
+def test_every_wrong_solution_fails_for_its_cause(lab: Exercise, mutant: Mutant) -> None:
     fails(lab, mutant)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lab", "cheat"), cases("CHEATS", 0, None))
-def test_cheats_are_contained(lab: Lab, cheat: Mutant) -> None:
+def test_cheats_are_contained(lab: Exercise, cheat: Mutant) -> None:
     fails(lab, cheat)

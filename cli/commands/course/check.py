@@ -13,9 +13,9 @@ from cli.command_table import add
 from cli.options import add_exercise
 
 if TYPE_CHECKING:
-    from course.lab import Lab
-    from course.mylab import MyLab
+    from course.exercise import Exercise
     from course.result import CheckResult
+    from course.student_folder import StudentFolder
 
 DESCRIPTION = "Check a lab. For each test: the rule, the finding, and ways to look closer. Needs no root."
 EXAMPLES = """examples:
@@ -51,10 +51,10 @@ def check_command(arguments: argparse.Namespace) -> int:
     from common.scratch import Scratch
     from course import checking, terminal
     from course.catalogue import find
-    from course.mylab import MyLab, reference
     from course.page import page
+    from course.student_folder import StudentFolder, reference
 
-    lab, mylab = find(arguments.lab), MyLab(arguments.folder)
+    lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     wanted = [formed(word) for word in arguments.results]
     if arguments.hint:
         return hint(mylab, lab)
@@ -87,7 +87,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     return result.status
 
 
-def formed(word: str) -> tuple[Callable[[Lab, CheckResult], str], str]:
+def formed(word: str) -> tuple[Callable[[Exercise, CheckResult], str], str]:
     """The format and the file of an option `--results FORMAT=FILE`."""
     from course.grading.formats import FORMATS
 
@@ -97,7 +97,7 @@ def formed(word: str) -> tuple[Callable[[Lab, CheckResult], str], str]:
     return FORMATS[name], place
 
 
-def hint(mylab: MyLab, lab: Lab) -> int:
+def hint(mylab: StudentFolder, lab: Exercise) -> int:
     """Print the next hint."""
     found = mylab.next_hint(lab)
     if found is None:

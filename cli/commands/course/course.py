@@ -39,7 +39,7 @@ def course_command(arguments: argparse.Namespace) -> int:
 
     from course import terminal
     from course.catalogue import LABS, find
-    from course.mylab import MyLab
+    from course.student_folder import StudentFolder
 
     console = Console()
     if arguments.action == "page":
@@ -49,7 +49,7 @@ def course_command(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.action == "pack":
         return pack(arguments)
-    mylab = MyLab(arguments.folder)
+    mylab = StudentFolder(arguments.folder)
     notes = mylab.notes()
     started = {lab.number for lab in LABS.values() if (mylab.folder / lab.file).exists()}
     if arguments.format == "json":

@@ -83,7 +83,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
 def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, float, str, str]]:
     """Pairs of submissions, and of submissions with the reference, by lab."""
     from course.grading.similarity import similar
-    from course.mylab import CourseError, reference
+    from course.student_folder import CourseError, reference
 
     result = []
     for number in sorted({one.lab.number for one in own}):

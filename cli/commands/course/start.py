@@ -25,9 +25,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def start_command(arguments: argparse.Namespace) -> int:
     from course.catalogue import find
-    from course.mylab import MyLab
+    from course.student_folder import StudentFolder
 
-    lab, mylab = find(arguments.lab), MyLab(arguments.folder)
+    lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     made = mylab.start(lab, mylab.student(arguments.student, arguments.key), arguments.from_stage)
     for path in made:
         sys.stdout.write(f"new: {path}\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
-from course.lab import Work
+from course.exercise import Work
 from operations.incident.draw import Incident, draw
 from operations.incident.kind import AnswerError
 from operations.incident.session import Session

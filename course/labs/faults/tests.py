@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.labs.faults.investigating import LAB_S_MAX, Inquiry, drawn, investigate
 from course.result import Gate, Outcome, judged
 from operations.incident.draw import Incident
@@ -91,7 +91,7 @@ def cheap(work: Work) -> Outcome:
     return judged("a fault is found with few commands, and soon", told, gates, (found[most].command,), advice)
 
 
-LAB = Lab(
+LAB = Exercise(
     number=9,
     name="faults",
     title="Find the fault: four incidents, and a calm one",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course.box.box import BoxError
-from course.lab import Work
+from course.exercise import Work
 from judging.run import Run
 from paper import measuring
 from paper.clock import Clock

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.labs.figure.running import Fault, rates, timeline
 from course.result import Gate, Outcome, judged
 from paper import readings
@@ -184,7 +184,7 @@ def fill(text: str, seed: int) -> str:
     return text.replace("@PAYLOAD@", str(changed_payload(seed)))
 
 
-LAB = Lab(
+LAB = Exercise(
     number=10,
     name="figure",
     title="Read the paper: figure, assumption, defence",

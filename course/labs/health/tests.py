@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import Hunt
@@ -291,7 +291,7 @@ def findings(done: Trial) -> list[Finding]:
 HUNT = Hunt(len(DRAWS), drawn, findings, f"{len(DRAWS)} drawn schedules of dead, grey and lossy paths are survived")
 
 
-LAB = Lab(
+LAB = Exercise(
     number=6,
     name="health",
     title="Path health: when to leave, when to come back",

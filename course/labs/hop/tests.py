@@ -9,7 +9,7 @@ from random import Random
 
 from course.bench.bench import Bench, compiled, trace_look
 from course.bench.frames import Frame, read
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome
 
 AROUND = "around_hop.p4"
@@ -180,7 +180,7 @@ def about(sent: Frame, got: Frame, expected: Frame) -> str:
     return "the list must move by 16 bits, once"
 
 
-LAB = Lab(
+LAB = Exercise(
     number=2,
     name="hop",
     title="The P4 of a uSID hop",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import Hunt
@@ -294,7 +294,7 @@ def findings(done: Trial) -> list[Finding]:
 
 
 HUNT = Hunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of ports that come and go are survived")
-LAB = Lab(
+LAB = Exercise(
     number=8,
     name="ports",
     title="A NIC that loses ports: telling the peers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import Hunt
@@ -167,7 +167,7 @@ HUNT = Hunt(
 )
 
 
-LAB = Lab(
+LAB = Exercise(
     number=5,
     name="spray",
     title="Spraying: even, and alive on unequal paths",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.labs.tables.rows import Row, given, installed
 from course.labs.tables.walking import StudentSwitches, ended, journey, some_paths
 from course.labs.usids.naming import named
@@ -279,7 +279,7 @@ def plan_text(seed: int) -> str:
     )
 
 
-LAB = Lab(
+LAB = Exercise(
     number=3,
     name="tables",
     title="Static tables from a plan",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from course.bench.bench import Bench, compiled, trace_look
 from course.bench.frames import Frame, read
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome
 
 AROUND = "around_trim.p4"
@@ -209,7 +209,7 @@ def apart(work: Work) -> Outcome:
     return told_of(work, "ports have accounts apart", told + cause, Gate("ports right", right, 2), UP)
 
 
-LAB = Lab(
+LAB = Exercise(
     number=4,
     name="trim",
     title="Trimming in P4: account, threshold, last hop",

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable
 
 from course.box.box import BoxError
-from course.lab import Lab, Test, Work, shown
+from course.exercise import Exercise, Test, Work, shown
 from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
 from course.result import Gate, Outcome
@@ -118,7 +118,7 @@ def solve(text: str, seed: int) -> str:
     return text.replace("    # @ANSWERS@", "\n".join(f'    "{name}": "{one.answer}",' for name, one in asked.items()))
 
 
-LAB = Lab(
+LAB = Exercise(
     number=1,
     name="usids",
     title="uSIDs by hand",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course.lab import Lab, Test, Work
+from course.exercise import Exercise, Test, Work
 from course.result import Gate, Outcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import Hunt
@@ -159,7 +159,7 @@ def findings(done: Trial) -> list[Finding]:
 HUNT = Hunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slow ports the rate is back")
 
 
-LAB = Lab(
+LAB = Exercise(
     number=7,
     name="window",
     title="A congestion window: full alone, fair together",

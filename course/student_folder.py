@@ -9,7 +9,7 @@ from typing import Any
 
 from common import files
 from course.catalogue import LABS
-from course.lab import Lab
+from course.exercise import Exercise
 from course.result import CheckResult
 from course.student import OWN_KEY, Student
 
@@ -23,7 +23,7 @@ class CourseError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class MyLab:
+class StudentFolder:
     """The folder, whether it is there or not."""
 
     folder: Path = MYLAB
@@ -50,7 +50,7 @@ class MyLab:
         kept = self.notes().get("student", {})
         return Student(name or kept.get("name") or "me", key or kept.get("key") or OWN_KEY)
 
-    def start(self, lab: Lab, student: Student, from_stage: bool = False) -> list[Path]:
+    def start(self, lab: Exercise, student: Student, from_stage: bool = False) -> list[Path]:
         """Put a lab's starter into the folder; the files that are new. CourseError rather than writing over work."""
         path = self.folder / lab.file
         if path.exists():
@@ -72,7 +72,7 @@ class MyLab:
             made += self._earlier(lab, student)
         return made
 
-    def _earlier(self, lab: Lab, student: Student) -> list[Path]:
+    def _earlier(self, lab: Exercise, student: Student) -> list[Path]:
         """The references of earlier labs, where the student has no file."""
         made = []
         for other in LABS.values():
@@ -100,7 +100,7 @@ class MyLab:
         }
         self._write({**notes, "labs": {**notes.get("labs", {}), str(result.lab): own}})
 
-    def next_hint(self, lab: Lab) -> tuple[str, int, str] | None:
+    def next_hint(self, lab: Exercise) -> tuple[str, int, str] | None:
         """The next hint for the test that failed last: its name, the hint's number, its text. None without one."""
         notes = self.notes()
         own = notes.get("labs", {}).get(str(lab.number), {})
@@ -112,7 +112,7 @@ class MyLab:
         return own["failing"], number + 1, steps[number]
 
 
-def reference(lab: Lab, seed: int) -> str:
+def reference(lab: Exercise, seed: int) -> str:
     """The reference solution of a lab. CourseError where the tests, which keep it, are not there."""
     path = REFERENCES / lab.file
     if not path.exists():

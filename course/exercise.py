@@ -1,4 +1,7 @@
-"""What a lab is: a page, a starter, tests that run in their order, and hints."""
+"""A lab of the course, called an exercise in the code: a page, a starter, tests that run in their order, and hints.
+
+Students and pages say "lab"; in the code, a lab is a running network.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,7 @@ def no_files(seed: int) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Lab:
+class Exercise:
     """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
     `extra` are files to read beside it, by name; `solve` puts the values of a seed into the reference.
 
