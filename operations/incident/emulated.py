@@ -28,7 +28,7 @@ from controller.provisioning import addresses
 from controller.push import read_switch, write_entities
 from operations.incident import tables
 from operations.incident.draw import Hidden, Incident
-from operations.incident.stage import SAMPLE_S, Crossing, Interface, Managers, Stage, files
+from operations.incident.live_incident import SAMPLE_S, Crossing, Interface, LiveIncident, Managers, files
 from running.directory import RunDirectory
 from running.tracing import LabExplainer
 from running.transport_choice import transport
@@ -61,7 +61,7 @@ class SealedFabric(LabFabric):
             self.booted_ns[change.switch] = time.monotonic_ns()
 
 
-class EmulatedArena(Stage):
+class EmulatedIncident(LiveIncident):
     """An incident on real links, in real time. Needs root; LabError when there is a lab of this name already."""
 
     virtual_time = False

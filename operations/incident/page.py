@@ -51,7 +51,7 @@ def evidence(session: Session, one: Hidden) -> dict[str, Any]:
     def do(line: str) -> dict[str, Any]:
         return session.do(*parse(line), line)
 
-    virtual = session.arena.virtual_time
+    virtual = session.live.virtual_time
     try:
         found = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
     except LabError:  # the lab was taken down before the answer

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from common import files
 from common.fields import Fields
 from common.journal import Journal
-from operations.incident.arena import Arena
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
+from operations.incident.live_incident import LiveIncident
 from operations.incident.score import Named, Score, score
-from operations.incident.stage import Stage
+from operations.incident.simulated import SimulatedIncident
 from operations.incident.tools import TOOLS
 from operations.incident.words import ARGUMENTS, spelled
 from running.directory import RunDirectory
@@ -49,19 +49,19 @@ class Session:
     def __post_init__(self) -> None:
         self.directory.write_plan(self.incident.plan)
         self.directory.write_options(self.options())
-        self.arena: Stage
+        self.live: LiveIncident
         if self.world == "simulated":
-            self.arena = Arena(self.incident, self.directory)
+            self.live = SimulatedIncident(self.incident, self.directory)
         else:
-            from operations.incident.emulated import EmulatedArena
+            from operations.incident.emulated import EmulatedIncident
 
-            self.arena = EmulatedArena(self.incident, self.directory)
+            self.live = EmulatedIncident(self.incident, self.directory)
         try:
-            self.arena.advance(self.called_s - self.arena.now_s)
+            self.live.advance(self.called_s - self.live.now_s)
         except BaseException:
-            self.arena.close()
+            self.live.close()
             raise
-        self.called_s = self.arena.now_s
+        self.called_s = self.live.now_s
 
     def options(self) -> dict[str, Any]:
         """What a page says of the run: nothing that is hidden, and no seed before the end."""
@@ -83,7 +83,7 @@ class Session:
     @property
     def used_s(self) -> float:
         """Lab time since the operator was called."""
-        return round(self.arena.now_s - self.called_s, 3)
+        return round(self.live.now_s - self.called_s, 3)
 
     def status(self) -> dict[str, Any]:
         """What an operator knows beforehand, and has used."""
@@ -110,7 +110,7 @@ class Session:
         """The answer of a tool. ValueError for arguments that cannot be; such a command counts for nothing."""
         if tool not in TOOLS:
             raise ValueError(f"no tool {tool!r}: valid are {', '.join(TOOLS)}")
-        result = TOOLS[tool](self.arena, Fields("", arguments, ValueError, ARGUMENTS[tool]))
+        result = TOOLS[tool](self.live, Fields("", arguments, ValueError, ARGUMENTS[tool]))
         self.asked.append(Asked(words or spelled(tool, arguments), self.used_s))
         return result
 
@@ -151,14 +151,14 @@ class Session:
 
     def close(self, document: Mapping[str, Any] | None = None) -> None:
         """Take the lab down, and write down what was hidden."""
-        begin_ns, end_ns = self.arena.begin_ns, self.arena.now_ns()
-        self.arena.close()
+        begin_ns, end_ns = self.live.begin_ns, self.live.now_ns()
+        self.live.close()
         self.over = True
         self.directory.write_options(self.options())
         journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
         journal.write_process("runner", pid=0, realtime_ns=0)
         journal.write("phase", t_ns=begin_ns, name="faults", state="start")
-        for t_ns, line in self.arena.faults:
+        for t_ns, line in self.live.faults:
             journal.write("fault", t_ns=t_ns, **line)
         for one in self.asked:
             journal.write("asked", t_ns=begin_ns + round((self.called_s + one.at_s) * 1e9), words=one.words)

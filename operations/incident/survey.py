@@ -82,7 +82,7 @@ def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
 
 
 def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
-    incident, plan, virtual = opened.incident, opened.incident.plan, opened.arena.virtual_time
+    incident, plan, virtual = opened.incident, opened.incident.plan, opened.live.virtual_time
     said: list[str] = [json.dumps(opened.status()), *text.briefing(opened.status())]
 
     def do(line: str) -> Mapping[str, Any]:
@@ -102,7 +102,7 @@ def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
     for one in incident.hidden:
         findings = solving.shown_by(plan, incident.tickets, do, solving.commands(plan, one), virtual_time=virtual)
         shown += any(each.kind == one.kind and each.component in components(one) for each in findings)
-    return naive, search, shown, leaks(incident, [*said, *opened.arena.visible()])
+    return naive, search, shown, leaks(incident, [*said, *opened.live.visible()])
 
 
 def table(rows: Sequence[Surveyed]) -> list[str]:

@@ -14,7 +14,7 @@ from endpoint.decoder import Decoder
 from endpoint.nic import dialect
 from operations.incident import tables
 from operations.incident.kind import AnswerError
-from operations.incident.stage import CONTROL, Stage
+from operations.incident.live_incident import CONTROL, LiveIncident
 from running.port_rows import Rows, added, class_rows, classes_of, managed_row, plain_row
 from running.tracing import call_text, data_frame, follow, short
 from running.worlds.world import call
@@ -29,23 +29,23 @@ LONGEST_S = 120.0
 """The most lab time that one command may take."""
 
 
-def counters(arena: Stage, fields: Fields) -> Answer:
+def counters(live: LiveIncident, fields: Fields) -> Answer:
     """The counters of switches and NICs: totals, or what was added in `watch` seconds."""
-    chosen = chosen_ports(arena, fields)
+    chosen = chosen_ports(live, fields)
     watch_s = fields.number("watch", 0.0, LONGEST_S, 0.0)
-    arena.advance(arena.look_s)
-    found = read(arena, chosen)
+    live.advance(live.look_s)
+    found = read(live, chosen)
     if watch_s:
         before = found
-        arena.advance(watch_s)
-        found = added(before, read(arena, chosen))
+        live.advance(watch_s)
+        found = added(before, read(live, chosen))
     return {"unit": "packets", "watched_s": watch_s, **found}
 
 
-def chosen_ports(arena: Stage, fields: Fields) -> list[PortRef]:
+def chosen_ports(live: LiveIncident, fields: Fields) -> list[PortRef]:
     """The ports of everything, of one node, or the two ends of a cable."""
     target = fields.string("target", "")
-    plan = arena.plan
+    plan = live.plan
     if not target:
         return [ref for node in plan.nodes() for ref in ports(plan, node)]
     if "-" in target:
@@ -55,12 +55,12 @@ def chosen_ports(arena: Stage, fields: Fields) -> list[PortRef]:
     return list(ports(plan, plan.node(target)))
 
 
-def read(arena: Stage, chosen: Sequence[PortRef]) -> Rows:
+def read(live: LiveIncident, chosen: Sequence[PortRef]) -> Rows:
     """The rows of these ports now."""
-    plan = arena.plan
-    program, managers = arena.counted({ref.node for ref in chosen if isinstance(ref.node, Switch)})
+    plan = live.plan
+    program, managers = live.counted({ref.node for ref in chosen if isinstance(ref.node, Switch)})
     hosts = {ref.node for ref in chosen if isinstance(ref.node, Host)}
-    nics = {host: call(arena.clients[host.name], "counters")["ports"] for host in hosts}
+    nics = {host: call(live.clients[host.name], "counters")["ports"] for host in hosts}
     found: Rows = {"ports": [], "classes": []}
     for ref in chosen:
         if isinstance(ref.node, Host):
@@ -72,17 +72,17 @@ def read(arena: Stage, chosen: Sequence[PortRef]) -> Rows:
     return found
 
 
-def inspect(arena: Stage, fields: Fields) -> Answer:
+def inspect(live: LiveIncident, fields: Fields) -> Answer:
     """Nodes with their state, how long they have run, and their interfaces as each node itself reports them."""
     name = fields.string("node", "")
-    nodes = list(arena.plan.nodes()) if not name else [arena.plan.node(name)]
-    arena.advance(arena.look_s)
-    return {"plan": arena.plan.name, "at_s": round(arena.now_s, 3), "nodes": [_node(arena, node) for node in nodes]}
+    nodes = list(live.plan.nodes()) if not name else [live.plan.node(name)]
+    live.advance(live.look_s)
+    return {"plan": live.plan.name, "at_s": round(live.now_s, 3), "nodes": [_node(live, node) for node in nodes]}
 
 
-def _node(arena: Stage, node: Node) -> Answer:
-    plan = arena.plan
-    state, up_s = arena.state(node)
+def _node(live: LiveIncident, node: Node) -> Answer:
+    plan = live.plan
+    state, up_s = live.state(node)
     if isinstance(node, Host):
         kind, address = "host", str(host_address(plan, node))
         state += ", with an agent"
@@ -94,23 +94,23 @@ def _node(arena: Stage, node: Node) -> Answer:
         "state": state,
         "address": address,
         "up_s": round(up_s, 1),
-        "interfaces": [_interface(arena, ref) for ref in ports(plan, node)],
+        "interfaces": [_interface(live, ref) for ref in ports(plan, node)],
     }
 
 
-def _interface(arena: Stage, ref: PortRef) -> Answer:
+def _interface(live: LiveIncident, ref: PortRef) -> Answer:
     return {
         "interface": ref.interface,
         "port": ref.port,
-        "peer": peer(arena.plan, ref).interface,
+        "peer": peer(live.plan, ref).interface,
         "mac": ref.mac,
-        **asdict(arena.interface(ref)),
+        **asdict(live.interface(ref)),
     }
 
 
-def chosen_path(arena: Stage, fields: Fields) -> Path:
+def chosen_path(live: LiveIncident, fields: Fields) -> Path:
     """The path that a command names: two hosts, and an EV or the first one."""
-    plan = arena.plan
+    plan = live.plan
     first, last = plan.host(fields.string("source")), plan.host(fields.string("destination"))
     if first == last:
         raise ValueError(f"source and destination must be two hosts (got {first} twice)")
@@ -121,11 +121,11 @@ def chosen_path(arena: Stage, fields: Fields) -> Path:
         raise ValueError(f"--ev must be an EV of the pair, such as 0x0001c000 (got {ev!r}): {error}") from None
 
 
-def trace(arena: Stage, fields: Fields) -> Answer:
+def trace(live: LiveIncident, fields: Fields) -> Answer:
     """One packet through the tables that the switches hold, along the cables that are plugged in."""
-    path = chosen_path(arena, fields)
-    arena.advance(arena.look_s)
-    journey = follow(arena.plan, arena.explainer(), path, data_frame(arena.plan, path, 64), arena.wired)
+    path = chosen_path(live, fields)
+    live.advance(live.look_s)
+    journey = follow(live.plan, live.explainer(), path, data_frame(live.plan, path, 64), live.wired)
     return {
         "source": path.source.name,
         "destination": path.destination.name,
@@ -152,15 +152,15 @@ def _said(step: Mapping[str, Any]) -> str:
     return call_text(step) if step["kind"] == "action" else ""
 
 
-def show_paths(arena: Stage, fields: Fields) -> Answer:
+def show_paths(live: LiveIncident, fields: Fields) -> Answer:
     """The paths of a pair of hosts as the first host's NIC sees them."""
-    path = chosen_path(arena, fields)
+    path = chosen_path(live, fields)
     source, destination = path.source, path.destination
-    arena.advance(arena.look_s)
-    client = arena.clients[source.name]
+    live.advance(live.look_s)
+    client = live.clients[source.name]
     denied = {(row["host"], row["ev"]) for row in call(client, "denylist.get", owner=CONTROL)["denied"]}
     sent = call(client, "counters").get("paths", {})
-    states = ev_states(arena, source.name)
+    states = ev_states(live, source.name)
     return {
         "source": source.name,
         "destination": destination.name,
@@ -174,60 +174,60 @@ def show_paths(arena: Stage, fields: Fields) -> Answer:
                 else states.get((destination.name, one.ev), "good"),
                 "packets": int(sent.get(one.ev, sent.get(str(one.ev), 0))),
             }
-            for one in paths(arena.plan, source, destination)
+            for one in paths(live.plan, source, destination)
         ],
     }
 
 
-def ev_states(arena: Stage, host: str) -> dict[tuple[str, int], str]:
+def ev_states(live: LiveIncident, host: str) -> dict[tuple[str, int], str]:
     """The last state that a NIC journalled of each of its EVs, by peer and EV."""
-    return {(str(line["peer"]), int(line["ev"])): str(line["new"]).lower() for line in lines_of(arena, host, ("ev",))}
+    return {(str(line["peer"]), int(line["ev"])): str(line["new"]).lower() for line in lines_of(live, host, ("ev",))}
 
 
-def lines_of(arena: Stage, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
+def lines_of(live: LiveIncident, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
     """The lines of these kinds that a host has journalled."""
     wanted, found = set(kinds), []
-    with arena.journal(host).open(encoding="utf-8") as file:
+    with live.journal(host).open(encoding="utf-8") as file:
         for text in file:
             if text.endswith("\n") and (line := json.loads(text))["kind"] in wanted:  # the last may be half written
-                found.append({**line, "t_ns": line["t_ns"] - arena.begin_ns})
+                found.append({**line, "t_ns": line["t_ns"] - live.begin_ns})
     return found
 
 
-def log(arena: Stage, fields: Fields) -> Answer:
+def log(live: LiveIncident, fields: Fields) -> Answer:
     """The newest events of a NIC: links, ports, EVs, pauses of its host."""
-    host = arena.plan.host(fields.string("node"))
+    host = live.plan.host(fields.string("node"))
     limit = fields.integer("count", 1, 1000, 20)
-    arena.advance(arena.look_s)
-    found = lines_of(arena, host.name, ("ev", "link", "port", "stall"))
+    live.advance(live.look_s)
+    found = lines_of(live, host.name, ("ev", "link", "port", "stall"))
     return {"node": host.name, "lines": found[-limit:]}
 
 
-def show_tables(arena: Stage, fields: Fields) -> Answer:
+def show_tables(live: LiveIncident, fields: Fields) -> Answer:
     """The entries that a switch holds, read from the switch."""
-    node = arena.plan.node(fields.string("node"))
+    node = live.plan.node(fields.string("node"))
     if not isinstance(node, Switch):
         raise AnswerError(f"tables: {node} is a host; switches have tables, such as p0l0")
     table = fields.string("table", "")
-    known = sorted({name for name, _, _ in tables.planned(arena.plan, node)})
+    known = sorted({name for name, _, _ in tables.planned(live.plan, node)})
     if table and table not in known:
         raise AnswerError(f"tables: {node} has no table {table!r}: valid are {', '.join(known)}")
-    arena.advance(arena.look_s)
-    return {"node": node.name, "entries": [row for row in arena.held(node) if not table or row["table"] == table]}
+    live.advance(live.look_s)
+    return {"node": node.name, "entries": [row for row in live.held(node) if not table or row["table"] == table]}
 
 
-def prober(arena: Stage, fields: Fields) -> Answer:
+def prober(live: LiveIncident, fields: Fields) -> Answer:
     """What the path probers of all hosts know of the links, merged."""
-    arena.advance(arena.look_s)
-    maps = [call(client, "prober.map")["links"] for client in arena.clients.values()]
+    live.advance(live.look_s)
+    maps = [call(client, "prober.map")["links"] for client in live.clients.values()]
     merged = blame.merge([[LinkState(**row) for row in links] for links in maps])
     wanted = fields.boolean("all", False)
     return {"links": [asdict(link) for link in merged if wanted or link.state not in (blame.OK, blame.UNKNOWN)]}
 
 
-def capture(arena: Stage, fields: Fields) -> Answer:
+def capture(live: LiveIncident, fields: Fields) -> Answer:
     """The packets that cross the first node's end of a cable, in both directions."""
-    plan = arena.plan
+    plan = live.plan
     text = fields.string("link")
     first, dash, second = text.partition("-")
     if not dash:
@@ -236,7 +236,7 @@ def capture(arena: Stage, fields: Fields) -> Answer:
     near = link.a if link.a.node.name == first else link.b
     seconds = fields.number("seconds", 0.001, LONGEST_S, CAPTURE_S)
     limit = fields.integer("count", 1, CAPTURED_MAX, CAPTURED_MAX)
-    seen = sorted(arena.crossing(near, seconds), key=lambda one: one[0])[:limit]
+    seen = sorted(live.crossing(near, seconds), key=lambda one: one[0])[:limit]
     names = {host_address(plan, host).packed: host.name for host in plan.hosts()}
     trimmed = (plan.dscp.trimmed, plan.dscp.trimmed_lasthop)
     decoder = Decoder(names, trimmed, plan.packets.udp_port, dialect.parse(""))
@@ -244,7 +244,7 @@ def capture(arena: Stage, fields: Fields) -> Answer:
         "link": text,
         "packets": [
             {
-                "t_ns": t_ns - arena.begin_ns,
+                "t_ns": t_ns - live.begin_ns,
                 "out": out,
                 "bytes": length,
                 **{key: value for key, value in decoder.fields(head).items() if value is not None},
@@ -255,22 +255,22 @@ def capture(arena: Stage, fields: Fields) -> Answer:
     }
 
 
-def wait(arena: Stage, fields: Fields) -> Answer:
+def wait(live: LiveIncident, fields: Fields) -> Answer:
     """Let lab time pass."""
     seconds = fields.number("seconds", 0.001, LONGEST_S)
-    arena.advance(seconds)
+    live.advance(seconds)
     return {"waited_s": seconds}
 
 
-def execute(arena: Stage, fields: Fields) -> Answer:
+def execute(live: LiveIncident, fields: Fields) -> Answer:
     """The network namespace of a node, which the caller enters."""
-    node, line = arena.plan.node(fields.string("node")), fields.string("line")
+    node, line = live.plan.node(fields.string("node")), fields.string("line")
     if not line:
         raise ValueError(f"exec {node} must be followed by a command, such as -- ip -s link")
-    return {"namespace": arena.namespace(node), "line": line}
+    return {"namespace": live.namespace(node), "line": line}
 
 
-TOOLS: Mapping[str, Callable[[Stage, Fields], Answer]] = {
+TOOLS: Mapping[str, Callable[[LiveIncident, Fields], Answer]] = {
     "counters": counters,
     "inspect": inspect,
     "trace": trace,

@@ -16,7 +16,7 @@ import pytest
 from cli.main import main
 from operations.incident.client import NoIncidentError, ask, start
 from operations.incident.draw import draw
-from operations.incident.stage import files
+from operations.incident.live_incident import files
 from operations.incident.survey import leaks
 
 SEED, LEVEL = 3000000019, 2

@@ -17,9 +17,9 @@ from operations.incident import solving
 from operations.incident.client import NoIncidentError, ask, start
 from operations.incident.draw import CALLED_S
 from operations.incident.kind import KINDS
+from operations.incident.live_incident import files
 from operations.incident.score import components
 from operations.incident.session import Session
-from operations.incident.stage import files
 from operations.incident.survey import leaks
 from operations.incident.words import parse
 from running.directory import RunDirectory

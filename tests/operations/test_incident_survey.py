@@ -8,7 +8,7 @@ import pytest
 
 from operations.incident.__main__ import main
 from operations.incident.draw import draw
-from operations.incident.stage import files
+from operations.incident.live_incident import files
 from operations.incident.survey import Surveyed, leaks, table
 
 FINE = Surveyed(3, 12, ("late-host",), 1, (), "", "wrong", "right")

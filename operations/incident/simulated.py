@@ -15,7 +15,7 @@ from controller.entries import Entity
 from operations.incident import tables
 from operations.incident.draw import Hidden, Incident
 from operations.incident.late import LateHost
-from operations.incident.stage import DOWN, SAMPLE_S, Crossing, Interface, Managers, Stage
+from operations.incident.live_incident import DOWN, SAMPLE_S, Crossing, Interface, LiveIncident, Managers
 from running.directory import RunDirectory
 from running.tracing import Explanation
 from running.transport_choice import transport
@@ -55,7 +55,7 @@ class RewiredFabric(NativeFabric):
         super().connect(a, self._swaps.get(b, b))
 
 
-class ArenaWorld(SimulatedWorld):
+class IncidentWorld(SimulatedWorld):
     """Virtual time whose journals hold what devices see, and not what the traffic manager knows of the cables."""
 
     def __init__(self, plan: Plan, seed: int, directory: RunDirectory, swaps: Swaps) -> None:
@@ -100,7 +100,7 @@ class ArenaWorld(SimulatedWorld):
             self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
 
 
-class Arena(Stage):
+class SimulatedIncident(LiveIncident):
     """An incident in virtual time, which passes in commands only."""
 
     virtual_time = True
@@ -109,7 +109,7 @@ class Arena(Stage):
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
         super().__init__(incident, directory)
         seed = int(derive(incident.seed, Purpose.SWITCHES))
-        self.world = ArenaWorld(self.plan, seed, directory, self.swaps)
+        self.world = IncidentWorld(self.plan, seed, directory, self.swaps)
         self.clients = self.hands = self.world.clients
         self._numbers = {node: (NodeKind.SWITCH, n) for n, node in enumerate(self.plan.switches())}
         self._active = ActiveFaults(self.plan, self.world)
@@ -205,19 +205,19 @@ class StoreExplainer:
 
     faults = ()
 
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
+    def __init__(self, live: SimulatedIncident) -> None:
+        self._live = live
         self._pipelines = compiled_pipelines()
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        store = self._arena.world.fabric.switches[switch].store
+        store = self._live.world.fabric.switches[switch].store
         if store is None:
             return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
         trace = Trace()
         engine = ReferenceEngine(seed=0, trace=trace)
         store.copy_to(engine)
-        for ref in ports(self._arena.plan, switch):
-            carrier = self._arena.world.carriers.get(ref)
+        for ref in ports(self._live.plan, switch):
+            carrier = self._live.world.carriers.get(ref)
             engine.configure_port(ref.port, PortConfig(up=carrier is None or carrier.up), 0)
         engine.receive(port, frame, 0)
         sent = [(item.port, item.frame) for item in engine.advance(0)]

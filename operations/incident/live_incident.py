@@ -79,7 +79,7 @@ class Agenda:
             yield at_ns, act
 
 
-class Stage(ABC):
+class LiveIncident(ABC):
     """An incident under way. `faults` collects what a replay shows once the incident is over: (time, line)."""
 
     virtual_time: bool
