@@ -17,7 +17,7 @@ from common.journal import Journal
 from judging.run import Run
 from page.answers import Answers
 from page.microscope import Microscope
-from page.pacing import OVER, Abreast, Closing, PacedHands, PacedWorld, Pacers, RunPacer
+from page.pacing import OVER, Abreast, Closing, PacedInjector, PacedWorld, Pacers, RunPacer
 from page.played import played
 from page.request_handler import RequestHandler
 from page.view import View, title
@@ -125,7 +125,7 @@ class RunView:
                 assert isinstance(world, EmulatedWorld)
                 if world.lab.switch_control is not None:
                     self._microscope.lab = world.lab
-                self._handler.breakables[lane] = Hands(world.lab)
+                self._handler.injectors[lane] = LabInjector(world.lab)
                 return Closing(world, partial(self._closed, lane))
             assert isinstance(world, SimulatedWorld)
             return Closing(self._paced(world, lane), partial(self._closed, lane))
@@ -135,7 +135,7 @@ class RunView:
     def _paced(self, world: SimulatedWorld, lane: int) -> PacedWorld:
         directory, pacer = self._runs[lane].directory, self.pacers[lane]
         journal = Journal(directory.journal("faults"), "lab", world.now_ns)
-        self._handler.breakables[lane] = PacedHands(world, pacer, journal)
+        self._handler.injectors[lane] = PacedInjector(world, pacer, journal)
         world.sample_packets()
         slice_ns = round(SAMPLE_S * min(float(run.options["pace"]) for run in self._runs) * 1e9)
         counting = Counting(world, Journal(directory.journal("counters"), "switches", world.now_ns), slice_ns)
@@ -144,7 +144,7 @@ class RunView:
     def _closed(self, lane: int) -> None:
         self.abreast.leave(lane)
         self._handler.why_not = OVER
-        self._handler.breakables.pop(lane, None)
+        self._handler.injectors.pop(lane, None)
         self._microscope.lab = None
 
 
@@ -170,7 +170,7 @@ class Counting:
             self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
 
 
-class Hands:
+class LabInjector:
     """A running lab's faults, one change at a time."""
 
     def __init__(self, lab: Lab) -> None:
@@ -229,7 +229,7 @@ class LabView:
         self._handler = RequestHandler(
             [lab.plan],
             Microscope([lab.plan], seeing),
-            breakable=Hands(lab),
+            injector=LabInjector(lab),
             played=lambda: written(folder, file, hand_over),
         )
         self.viewer = Viewer(self.view.document(), self.view.runs, self._handler, tell, port, also=agents)

@@ -196,8 +196,8 @@ class PacedWorld(Closing):
         self._world.wait_until(t_ns)
 
 
-class PacedHands:
-    """`page.request_handler.Breakable` of a world that only its own thread may touch.
+class PacedInjector:
+    """`page.request_handler.FaultInjector` of a world that only its own thread may touch.
 
     Journals what people do, as a running lab does by itself (node `lab`).
     """

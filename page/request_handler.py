@@ -38,7 +38,7 @@ class PageRequestError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
 
 
-class Breakable(Protocol):
+class FaultInjector(Protocol):
     """A lab or a world whose faults may be changed from any thread."""
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault: ...
@@ -64,19 +64,19 @@ class RequestHandler:
         plans: Sequence[Plan],
         trace: Trace,
         *,
-        breakable: Breakable | None = None,
+        injector: FaultInjector | None = None,
         pausable: Pausable | None = None,
         played: Callable[[], Mapping[str, Any]] | None = None,
         answer: Answer | None = None,
         why_not: str = "nothing runs here that could be broken",
     ) -> None:
-        """`played` writes what was done by hand as a scenario. Without `breakable`, `why_not` says why not.
+        """`played` writes what was done by hand as a scenario. Without `injector`, `why_not` says why not.
 
-        `breakable` is that of lane 0; `breakables` takes those of further lanes.
+        `injector` is that of lane 0; `injectors` takes those of further lanes.
         """
         self._plans = plans
         self._trace_packet = trace
-        self.breakables: dict[int, Breakable] = {} if breakable is None else {0: breakable}
+        self.injectors: dict[int, FaultInjector] = {} if injector is None else {0: injector}
         self.why_not = why_not
         self._pausable = pausable
         self._played = played
@@ -92,7 +92,7 @@ class RequestHandler:
 
     def _state(self, fields: Fields) -> dict[str, Any]:
         """What can be done here, and what is in force."""
-        there = dict(self.breakables)
+        there = dict(self.injectors)
         faults = [
             {**({"lane": lane} if lane else {}), "verb": fault.verb, "target": fault.target, "value": fault.value}
             for lane, one in sorted(there.items())
@@ -122,7 +122,7 @@ class RequestHandler:
         raise PageRequestError(f"{verb} {target} is not in force; faults in force: {in_force}")
 
     def _heal(self, fields: Fields) -> dict[str, Any]:
-        there = list(self.breakables.values())
+        there = list(self.injectors.values())
         if not there:
             raise PageRequestError(self.why_not)
         count = 0
@@ -132,9 +132,9 @@ class RequestHandler:
                 count += 1
         return {"done": f"{count} undone"}
 
-    def _broken(self, fields: Fields) -> Breakable:
+    def _broken(self, fields: Fields) -> FaultInjector:
         """The fabric of a request's lane."""
-        there = self.breakables.get(fields.integer("lane", 0, len(self._plans) - 1, 0))
+        there = self.injectors.get(fields.integer("lane", 0, len(self._plans) - 1, 0))
         if there is None:
             raise PageRequestError(self.why_not)
         return there

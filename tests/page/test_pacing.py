@@ -11,7 +11,7 @@ import pytest
 from common.journal import Journal
 from judging.journal import read_file
 from judging.run import Run
-from page.pacing import PacedHands, PacedWorld, RunPacer
+from page.pacing import PacedInjector, PacedWorld, RunPacer
 from running.timeline import Paper
 from topo.fault import ActiveFaults, Fault
 from topo.planfile import load_plan
@@ -82,7 +82,7 @@ def test_what_others_want_is_done_by_the_runs_own_thread_and_journalled(tmp_path
     world = PacedWorld(time, pacer, 10)  # type: ignore[arg-type]
     thread = running(lambda: world.wait_until(100))
     journal = Journal(tmp_path / "faults.jsonl", "lab", time.now_ns)
-    hands = PacedHands(time, pacer, journal)  # type: ignore[arg-type]
+    hands = PacedInjector(time, pacer, journal)  # type: ignore[arg-type]
     fault = hands.inject("loss", "p0l0-p0s0", 5.0)
     assert hands.faults() == [fault]
     assert time.thread == thread.ident

@@ -46,7 +46,7 @@ def traced(lane: int, source: str, destination: str, ev: int, size: int, trimmed
 
 def made() -> tuple[RequestHandler, ActiveFaults, Clock]:
     board, clock = ActiveFaults(PLAN, Paper()), Clock()
-    return RequestHandler([PLAN], traced, breakable=board, pausable=clock, played=lambda: {"text": "…"}), board, clock
+    return RequestHandler([PLAN], traced, injector=board, pausable=clock, played=lambda: {"text": "…"}), board, clock
 
 
 def test_faults_come_into_force_and_are_undone() -> None:

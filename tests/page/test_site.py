@@ -58,7 +58,7 @@ def served() -> Iterator[Served]:
     pytest.importorskip("uvicorn")
     board, view = ActiveFaults(PLAN, Paper()), plan_view(PLAN)
     with Viewer(
-        view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN]), breakable=board), lambda what: None
+        view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN]), injector=board), lambda what: None
     ) as viewer:
         yield Served(viewer, board)
 
