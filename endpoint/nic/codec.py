@@ -1,4 +1,4 @@
-"""The codec's hottest calls in C (`codec_native.c`), which `./lab compile` builds beside the compiled form.
+"""The codec's hottest calls in C (`native/codec_native.c`), which `./lab compile` builds beside the compiled form.
 
 Without a build that fits, all calls are None, and the Python beside each call does the same work:
 `endpoint.mrc.endpoint` for `READ`, `endpoint.nic.memory` for `PLACE`, `endpoint.nic.packet` for `WRITE` and
@@ -29,7 +29,7 @@ _write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory | N
 _sack: Callable[[bytes, int, int, int, int, int, int, int, int, int, int, int, int], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
-    from endpoint.nic import codec_native
+    from endpoint.nic.native import codec_native
 except ImportError:  # interpreted, or compiled without the C codec
     pass
 else:

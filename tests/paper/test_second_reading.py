@@ -5,11 +5,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from paper import readings
 from paper.readings import Reading
 
-FILE = readings.FILE.with_name("second_reading.toml")
+FILE = Path(__file__).with_name("second_reading.toml")
 ROUNDING = 1e-9
 """What binary fractions may be off: two readings may differ by exactly the sum of their errors."""
 

@@ -74,8 +74,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from common import files
     from paper import catalogue, perform
     from paper.memory import MemoryBudget
-    from paper.progress import Told
     from paper.report import document, page, standing, table, text
+    from paper.report.progress import Told
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
     from studies.sweeping.pool import Pool

@@ -1,7 +1,7 @@
-/* The codec's hottest calls in C: `endpoint.nic.codec_native`, a module of the compiled form alone.
+/* The codec's hottest calls in C: `endpoint.nic.native.codec_native`, a module of the compiled form alone.
  *
- * `codec.py` says what the calls take and give. Python beside each call does the same where there is no build, and serves
- * every frame of which `read` says nothing. Nothing here counts, logs or keeps state between calls.
+ * `endpoint/nic/codec.py` says what the calls take and give. Python beside each call does the same where there is no
+ * build, and serves every frame of which `read` says nothing. Nothing here counts, logs or keeps state between calls.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

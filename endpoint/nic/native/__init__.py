@@ -1,0 +1,1 @@
+"""The codec's hottest calls in C, of the compiled form alone."""
