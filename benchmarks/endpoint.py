@@ -29,7 +29,7 @@ from benchmarks.rig.processor import cpu_ns
 from common.bpf import RETURN, Instruction, Program
 from endpoint.driver import RING_BYTES
 from endpoint.frame_filter import ACCEPT_WHOLE
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from endpoint.ring import PacketSocket
 from topo.emulation.namespace import enter, path_of
 
@@ -116,7 +116,7 @@ def write_bw(pair: Sequence[AgentProcess], seconds: float) -> tuple[dict[str, An
     """The receiver's result, and the processor time of both agents."""
     clients = {f"h{host}": agent.client for host, agent in enumerate(pair)}
     options = {"size": MESSAGE_BYTES, "depth": DEPTH, "duration_ns": int(seconds * 1e9)}
-    run = Group(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options=options)
+    run = WorkloadGroup(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options=options)
     before = [cpu_ns(agent.process.pid) for agent in pair]
     run.start()
     result: dict[str, Any] = run.wait(seconds + 30)["h1"]["result"]

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from endpoint.group import Group  # noqa: E402
+from endpoint.group import WorkloadGroup  # noqa: E402
 from running.directory import RunDirectory  # noqa: E402
 from running.transport_choice import transport  # noqa: E402
 from running.worlds.emulated import EmulatedWorld  # noqa: E402
@@ -45,7 +45,7 @@ SLOWER_MAX = 1.05
 def lab_ring(world: World, size: int, rounds: int) -> float:
     """Seconds of one round of the lab's workload, without its own check of the sums."""
     options = {"size": size, "rounds": rounds + 1}
-    group = Group(
+    group = WorkloadGroup(
         world.clients,
         name=f"ring{size}",
         kind="all_reduce",

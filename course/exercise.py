@@ -15,8 +15,8 @@ from random import Random
 from typing import Any, TypeVar
 
 from common.seeds import Purpose, derive
-from course.box.box import Box, Limits, opened
-from course.result import Outcome
+from course.box.box import Box, BoxLimits, opened
+from course.result import TestOutcome
 
 T = TypeVar("T")
 LABS = Path(__file__).with_name("labs")
@@ -34,7 +34,7 @@ class NotPossibleError(RuntimeError):
 
 
 @dataclass(slots=True)
-class Work:
+class StudentWork:
     """What a test has: the student's source, the seed, and a folder for what a reader may want to open.
 
     `protection` collects how the student's code was contained, `printed` the end of what it printed in each box, `kept`
@@ -63,9 +63,9 @@ class Work:
         """The generator for one purpose, always at its beginning."""
         return Random(derive(self.seed, Purpose.CHECK, purpose))
 
-    def box(self, limits: Limits | None = None) -> AbstractContextManager[Box]:
+    def box(self, limits: BoxLimits | None = None) -> AbstractContextManager[Box]:
         """The student's code in a process with limits. BoxError for code that cannot be loaded."""
-        return opened(self.source, self.path.name, limits or Limits(), self.protection, self.printed)
+        return opened(self.source, self.path.name, limits or BoxLimits(), self.protection, self.printed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Test:
     name: str
     title: str
     points: int
-    run: Callable[[Work], Outcome]
+    run: Callable[[StudentWork], TestOutcome]
 
 
 def no_change(text: str, seed: int) -> str:

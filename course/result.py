@@ -34,7 +34,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TestOutcome:
     """One test's finding. `look` are commands and files that show more."""
 
     passed: bool
@@ -53,7 +53,7 @@ class TestResult:
     name: str
     title: str
     points: int
-    outcome: Outcome
+    outcome: TestOutcome
     seconds: float
     printed: str = ""
 
@@ -127,13 +127,15 @@ class CheckResult:
         return cls(**own)
 
 
-def outcome(values: Mapping[str, Any]) -> Outcome:
+def outcome(values: Mapping[str, Any]) -> TestOutcome:
     """An outcome from JSON."""
     gates = tuple(Gate(**gate) for gate in values["gates"])
-    return Outcome(values["passed"], values["expected"], values["happened"], gates, tuple(values["look"]))
+    return TestOutcome(values["passed"], values["expected"], values["happened"], gates, tuple(values["look"]))
 
 
-def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[str] = (), advice: str = "") -> Outcome:
+def judged(
+    expected: str, happened: str, gates: Sequence[Gate], look: Sequence[str] = (), advice: str = ""
+) -> TestOutcome:
     """The outcome that follows from gates: passed when all of them are open; the first closed one is named.
 
     `happened` is a fact, and is told in any case; `look` and `advice` are for a student whose test failed.
@@ -142,7 +144,7 @@ def judged(expected: str, happened: str, gates: Sequence[Gate], look: Sequence[s
     told = f"{happened}; {closed[0].words} fails" if closed else happened
     advice = (closed[0].cause or advice) if closed else ""
     told = f"{told}: {advice}" if advice else told
-    return Outcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
+    return TestOutcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
 
 
 def shown(value: float) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 
 from course import carrying
 from course.catalogue import LABS
-from course.exercise import NotPossibleError, Work
+from course.exercise import NotPossibleError, StudentWork
 from course.result import CheckResult, TestResult
 
 
@@ -29,7 +29,7 @@ def checked(request: dict[str, Any]) -> CheckResult:
     path = Path(request["path"])
     lab, raw = LABS[request["lab"]], path.read_bytes()
     digest = hashlib.sha256(raw).hexdigest()
-    work = Work(raw.decode(errors="replace"), path, request["seed"], Path(request["folder"]))
+    work = StudentWork(raw.decode(errors="replace"), path, request["seed"], Path(request["folder"]))
     trouble = ""
     tests: tuple[TestResult, ...] = ()
     try:

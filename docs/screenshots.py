@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
-from page.answers import Answers
+from page.answers import PacketAnswers
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.view import View, plan_view, replay_view
@@ -79,7 +79,7 @@ def wide(page: Page) -> None:
 
 def taken(view: View, pose: Callable[[Page], Any], size: tuple[int, int], scheme: Any, path: Path) -> None:
     """One picture; RuntimeError when the page complained on its console."""
-    handler = RequestHandler(view.plans, Microscope(view.plans), answer=Answers(view.runs))
+    handler = RequestHandler(view.plans, Microscope(view.plans), answer=PacketAnswers(view.runs))
     with Viewer(view.document(), view.runs, handler, print) as viewer, browser(*size, scheme) as opened:
         page = opened()
         page.open(viewer.address)

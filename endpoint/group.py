@@ -18,7 +18,7 @@ class AgentClient(Protocol):
     def result(self, ident: int, timeout_s: float | None = None) -> Any: ...
 
 
-class Group:
+class WorkloadGroup:
     """Prepares and connects the workload `name` on all `ranks` when it is made; removes it again if that fails.
 
     `clock` is the agents' clock in nanoseconds: CLOCK_MONOTONIC, or a world's virtual time.
@@ -64,7 +64,7 @@ class Group:
         name: str,
         ranks: Sequence[str],
         clock: Callable[[], int] = time.monotonic_ns,
-    ) -> Group:
+    ) -> WorkloadGroup:
         """A workload that another process has prepared on these ranks."""
         group = cls.__new__(cls)
         group.name, group.ranks, group._clock = name, list(ranks), clock

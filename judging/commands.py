@@ -11,7 +11,7 @@ from judging.verdict import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class HostCommand:
     """The command in one host. `status` is None while it runs, or when the run ended it; then `cause` says why.
 
     A signal counts as minus its number. `output` is the end of what it printed, `words` the command as it was started.
@@ -27,7 +27,7 @@ class Process:
     output: str = ""
 
 
-def processes(run: Run) -> list[Process]:
+def processes(run: Run) -> list[HostCommand]:
     """The processes of the run's command, by rank; none in a run without one."""
     started = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "start"}
     stopped = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "stop"}
@@ -36,7 +36,7 @@ def processes(run: Run) -> list[Process]:
         end = stopped.get(rank, {})
         status = end.get("status")
         found.append(
-            Process(
+            HostCommand(
                 host=str(line.get("host")),
                 rank=rank,
                 words=str(line.get("words")),
@@ -50,7 +50,7 @@ def processes(run: Run) -> list[Process]:
     return found
 
 
-def ending(process: Process) -> str:
+def ending(process: HostCommand) -> str:
     """How a process ended, in words."""
     if process.cause:
         return process.cause
@@ -59,7 +59,7 @@ def ending(process: Process) -> str:
     return f"killed by signal {-process.status}" if process.status < 0 else f"status {process.status}"
 
 
-def while_one_ran(run: Run, found: Sequence[Process]) -> int:
+def while_one_ran(run: Run, found: Sequence[HostCommand]) -> int:
     """How many faults began while the command ran in some host."""
     end_ns = run.end_ns + 1
     spans = [(one.start_ns, end_ns if one.stop_ns is None else one.stop_ns) for one in found]

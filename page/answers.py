@@ -14,7 +14,7 @@ Line = dict[str, Any]
 ANSWERS = ("SACK", "NACK", "ACKNOWLEDGE")
 
 
-class Answers:
+class PacketAnswers:
     """Looks packets up in the logs of a view's runs, one a lane; None where nothing is recorded."""
 
     def __init__(self, runs: Sequence[Path | None]) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from judging.run import Run
-from page.answers import Answers
+from page.answers import PacketAnswers
 from page.microscope import Microscope
 from page.pacing import OVER, Abreast, Closing, PacedInjector, PacedWorld, Pacers, RunPacer
 from page.played import played
@@ -104,7 +104,7 @@ class RunView:
             self._microscope,
             pausable=Pacers(self.pacers) if virtual else None,
             played=lambda: written(first.directory.path, file, hand_over),
-            answer=Answers(view.runs),
+            answer=PacketAnswers(view.runs),
             why_not=NOT_YET,
         )
         self.viewer = Viewer(view.document(), view.runs, self._handler, tell, port)

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.client import ControlTimeoutError
 from common.journal import Journal
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from endpoint.nic.config import AlgorithmError
 from judging import units
 from running.directory import RunDirectory
@@ -155,7 +155,7 @@ class Runner:
             if stuck:
                 running.remove()  # every rank then journals its part
 
-    def _wait(self, world: World, work: Sequence[Group | Programs], origin_ns: int, until_ns: int) -> bool:
+    def _wait(self, world: World, work: Sequence[WorkloadGroup | Programs], origin_ns: int, until_ns: int) -> bool:
         """Let time pass up to an instant; False when all work is over before it, and the scenario ends then."""
         if not self.spec.scenario.until_done:
             world.wait_until(until_ns)
@@ -164,7 +164,7 @@ class Runner:
             if now_ns > origin_ns and all(over(one) for one in work):
                 self.tell("all workloads have ended")
                 return False
-            asked = any(isinstance(one, Group) for one in work)  # agents, which a look costs time
+            asked = any(isinstance(one, WorkloadGroup) for one in work)  # agents, which a look costs time
             quick_ns = round(min(1.0, self.spec.choices.pace) * LOOK_S * 1e9)
             look_ns = max(quick_ns, (now_ns - origin_ns) // LOOKS if asked else 0)
             world.wait_until(min(until_ns, now_ns + look_ns))
@@ -210,20 +210,20 @@ class Runner:
         self.tell(what)
 
 
-def group(workload: Workload, world: World) -> Group:
+def group(workload: Workload, world: World) -> WorkloadGroup:
     """The workload on all its ranks, prepared and connected."""
     ranks = list(workload.ranks) if workload.ranks is not None else list(world.clients)
-    return Group(
+    return WorkloadGroup(
         world.clients, name=workload.name, kind=workload.kind, ranks=ranks, options=workload.options, clock=world.now_ns
     )
 
 
-def start(running: Group, world: World) -> None:
+def start(running: WorkloadGroup, world: World) -> None:
     """Start a workload now, on all its ranks."""
     running.start(world.now_ns())
 
 
-def over(running: Group | Programs) -> bool:
+def over(running: WorkloadGroup | Programs) -> bool:
     """Whether every rank of a workload, or process of a program, has ended."""
     if isinstance(running, Programs):
         return running.over()

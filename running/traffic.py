@@ -17,7 +17,7 @@ from typing import Any
 
 from common import files
 from common.client import ControlClient
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
 from running.worlds.agents import running_agents, start_agents
@@ -89,7 +89,7 @@ class Traffic:
         bounded = () if self.lab.site.journals else ("--journal-bytes", str(JOURNAL_BYTES), "--sample-ms", "1000")
         self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl", *bounded))
 
-    def start(self, name: str, kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> Group:
+    def start(self, name: str, kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> WorkloadGroup:
         """Prepare, connect and start a workload. ControlError, with what the agents say, when its options cannot be."""
         file = self._file(name)
         self.folder.mkdir(exist_ok=True)
@@ -101,7 +101,7 @@ class Traffic:
                 f"traffic {name!r} is there already: stop it first, or call it otherwise by --as"
             ) from None
         try:
-            group = Group(self.clients, name=name, kind=kind, ranks=ranks, options=options)
+            group = WorkloadGroup(self.clients, name=name, kind=kind, ranks=ranks, options=options)
             group.start()
         except BaseException:
             file.unlink(missing_ok=True)
@@ -120,8 +120,8 @@ class Traffic:
         there = ", ".join(asked.name for asked in self.asked()) or "none"
         raise TrafficError(f"no traffic {name!r}; there is: {there}")
 
-    def join(self, asked: Asked) -> Group:
-        return Group.join(self.clients, name=asked.name, ranks=list(asked.ranks))
+    def join(self, asked: Asked) -> WorkloadGroup:
+        return WorkloadGroup.join(self.clients, name=asked.name, ranks=list(asked.ranks))
 
     def stop(self, asked: Asked) -> dict[str, dict[str, Any]]:
         """End a workload, also one that another process started; every rank's last status."""

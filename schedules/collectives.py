@@ -19,7 +19,7 @@ COMPUTE_NS_MAX = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
-class Collective:
+class CollectiveSchedule:
     """What to write. `size` is nccl-tests': the larger of a rank's send and receive buffers, in bytes.
 
     A message has at most `segment` bytes; each rank computes for `compute_ns` before each round.
@@ -53,29 +53,29 @@ class Collective:
         return [min(self.segment, chunk - start) for start in range(0, chunk, self.segment)]
 
 
-def all_reduce(what: Collective) -> Iterator[str]:
+def all_reduce(what: CollectiveSchedule) -> Iterator[str]:
     """A ring all-reduce: reduce-scatter, then all-gather."""
     yield from program(what, lambda rank: ring(what, rank, 2 * (what.ranks - 1)))
 
 
-def all_gather(what: Collective) -> Iterator[str]:
+def all_gather(what: CollectiveSchedule) -> Iterator[str]:
     """A ring all-gather."""
     yield from program(what, lambda rank: ring(what, rank, what.ranks - 1))
 
 
-def all_to_all(what: Collective) -> Iterator[str]:
+def all_to_all(what: CollectiveSchedule) -> Iterator[str]:
     """Every rank sends a share to each other rank, beginning with its neighbour."""
     yield from program(what, lambda rank: exchange(what, rank))
 
 
-KINDS: dict[str, Callable[[Collective], Iterator[str]]] = {
+KINDS: dict[str, Callable[[CollectiveSchedule], Iterator[str]]] = {
     "all_reduce": all_reduce,
     "all_gather": all_gather,
     "all_to_all": all_to_all,
 }
 
 
-def program(what: Collective, block: Callable[[int], Iterator[str]]) -> Iterator[str]:
+def program(what: CollectiveSchedule, block: Callable[[int], Iterator[str]]) -> Iterator[str]:
     """The lines of a program whose ranks have these blocks."""
     yield f"num_ranks {what.ranks}"
     for rank in range(what.ranks):
@@ -85,7 +85,7 @@ def program(what: Collective, block: Callable[[int], Iterator[str]]) -> Iterator
         yield "}"
 
 
-def ring(what: Collective, rank: int, steps: int) -> Iterator[str]:
+def ring(what: CollectiveSchedule, rank: int, steps: int) -> Iterator[str]:
     """In each step a rank passes on what the step before brought."""
     right, left = (rank + 1) % what.ranks, (rank - 1) % what.ranks
     pieces = list(enumerate(what.pieces()))
@@ -104,7 +104,7 @@ def ring(what: Collective, rank: int, steps: int) -> Iterator[str]:
         yield from ending(what, number, ends)
 
 
-def exchange(what: Collective, rank: int) -> Iterator[str]:
+def exchange(what: CollectiveSchedule, rank: int) -> Iterator[str]:
     """Receives first, in the order of ranks, because a NIC makes its queue pairs in the order of the file."""
     pieces = list(enumerate(what.pieces()))
     others = [other for other in range(what.ranks) if other != rank]
@@ -125,7 +125,7 @@ def exchange(what: Collective, rank: int) -> Iterator[str]:
         yield from ending(what, number, ends)
 
 
-def computing(what: Collective, number: int) -> Generator[str, None, str]:
+def computing(what: CollectiveSchedule, number: int) -> Generator[str, None, str]:
     """The calculation before a round. Its value is the label that the round's first sends require, "" for none."""
     before = f"e{number - 1}" if number else ""
     if not what.compute_ns:
@@ -135,7 +135,7 @@ def computing(what: Collective, number: int) -> Generator[str, None, str]:
     return f"c{number}"
 
 
-def ending(what: Collective, number: int, ends: list[str]) -> Iterator[str]:
+def ending(what: CollectiveSchedule, number: int, ends: list[str]) -> Iterator[str]:
     """The end of a round, for which the next one waits."""
     if number + 1 < what.rounds:
         yield f"e{number}: calc 0"

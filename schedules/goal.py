@@ -41,7 +41,7 @@ FORMS = (
 )
 
 
-class Reader:
+class GoalReader:
     """Reads one file line by line."""
 
     def __init__(self, source: str) -> None:

@@ -49,7 +49,7 @@ class Trigger:
     starts: array[int] = field(default_factory=lambda: array("I"))
 
 
-class Reader:
+class MatrixReader:
     """Reads one file line by line."""
 
     def __init__(self, source: str) -> None:

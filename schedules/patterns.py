@@ -17,7 +17,7 @@ SIZE_MAX = (1 << 31) - 1
 CONNECTIONS_MAX = 1 << 24
 
 
-class Connection(NamedTuple):
+class MatrixConnection(NamedTuple):
     """One line of a matrix."""
 
     source: int
@@ -45,39 +45,40 @@ class Pattern:
                 raise ScheduleError(f"--{name} must be between {low} and {high} (got {value})")
 
 
-def permutation(what: Pattern) -> list[Connection]:
+def permutation(what: Pattern) -> list[MatrixConnection]:
     """Every node sends to one other and receives from one: a single circle, so no node sends to itself."""
     order = list(range(what.nodes))
     random.Random(derive(what.seed, Purpose.PATTERN)).shuffle(order)
     return [
-        Connection(source, target, 0, what.size) for source, target in zip(order, order[1:] + order[:1], strict=True)
+        MatrixConnection(source, target, 0, what.size)
+        for source, target in zip(order, order[1:] + order[:1], strict=True)
     ]
 
 
-def incast(what: Pattern) -> list[Connection]:
+def incast(what: Pattern) -> list[MatrixConnection]:
     """All other nodes send to node 0."""
-    return [Connection(source, 0, 0, what.size) for source in range(1, what.nodes)]
+    return [MatrixConnection(source, 0, 0, what.size) for source in range(1, what.nodes)]
 
 
-def all_to_all(what: Pattern) -> list[Connection]:
+def all_to_all(what: Pattern) -> list[MatrixConnection]:
     """Every node sends to every other, beginning with its neighbour."""
     if what.nodes * (what.nodes - 1) > CONNECTIONS_MAX:
         raise ScheduleError(f"--ranks must give at most {CONNECTIONS_MAX} connections (got {what.nodes} nodes)")
     return [
-        Connection(source, (source + distance) % what.nodes, 0, what.size)
+        MatrixConnection(source, (source + distance) % what.nodes, 0, what.size)
         for distance in range(1, what.nodes)
         for source in range(what.nodes)
     ]
 
 
-KINDS: dict[str, Callable[[Pattern], list[Connection]]] = {
+KINDS: dict[str, Callable[[Pattern], list[MatrixConnection]]] = {
     "permutation": permutation,
     "incast": incast,
     "all_to_all": all_to_all,
 }
 
 
-def lines(nodes: int, connections: Iterable[Connection]) -> Iterator[str]:
+def lines(nodes: int, connections: Iterable[MatrixConnection]) -> Iterator[str]:
     """The lines of a matrix, connections in order of their starts. ScheduleError for sizes that htsim does not read."""
     ordered = sorted(connections, key=lambda one: one.start_ns)
     yield f"Nodes {nodes}"

@@ -13,7 +13,10 @@ from schedules.errors import ScheduleError, unreadable
 from schedules.lines import lines
 from schedules.schedule import Schedule
 
-READERS: dict[str, Callable[[str], goal.Reader | matrix.Reader]] = {".cm": matrix.Reader, ".goal": goal.Reader}
+READERS: dict[str, Callable[[str], goal.GoalReader | matrix.MatrixReader]] = {
+    ".cm": matrix.MatrixReader,
+    ".goal": goal.GoalReader,
+}
 SUFFIXES = tuple(READERS)
 
 

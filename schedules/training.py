@@ -34,7 +34,7 @@ OPTIONS = ("model", "tensor", "pipeline", "data", "layers", "tokens", "microbatc
 """Those that no other program has."""
 
 
-class Model(NamedTuple):
+class TransformerModel(NamedTuple):
     """Sizes of a transformer with gated feed-forward layers. `kv_share` is key and value heads per query head."""
 
     layers: int
@@ -51,15 +51,15 @@ class Model(NamedTuple):
 
 
 MODELS = {
-    "small": Model(4, 1024, 2816, 1.0, 1024),
-    "llama-8b": Model(32, 4096, 14_336, 1 / 4, 8192),
-    "llama-70b": Model(80, 8192, 28_672, 1 / 8, 8192),
+    "small": TransformerModel(4, 1024, 2816, 1.0, 1024),
+    "llama-8b": TransformerModel(32, 4096, 14_336, 1 / 4, 8192),
+    "llama-70b": TransformerModel(80, 8192, 28_672, 1 / 8, 8192),
 }
 """Llama's sizes are those of "The Llama 3 Herd of Models" (2024), table 3."""
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingSchedule:
     """What to write. The numbers of ranks multiply; 0 for layers or tokens is the model's."""
 
     model: str = "small"
@@ -76,7 +76,7 @@ class Training:
     def ranks(self) -> int:
         return self.tensor * self.pipeline * self.data
 
-    def sizes(self) -> Model:
+    def sizes(self) -> TransformerModel:
         """The model with the layers and tokens that were asked for."""
         model = MODELS[self.model]
         return model._replace(layers=self.layers or model.layers, tokens=self.tokens or model.tokens)
@@ -109,7 +109,7 @@ class Training:
         return self.ranks * self.rounds * (reduces * (4 * self.tensor - 3) + 4 * self.microbatches + 4 * self.data)
 
 
-def program(what: Training) -> Iterator[str]:
+def program(what: TrainingSchedule) -> Iterator[str]:
     """The lines of the program."""
     yield f"num_ranks {what.ranks}"
     for rank in range(what.ranks):
@@ -122,7 +122,7 @@ def program(what: Training) -> Iterator[str]:
 class Rank:
     """One rank's operations, in the order in which it issues them."""
 
-    def __init__(self, what: Training, rank: int) -> None:
+    def __init__(self, what: TrainingSchedule, rank: int) -> None:
         model = what.sizes()
         self._what = what
         self._layers = model.layers // what.pipeline

@@ -17,7 +17,7 @@ from common.pairs import json_or_text, parse_pair
 from topo.emulation import labname
 
 if TYPE_CHECKING:
-    from endpoint.group import Group
+    from endpoint.group import WorkloadGroup
     from running.traffic import Traffic
 
 EXAMPLES = """examples:
@@ -149,7 +149,7 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
         options["duration_ns"] = round(USUAL_S * 1e9)
 
 
-def watch(group: Group) -> None:
+def watch(group: WorkloadGroup) -> None:
     """Returns when every rank is over; meanwhile a terminal shows in one line how much was verified."""
     from running.traffic import OVER, verified
 

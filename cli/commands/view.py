@@ -55,7 +55,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def view_command(arguments: argparse.Namespace) -> int:
     from page import export
-    from page.answers import Answers
+    from page.answers import PacketAnswers
     from page.microscope import Microscope
     from page.request_handler import RequestHandler
     from page.view import plan_view, replay_view, what_is
@@ -82,7 +82,7 @@ def view_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
         return 0
     handler = RequestHandler(
-        shown.plans, Microscope(shown.plans), answer=Answers(shown.runs), why_not=WHY_NOT[shown.mode]
+        shown.plans, Microscope(shown.plans), answer=PacketAnswers(shown.runs), why_not=WHY_NOT[shown.mode]
     )
     with Viewer(shown.document(), shown.runs, handler, tell, arguments.port) as viewer:
         say(shown.title, viewer.address)

@@ -10,7 +10,7 @@ from judging.measures.completions import completions
 from judging.run import Run
 from running.directory import find
 from schedules import collectives, patterns, training
-from schedules.patterns import Connection
+from schedules.patterns import MatrixConnection
 
 TRAINING = "training"
 
@@ -31,7 +31,7 @@ def goal(arguments: argparse.Namespace) -> Iterator[str]:
         "rounds": arguments.rounds,
         "compute_ns": arguments.compute,
     }
-    what = collectives.Collective(**{name: value for name, value in given.items() if value is not None})
+    what = collectives.CollectiveSchedule(**{name: value for name, value in given.items() if value is not None})
     what.check()
     return write(what)
 
@@ -40,7 +40,7 @@ def step(arguments: argparse.Namespace) -> Iterator[str]:
     """The lines of a training step's program."""
     refuse(arguments, ("ranks", "size", "segment", "compute"), f"{TRAINING} has --tensor, --pipeline and --data")
     given = {name: getattr(arguments, name) for name in (*training.OPTIONS, "rounds")}
-    what = training.Training(**{name: value for name, value in given.items() if value is not None})
+    what = training.TrainingSchedule(**{name: value for name, value in given.items() if value is not None})
     what.check()
     return training.program(what)
 
@@ -81,7 +81,7 @@ def of_run(arguments: argparse.Namespace) -> Iterator[str]:
             raise ValueError(f"export cm: {path} must be a run of a workload file, and has no messages")
         scale = int(run.options["hardware_rate_bps"]) / int(run.options["port_rate_bps"])
         connections = [
-            Connection(
+            MatrixConnection(
                 int(one.source[1:]),
                 int(one.target[1:]),
                 round((one.start_ns - run.start_ns) / scale),

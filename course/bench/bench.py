@@ -15,7 +15,7 @@ from types import FrameType
 
 from common import files
 from course.box.box import BoxError
-from course.exercise import Work, shown
+from course.exercise import StudentWork, shown
 from switch.engine import EngineError, PortConfig, Transmitted
 from switch.frontend.diagnostics import CompileError
 from switch.model import ModelError, Program
@@ -50,7 +50,7 @@ def within(seconds: int, what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def assembled(work: Work, around: str) -> Path:
+def assembled(work: StudentWork, around: str) -> Path:
     """The whole program as a file: the lab's part, which includes the student's file."""
     if len(work.source) > SOURCE_BYTES_MAX:
         raise BoxError(f"{work.path.name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(work.source)})")
@@ -67,7 +67,7 @@ def assembled(work: Work, around: str) -> Path:
     return path
 
 
-def compiled(work: Work, around: str) -> Program:
+def compiled(work: StudentWork, around: str) -> Program:
     """The program, compiled once per check. BoxError with the compiler's message and the student's line."""
 
     def make() -> Program | str:
@@ -86,7 +86,7 @@ def compiled(work: Work, around: str) -> Program:
 class Bench:
     """One switch with the student's program, from its first packet on."""
 
-    def __init__(self, work: Work, around: str, entries: str, rate_bps: int = 0) -> None:
+    def __init__(self, work: StudentWork, around: str, entries: str, rate_bps: int = 0) -> None:
         self.engine = ReferenceEngine(seed=1)
         program = compiled(work, around)
         self.now_ns = 0
@@ -123,7 +123,7 @@ class Bench:
         raise BoxError("packets still move after 20,000 events: does the program send them round for ever?")
 
 
-def trace_look(work: Work, entries: str, port: int, frame: bytes) -> tuple[str, ...]:
+def trace_look(work: StudentWork, entries: str, port: int, frame: bytes) -> tuple[str, ...]:
     """Write the entries; the command that shows each step of the packet."""
     path = work.folder / "entries.stf"
     files.write(path, entries + "\n")

@@ -38,7 +38,7 @@ class LoadError(BoxError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BoxLimits:
     """`answer_s` is the time for one request on the wall clock, `processor_s` for all of them together."""
 
     memory_bytes: int = 256 << 20
@@ -53,7 +53,7 @@ class Limits:
 class Box:
     """A student's module in its process. Objects are numbers; 0 is the module itself."""
 
-    def __init__(self, source: str, name: str, limits: Limits) -> None:
+    def __init__(self, source: str, name: str, limits: BoxLimits) -> None:
         if len(source.encode(errors="replace")) > SOURCE_BYTES_MAX:
             raise LoadError(f"{name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(source.encode())})")
         self._name = name
@@ -187,7 +187,7 @@ class Box:
 
 
 @contextmanager
-def opened(source: str, name: str, limits: Limits, protection: set[str], printed: list[str]) -> Iterator[Box]:
+def opened(source: str, name: str, limits: BoxLimits, protection: set[str], printed: list[str]) -> Iterator[Box]:
     """A box that is closed at the end. Its protections are added to the set, the end of its output to the list."""
     box = Box(source, name, limits)
     protection.update(box.protection)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from common import files
 from common.scratch import Scratch
-from course.exercise import Work, shown
-from course.result import Gate, Outcome
+from course.exercise import StudentWork, shown
+from course.result import Gate, TestOutcome
 from course.seams.trial import SEAM, Course, Trial, attempt
 from judging.verdict import Finding
 from page import export
@@ -40,16 +40,16 @@ OfStudent = of_student({path!r}, {seam!r}, {rtt_ns})
 
 
 @dataclass(frozen=True, slots=True)
-class Hunt:
+class CourseHunt:
     """The last test of a lab. `draw` makes the case of a try, `judge` says what it broke; a correct solution breaks
     nothing. `sentence` is the rule that a student reads."""
 
     tries: int
-    draw: Callable[[Work, int], Course]
+    draw: Callable[[StudentWork, int], Course]
     judge: Judge
     sentence: str
 
-    def hunted(self, work: Work) -> Outcome:
+    def hunted(self, work: StudentWork) -> TestOutcome:
         """Every try; the counterexample of the first that breaks."""
         with Scratch("mrclab-course-") as scratch:
             for number in range(self.tries):
@@ -58,14 +58,14 @@ class Hunt:
                 if broken.broken:
                     return self._caught(work, case, broken, number + 1, scratch)
         gate = Gate("schedules survived", self.tries, self.tries)
-        return Outcome(True, self.sentence, f"{self.tries} drawn schedules were survived", (gate,))
+        return TestOutcome(True, self.sentence, f"{self.tries} drawn schedules were survived", (gate,))
 
-    def _tried(self, work: Work, case: Course, folder: Path) -> Broken:
+    def _tried(self, work: StudentWork, case: Course, folder: Path) -> Broken:
         trial = attempt(work, case, folder)
         false = [one for one in self.judge(trial) if one.holds is False]
         return Broken({one.check: one.reason for one in false})
 
-    def _caught(self, work: Work, case: Course, broken: Broken, number: int, scratch: Path) -> Outcome:
+    def _caught(self, work: StudentWork, case: Course, broken: Broken, number: int, scratch: Path) -> TestOutcome:
         if work.brief:
             return self._outcome(case, broken, number, "a schedule that does it", ())
         frozen = replace(case, faults=())
@@ -84,11 +84,11 @@ class Hunt:
         look = written(work, small, shrunk.outcome, number, runs, self.judge)
         return self._outcome(small, shrunk.outcome, number, "the smallest schedule that does it", look)
 
-    def _outcome(self, case: Course, broken: Broken, number: int, article: str, look: tuple[str, ...]) -> Outcome:
+    def _outcome(self, case: Course, broken: Broken, number: int, article: str, look: tuple[str, ...]) -> TestOutcome:
         check, reason = next(iter(broken.broken.items()))
         faults = ", ".join(words(case)) or "no fault at all"
         gate = Gate("schedules survived", number - 1, self.tries)
-        return Outcome(False, self.sentence, f"{check}: {reason}; {article}: {faults}", (gate,), look)
+        return TestOutcome(False, self.sentence, f"{check}: {reason}; {article}: {faults}", (gate,), look)
 
 
 def in_time(case: Case) -> bool:
@@ -105,7 +105,7 @@ def words(case: Course) -> list[str]:
     return found
 
 
-def written(work: Work, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:
+def written(work: StudentWork, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:
     """Write the counterexample as a scenario with its plan and adapter, and its replay as one HTML file."""
     path = scenario_of(work, case, broken, number, runs)
     replay = work.folder / "counterexample.html"
@@ -119,7 +119,7 @@ def written(work: Work, case: Course, broken: Broken, number: int, runs: int, ju
     )
 
 
-def scenario_of(work: Work, case: Course, broken: Broken, number: int, runs: int) -> Path:
+def scenario_of(work: StudentWork, case: Course, broken: Broken, number: int, runs: int) -> Path:
     """The scenario file of a counterexample, with its plan and the adapter for the student's class."""
     folder = work.folder
     folder.mkdir(parents=True, exist_ok=True)

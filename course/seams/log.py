@@ -10,7 +10,7 @@ from typing import NamedTuple
 from judging.run import Span
 
 
-class Event(NamedTuple):
+class SeamEvent(NamedTuple):
     """`kind` is sent, acked, trimmed, lost, probe, leave or back; `path` is a path's number."""
 
     at_ns: int
@@ -36,10 +36,10 @@ class Note(NamedTuple):
 class Log:
     """All events of one trial in order of time."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[SeamEvent] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def of(self, kind: str, span: Span) -> Iterable[Event]:
+    def of(self, kind: str, span: Span) -> Iterable[SeamEvent]:
         """The events of a kind in a span."""
         return (one for one in self.events if one.kind == kind and span.start_ns <= one.at_ns < span.stop_ns)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from course.box.box import Box, Limits
+from course.box.box import Box, BoxLimits
 from course.seams.log import Log
 from course.seams.trial import SEAM, Seam
 
-PATIENT = Limits(processor_s=600, answer_s=60.0)
+PATIENT = BoxLimits(processor_s=600, answer_s=60.0)
 
 
 def of_student(path: str, seam: Seam, rtt_ns: int) -> type[Any]:

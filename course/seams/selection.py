@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from course.box.box import Box, BoxError
-from course.seams.log import Event, Log
+from course.seams.log import Log, SeamEvent
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.selection import Selection
@@ -55,7 +55,7 @@ class AskingSelection(Selection):
     def note(self, now_ns: int, kind: str, path: EvPath, marked: bool = False) -> int:
         """Log an event; the path's number."""
         number = self.number[path.ev]
-        self.log.events.append(Event(now_ns, kind, number, path.plane.number, self.qp, marked))
+        self.log.events.append(SeamEvent(now_ns, kind, number, path.plane.number, self.qp, marked))
         return number
 
 
@@ -119,7 +119,7 @@ class HealthSelection(AskingSelection):
         now_out = frozenset(out or ())
         for number in sorted(now_out ^ self.known_out):
             kind = "leave" if number in now_out else "back"
-            self.log.events.append(Event(now_ns, kind, number, self.paths[number].plane.number, self.qp))
+            self.log.events.append(SeamEvent(now_ns, kind, number, self.paths[number].plane.number, self.qp))
         self.known_out = now_out
         for number in sorted(set(probes or ())):
             self.note(now_ns, "probe", self.paths[number])

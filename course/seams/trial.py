@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from course.box.box import Box, Limits
-from course.exercise import NotPossibleError, Work
+from course.box.box import Box, BoxLimits
+from course.exercise import NotPossibleError, StudentWork
 from course.seams.congestion import WindowCongestion
 from course.seams.log import Log
 from course.seams.ports import TellingOperations
@@ -104,7 +104,7 @@ def installed(
             known[NAME] = before
 
 
-def attempt(work: Work, case: Course, folder: Path, limits: Limits | None = None) -> Trial:
+def attempt(work: StudentWork, case: Course, folder: Path, limits: BoxLimits | None = None) -> Trial:
     """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
     log, windows = Log(), list[list[tuple[int, int]]]()
     directory = RunDirectory.create(folder, f"{case.seam}", case.seed)

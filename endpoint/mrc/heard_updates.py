@@ -18,7 +18,7 @@ REMEMBERED_INTERVALS = 64
 REMEMBERED_MAX = 64
 
 
-class Standing(Enum):
+class UpdateRelation(Enum):
     """How an update relates to the updates heard before."""
 
     NEWS = "news"
@@ -36,17 +36,17 @@ class HeardUpdates:
         self._newest = 0
         self._newest_ns = -(1 << 62)
 
-    def standing(self, request_id: int, now_ns: int) -> Standing:
+    def standing(self, request_id: int, now_ns: int) -> UpdateRelation:
         """Judge an update by its id; news is remembered."""
         heard_ns = self._heard.pop(request_id, None)
         if heard_ns is not None and now_ns < heard_ns + REMEMBERED_INTERVALS * self._interval_ns:
             self._heard[request_id] = heard_ns
-            return Standing.REPEATED
+            return UpdateRelation.REPEATED
         recent = now_ns < self._newest_ns + UNDER_WAY_INTERVALS * self._interval_ns
         if recent and (self._newest - request_id) % IDS <= BEHIND_MAX:
-            return Standing.OVERTAKEN
+            return UpdateRelation.OVERTAKEN
         self._heard[request_id] = now_ns
         if len(self._heard) > REMEMBERED_MAX:
             del self._heard[next(iter(self._heard))]
         self._newest, self._newest_ns = request_id, now_ns
-        return Standing.NEWS
+        return UpdateRelation.NEWS

@@ -12,7 +12,7 @@ from collections.abc import Set
 from random import Random
 from typing import TYPE_CHECKING
 
-from endpoint.mrc.heard_updates import HeardUpdates, Standing
+from endpoint.mrc.heard_updates import HeardUpdates, UpdateRelation
 from endpoint.mrc.mismatch import MismatchLog
 from endpoint.nic import wire
 from endpoint.nic.config import NEVER
@@ -166,8 +166,8 @@ class Peer:
         Not heeded is an update that a newer has overtaken, or that says another thing by the same id.
         """
         standing = self._heard.standing(request_id, now_ns)
-        if standing is not Standing.NEWS:
-            return False if standing is Standing.REPEATED and ports == self.ports else None
+        if standing is not UpdateRelation.NEWS:
+            return False if standing is UpdateRelation.REPEATED and ports == self.ports else None
         changed = ports != self.ports
         self.ports = ports
         return changed

@@ -30,7 +30,7 @@ class JobFailedError(RuntimeError):
     """This rank cannot go on; the message says why."""
 
 
-class Task:
+class MeshTask:
     """A coroutine under way. `done` is called once, by the thread that runs the engine, with the failure or None."""
 
     def __init__(self, name: str, step: Step, deadline_ns: int | None, done: Callable[[BaseException | None], None]):
@@ -47,7 +47,7 @@ class Task:
         self.finished.set()
 
 
-class Engine(ABC):
+class MeshEngine(ABC):
     """Runs tasks in the order in which they were started; each is advanced whenever something has arrived."""
 
     def __init__(self, context: Context, rank: int) -> None:
@@ -55,7 +55,7 @@ class Engine(ABC):
         self.context = context
         self.failure: BaseException | None = None
         self._quiet_ns = QUIET_RTTS * self.mesh.rtt_ns
-        self._tasks: deque[Task] = deque()
+        self._tasks: deque[MeshTask] = deque()
         self._news_ns = context.now_ns()
         self._busy_ns = self._busy_since_ns = 0
 
@@ -65,18 +65,18 @@ class Engine(ABC):
 
     def start(
         self, name: str, step: Step, timeout_s: float | None, done: Callable[[BaseException | None], None]
-    ) -> Task:
+    ) -> MeshTask:
         """Begin a task; the name is for messages. `timeout_s` is in lab time."""
         now_ns = self.context.now_ns()
-        task = Task(name, step, None if timeout_s is None else now_ns + round(timeout_s * 1e9), done)
+        task = MeshTask(name, step, None if timeout_s is None else now_ns + round(timeout_s * 1e9), done)
         self._admit(task)
         return task
 
     @abstractmethod
-    def _admit(self, task: Task) -> None: ...
+    def _admit(self, task: MeshTask) -> None: ...
 
     @abstractmethod
-    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+    def finish(self, task: MeshTask, timeout_s: float | None = None) -> None:
         """Wait for a task. Raises what made it fail, or TimeoutError after `timeout_s` seconds."""
 
     @abstractmethod
@@ -87,12 +87,12 @@ class Engine(ABC):
     def close(self) -> None:
         """Say goodbye to the other ranks, and close the NIC."""
 
-    def _add(self, task: Task) -> None:
+    def _add(self, task: MeshTask) -> None:
         if not self._tasks:
             self._busy_since_ns = self.context.now_ns()
         self._tasks.append(task)
 
-    def _remove(self, task: Task) -> None:
+    def _remove(self, task: MeshTask) -> None:
         self._tasks.remove(task)
         if not self._tasks:
             self._busy_ns += self.context.now_ns() - self._busy_since_ns
@@ -128,22 +128,22 @@ class Engine(ABC):
             self._tasks.popleft().end(error)
         self.context.close()
 
-    def _goodbye(self) -> Task:
+    def _goodbye(self) -> MeshTask:
         patience_s = GOODBYE_RTTS * self.mesh.rtt_ns / 1e9
         return self.start("goodbye", self.mesh.goodbye(), patience_s, lambda failure: None)
 
 
-class SteppedEngine(Engine):
+class SteppedEngine(MeshEngine):
     """In virtual time."""
 
-    def _admit(self, task: Task) -> None:
+    def _admit(self, task: MeshTask) -> None:
         if self.failure is not None:
             task.end(self.failure)
             return
         self._add(task)
         self._guarded(self._turn)
 
-    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+    def finish(self, task: MeshTask, timeout_s: float | None = None) -> None:
         deadline_ns = None if timeout_s is None else self.context.now_ns() + round(timeout_s * 1e9)
         while not task.finished.is_set():
             if deadline_ns is not None and self.context.now_ns() > deadline_ns:
@@ -172,7 +172,7 @@ class SteppedEngine(Engine):
             self._fail(error)
 
 
-class ThreadedEngine(Engine):
+class ThreadedEngine(MeshEngine):
     """On real links: a daemon thread owns the context."""
 
     def __init__(self, context: Context, rank: int) -> None:
@@ -183,10 +183,10 @@ class ThreadedEngine(Engine):
         self._thread = threading.Thread(target=self._run, name="mrclab", daemon=True)
         self._thread.start()
 
-    def _admit(self, task: Task) -> None:
+    def _admit(self, task: MeshTask) -> None:
         self._post(lambda: task.end(self.failure) if self.failure else self._add(task))
 
-    def finish(self, task: Task, timeout_s: float | None = None) -> None:
+    def finish(self, task: MeshTask, timeout_s: float | None = None) -> None:
         if not task.finished.wait(timeout_s):
             raise TimeoutError(f"{task.name} has not ended within {timeout_s:g} s")
         if task.failure is not None:
@@ -238,5 +238,5 @@ class ThreadedEngine(Engine):
                 os.eventfd_read(self._wake)
 
 
-def _failed(task: Task) -> JobFailedError:
+def _failed(task: MeshTask) -> JobFailedError:
     return JobFailedError(f"{task.name}: {task.failure}")

@@ -44,7 +44,7 @@ class LinkError(RuntimeError):
     """A queue pair has failed: the other rank is dead or cannot be reached."""
 
 
-class Link:
+class MeshLink:
     """One rank's end. `info` goes to the other rank, whose `info` goes into `connect`."""
 
     def __init__(self, context: Context, cq: CQ, deliver: Deliver) -> None:

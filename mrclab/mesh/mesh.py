@@ -8,7 +8,7 @@ from typing import Any
 
 from mrclab.context import Context
 from mrclab.cq import WC
-from mrclab.mesh.link import PAYLOAD_BYTES, Link, LinkError, Tag
+from mrclab.mesh.link import PAYLOAD_BYTES, LinkError, MeshLink, Tag
 
 Sink = Callable[[int, memoryview], None]
 """Takes the offset of a chunk in its message, in bytes, and its bytes, which are valid only during the call."""
@@ -62,7 +62,7 @@ class Mesh:
         self.rtt_ns = max(context.query_device().base_rtt_ns, 0 if context.stepped else STALL_NS)
         """What this rank's patience is measured by."""
         self.cq = context.create_cq(_CQE)
-        self._links: dict[int, Link] = {}
+        self._links: dict[int, MeshLink] = {}
         self._by_qp: dict[int, int] = {}
         self._expected: dict[tuple[int, Tag], Arrival] = {}
         self._early: dict[tuple[int, Tag], deque[tuple[int, bytearray]]] = {}
@@ -73,7 +73,7 @@ class Mesh:
 
     def add(self, peer: int) -> dict[str, Any]:
         """A new link to a rank; the value is for that rank's `connect`."""
-        link = Link(self.context, self.cq, lambda tag, total, chunk: self._deliver(peer, tag, total, chunk))
+        link = MeshLink(self.context, self.cq, lambda tag, total, chunk: self._deliver(peer, tag, total, chunk))
         self._links[peer] = link
         for number in link.numbers:
             self._by_qp[number] = peer

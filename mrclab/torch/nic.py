@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 from mrclab.context import Context
-from mrclab.mesh.engine import Engine, SteppedEngine, ThreadedEngine
+from mrclab.mesh.engine import MeshEngine, SteppedEngine, ThreadedEngine
 
 _context: Context | None = None
-_engine: Engine | None = None
+_engine: MeshEngine | None = None
 
 
 def context() -> Context:
@@ -22,7 +22,7 @@ def context() -> Context:
     return _context
 
 
-def engine(rank: int) -> Engine:
+def engine(rank: int) -> MeshEngine:
     """The engine of this process, whose number in the whole job is `rank`."""
     global _engine
     if _engine is None:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from mrclab.mesh.engine import Engine, JobFailedError, SteppedEngine, Task
+from mrclab.mesh.engine import JobFailedError, MeshEngine, MeshTask, SteppedEngine
 from mrclab.mesh.mesh import Step
 
 _BASE: Any = getattr(dist, "Work", None) or dist._Work  # its name until 1.13
@@ -18,7 +18,7 @@ _BASE: Any = getattr(dist, "Work", None) or dist._Work  # its name until 1.13
 class Work(_BASE):
     """The result is the list of tensors that the collective writes."""
 
-    def __init__(self, engine: Engine, name: str, step: Step, result: Any, timeout_s: float | None) -> None:
+    def __init__(self, engine: MeshEngine, name: str, step: Step, result: Any, timeout_s: float | None) -> None:
         super().__init__()
         self._engine = engine
         self._result = result
@@ -27,7 +27,7 @@ class Work(_BASE):
         # exception that a callback raises fails the future that `then` returns, for both.
         self._ending = torch.futures.Future()
         self._future = self._ending.then(self._outcome)
-        self._task: Task = engine.start(name, step, timeout_s, self._ended)
+        self._task: MeshTask = engine.start(name, step, timeout_s, self._ended)
 
     def _ended(self, failure: BaseException | None) -> None:
         self._failure = failure

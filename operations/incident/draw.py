@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from common.seeds import Purpose, check_seed, derive
-from operations.incident.kind import LEVELS, Kind, kinds_of, nodes_of
+from operations.incident.kind import LEVELS, FaultKind, kinds_of, nodes_of
 from scenarios.scenario import Workload
 from topo.graph import links
 from topo.node import Host, Switch, leaf, spine
@@ -133,7 +133,7 @@ def load(plan: Plan, level: int, hot: Host) -> Iterator[Workload]:
         yield Workload("incast", options, ranks=(hot.name, *others), name="bursts")
 
 
-def place(rng: Random, plan: Plan, kind: Kind, level: int, hot: Host, taken: set[str]) -> Hidden:
+def place(rng: Random, plan: Plan, kind: FaultKind, level: int, hot: Host, taken: set[str]) -> Hidden:
     """One hidden fault of a kind, at nodes that nothing else touches; those are added to `taken`. NoRoomError: none."""
     onset_s = round(rng.uniform(*ONSET_S), 3)
     numbers: dict[str, float] = {}

@@ -24,7 +24,7 @@ NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FaultKind:
     """What can be wrong, with which sort of component, from which level on."""
 
     name: str
@@ -33,23 +33,23 @@ class Kind:
     meaning: str
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, FaultKind] = {
     kind.name: kind
     for kind in (
-        Kind("dead-cable", "cable", 1, "both ends have lost carrier"),
-        Kind("nic-port-down", "nic port", 1, "the NIC's port is off while the leaf's port is up"),
-        Kind("one-way-loss", "direction", 1, "packets vanish on the cable, in one direction; both ends are up"),
-        Kind("flapping-cable", "cable", 2, "the cable loses its carrier again and again"),
-        Kind("wrong-rate", "cable", 2, "the ports of a cable run at another rate than the plan's"),
-        Kind("slow-port", "direction", 2, "a port sends slower than the rate that it reports"),
-        Kind("missing-entry", "switch", 2, "a table of the switch lacks an entry of the plan"),
-        Kind("rebooting-switch", "switch", 2, "the switch starts again and again"),
-        Kind("wrong-entry", "switch", 3, "an entry of the switch points to another neighbour than the plan's"),
-        Kind("no-trimming", "switch", 3, "the switch forwards, but drops where it should trim"),
-        Kind("wrong-threshold", "switch", 3, "the switch trims at another queue length than the plan's"),
-        Kind("late-host", "host", 3, "the host does not run for moments at a time"),
-        Kind("denied-path", "host", 3, "the host's NIC denies sound paths, and no ticket asks for it"),
-        Kind("swapped-cables", "cable", 4, "two cables of a leaf are in each other's spine (name either)"),
+        FaultKind("dead-cable", "cable", 1, "both ends have lost carrier"),
+        FaultKind("nic-port-down", "nic port", 1, "the NIC's port is off while the leaf's port is up"),
+        FaultKind("one-way-loss", "direction", 1, "packets vanish on the cable, in one direction; both ends are up"),
+        FaultKind("flapping-cable", "cable", 2, "the cable loses its carrier again and again"),
+        FaultKind("wrong-rate", "cable", 2, "the ports of a cable run at another rate than the plan's"),
+        FaultKind("slow-port", "direction", 2, "a port sends slower than the rate that it reports"),
+        FaultKind("missing-entry", "switch", 2, "a table of the switch lacks an entry of the plan"),
+        FaultKind("rebooting-switch", "switch", 2, "the switch starts again and again"),
+        FaultKind("wrong-entry", "switch", 3, "an entry of the switch points to another neighbour than the plan's"),
+        FaultKind("no-trimming", "switch", 3, "the switch forwards, but drops where it should trim"),
+        FaultKind("wrong-threshold", "switch", 3, "the switch trims at another queue length than the plan's"),
+        FaultKind("late-host", "host", 3, "the host does not run for moments at a time"),
+        FaultKind("denied-path", "host", 3, "the host's NIC denies sound paths, and no ticket asks for it"),
+        FaultKind("swapped-cables", "cable", 4, "two cables of a leaf are in each other's spine (name either)"),
     )
 }
 
@@ -58,7 +58,7 @@ class AnswerError(ValueError):
     """A component or kind that cannot be; the message names the rule and the choices."""
 
 
-def kinds_of(level: int) -> list[Kind]:
+def kinds_of(level: int) -> list[FaultKind]:
     """The kinds that an incident of this level may hide."""
     return [kind for kind in KINDS.values() if kind.level <= level]
 

@@ -17,7 +17,7 @@ from typing import Any
 from controller.counting import Cells
 from controller.entries import Entity
 from controller.tables import tables
-from endpoint.group import AgentClient, Group
+from endpoint.group import AgentClient, WorkloadGroup
 from operations.incident.draw import NOISE_PERCENT, OLD_FOR_S, Hidden, Incident, Oddity
 from operations.incident.tables import changed
 from running.directory import RunDirectory
@@ -57,7 +57,7 @@ def files(folder: Path) -> Iterator[str]:
             yield path.read_bytes().decode(errors="replace")
 
 
-class Agenda:
+class IncidentAgenda:
     """What happens by itself, in order of time."""
 
     def __init__(self) -> None:
@@ -99,8 +99,8 @@ class LiveIncident(ABC):
         """Ports that report the plan's rate and send at another one."""
         self.swaps = dict(_swaps(incident))
         self._directory = directory
-        self._agenda = Agenda()
-        self._groups: list[Group] = []
+        self._agenda = IncidentAgenda()
+        self._groups: list[WorkloadGroup] = []
         self._active: ActiveFaults
 
     def _begin(self) -> None:
@@ -108,7 +108,7 @@ class LiveIncident(ABC):
         for workload in self.incident.workloads:
             ranks = list(workload.ranks) if workload.ranks is not None else list(self.clients)
             options = workload.options
-            running = Group(
+            running = WorkloadGroup(
                 self.clients, name=workload.name, kind=workload.kind, ranks=ranks, options=options, clock=self.now_ns
             )
             running.start(self.now_ns())

@@ -12,7 +12,7 @@ from operations.incident import solving
 from operations.incident.draw import Hidden
 from operations.incident.kind import KINDS
 from operations.incident.score import Named, components
-from operations.incident.session import Asked, Session
+from operations.incident.session import AskedCommand, Session
 from operations.incident.words import parse
 from page import export
 from topo.emulation.state import LabError
@@ -66,7 +66,7 @@ def evidence(session: Session, one: Hidden) -> dict[str, Any]:
     }
 
 
-def html(document: Mapping[str, Any], asked: Sequence[Asked]) -> str:
+def html(document: Mapping[str, Any], asked: Sequence[AskedCommand]) -> str:
     """The page of an incident that is over."""
     word = document["verdict"]
     mark = page.Raw(f'<span class="verdict {MARKS[word]}">{page.text(word)}</span>')

@@ -25,7 +25,7 @@ World = Literal["simulated", "emulated"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedCommand:
     """One command: its words, and the lab time at which its answer was given."""
 
     words: str
@@ -43,7 +43,7 @@ class Session:
     directory: RunDirectory
     called_s: float = CALLED_S
     world: World = "simulated"
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AskedCommand] = field(default_factory=list)
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -111,7 +111,7 @@ class Session:
         if tool not in TOOLS:
             raise ValueError(f"no tool {tool!r}: valid are {', '.join(TOOLS)}")
         result = TOOLS[tool](self.live, Fields("", arguments, ValueError, ARGUMENTS[tool]))
-        self.asked.append(Asked(words or spelled(tool, arguments), self.used_s))
+        self.asked.append(AskedCommand(words or spelled(tool, arguments), self.used_s))
         return result
 
     def parsed(self, named: Sequence[str]) -> list[Named]:

@@ -23,7 +23,7 @@ DATA_CLASSES = ("no-trim", "trimmable", "retransmit")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Sign:
     """One thing that the answers show."""
 
     component: str
@@ -32,7 +32,7 @@ class Finding:
 
 
 @dataclass
-class Seen:
+class CollectedAnswers:
     """Everything that was answered so far, by tool."""
 
     plan: Plan
@@ -88,14 +88,14 @@ def name(link: Link) -> str:
     return f"{link.a.node}-{link.b.node}"
 
 
-def dead_cables(seen: Seen) -> Iterator[Finding]:
+def dead_cables(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
         dark = bool(lower and upper) and all(one["state"] == "down" for one in (*lower, *upper))
         if dark and upper[-1]["carrier_changes"] == 1:
-            yield Finding(name(link), "dead-cable", f"both ends of {link.name} report no carrier")
+            yield Sign(name(link), "dead-cable", f"both ends of {link.name} report no carrier")
 
 
-def dark_nics(seen: Seen) -> Iterator[Finding]:
+def dark_nics(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
         if not (isinstance(link.a.node, Host) and lower and upper):
             continue
@@ -103,29 +103,29 @@ def dark_nics(seen: Seen) -> Iterator[Finding]:
         if lower[-1]["state"] == "off" or one_end:  # on real links the other end loses its carrier
             sentence = f"{link.a.interface} is {lower[-1]['state']}, and {link.b.interface} at the other end is up"
             sentence = sentence if one_end else f"{link.a.interface} is switched off at {link.a.node}"
-            yield Finding(f"{link.a.node}.p{link.a.port - 1}", "nic-port-down", sentence)
+            yield Sign(f"{link.a.node}.p{link.a.port - 1}", "nic-port-down", sentence)
 
 
-def flapping_cables(seen: Seen) -> Iterator[Finding]:
+def flapping_cables(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
         for reported in (lower, upper):
             if len(reported) > 1:
                 changes = reported[-1]["carrier_changes"] - reported[0]["carrier_changes"]
                 if changes >= CHANGES_MIN:
                     sentence = f"{link.name} changed its carrier {changes} times between two looks"
-                    yield Finding(name(link), "flapping-cable", sentence)
+                    yield Sign(name(link), "flapping-cable", sentence)
                     break
 
 
-def wrong_rates(seen: Seen) -> Iterator[Finding]:
+def wrong_rates(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
         reported = [one["rate_bps"] for one in (*lower[-1:], *upper[-1:])]
         if reported and all(rate_bps != link.rate_bps for rate_bps in reported):
             sentence = f"{link.name} runs at {reported[0] / 1e6:g} Mb/s, and the plan says {link.rate_bps / 1e6:g}"
-            yield Finding(name(link), "wrong-rate", sentence)
+            yield Sign(name(link), "wrong-rate", sentence)
 
 
-def rebooting_switches(seen: Seen) -> Iterator[Finding]:
+def rebooting_switches(seen: CollectedAnswers) -> Iterator[Sign]:
     for node in seen.plan.switches():
         looks = [look[node.name] for look in seen.looks if node.name in look]
         if len(looks) < 2:
@@ -136,10 +136,10 @@ def rebooting_switches(seen: Seen) -> Iterator[Finding]:
                 f"{node} has run for {looks[-1]['up_s']:g} s, and {between_s:g} s earlier it had run for"
                 f" {looks[0]['up_s']:g} s: it has started again"
             )
-            yield Finding(node.name, "rebooting-switch", sentence)
+            yield Sign(node.name, "rebooting-switch", sentence)
 
 
-def losses(seen: Seen) -> Iterator[Finding]:
+def losses(seen: CollectedAnswers) -> Iterator[Sign]:
     """Between two switches: packets that one end has sent and the other has not received."""
     unsteady = {one.component for find in (flapping_cables, dead_cables) for one in find(seen)}
     restarted = {one.component for one in rebooting_switches(seen)}
@@ -156,10 +156,10 @@ def losses(seen: Seen) -> Iterator[Finding]:
                     f"{near.interface} sent {sent['TX_OK']:,} packets and {far.interface} received"
                     f" {came['RX_OK']:,}: {missing / sent['TX_OK']:.1%} are missing"
                 )
-                yield Finding(f"{near.node}>{far.node}", "one-way-loss", sentence)
+                yield Sign(f"{near.node}>{far.node}", "one-way-loss", sentence)
 
 
-def slow_ports(seen: Seen) -> Iterator[Finding]:
+def slow_ports(seen: CollectedAnswers) -> Iterator[Sign]:
     """A port that always has a queue and sends less than its rate; or one that marks many packets at fewer data packets
     than the ports with the same load, which mark few.
 
@@ -188,10 +188,10 @@ def slow_ports(seen: Seen) -> Iterator[Finding]:
                     if queued
                     else f"a port with the same load marks {usual:,}"
                 )
-                yield Finding(f"{ref.node}>{peer(seen.plan, ref).node}", "slow-port", sentence)
+                yield Sign(f"{ref.node}>{peer(seen.plan, ref).node}", "slow-port", sentence)
 
 
-def _queued(seen: Seen, ref: PortRef, row: Mapping[str, Any]) -> tuple[bool, float]:
+def _queued(seen: CollectedAnswers, ref: PortRef, row: Mapping[str, Any]) -> tuple[bool, float]:
     """Whether a port had a queue all the time and sent less than its rate; the share of its rate that data took."""
     data, watched_s = seen.data[ref.interface], seen.watched_s[ref.interface]
     if not watched_s:
@@ -200,7 +200,7 @@ def _queued(seen: Seen, ref: PortRef, row: Mapping[str, Any]) -> tuple[bool, flo
     return row["ECN_MARKED"] >= max(MARKS_MIN, MARKED_SHARE * data) and used < USED_SHARE, used
 
 
-def wrong_tables(seen: Seen) -> Iterator[Finding]:
+def wrong_tables(seen: CollectedAnswers) -> Iterator[Sign]:
     """Entries of a switch that differ from the plan's."""
     for node, entries in seen.entries.items():
         switch = seen.plan.switch_node(node)
@@ -216,18 +216,18 @@ def wrong_tables(seen: Seen) -> Iterator[Finding]:
             else:
                 kind = "wrong-entry" if have else "missing-entry"
             sentence = f"{table} of {node} has {have or 'nothing'} for {match}, and the plan has {want}"
-            yield Finding(node, kind, sentence)
+            yield Sign(node, kind, sentence)
 
 
-def late_hosts(seen: Seen) -> Iterator[Finding]:
+def late_hosts(seen: CollectedAnswers) -> Iterator[Sign]:
     for host, lines in seen.logs.items():
         stalls = [line["late_ns"] for line in lines if line["kind"] == "stall" and line["late_ns"] >= STALL_NS]
         if len(stalls) >= STALLS_MIN:
             sentence = f"{host} was not run {len(stalls)} times, for up to {max(stalls) / 1e9:.2f} s"
-            yield Finding(host, "late-host", sentence)
+            yield Sign(host, "late-host", sentence)
 
 
-def denied_paths(seen: Seen) -> Iterator[Finding]:
+def denied_paths(seen: CollectedAnswers) -> Iterator[Sign]:
     found: dict[str, str] = {}
     for answer in seen.paths:
         denied = [one["via"] for one in answer["paths"] if one["state"] == "denied" and one["via"]]
@@ -235,10 +235,10 @@ def denied_paths(seen: Seen) -> Iterator[Finding]:
         if without:
             found.setdefault(answer["source"], f"{answer['source']} denies its paths by {without[0]} without a ticket")
     for host, sentence in found.items():
-        yield Finding(host, "denied-path", sentence)
+        yield Sign(host, "denied-path", sentence)
 
 
-def swapped_cables(seen: Seen) -> Iterator[Finding]:
+def swapped_cables(seen: CollectedAnswers) -> Iterator[Sign]:
     """Two spines that drop what comes from one leaf, because it is for another switch."""
     for plane in range(seen.plan.planes):
         for index in range(seen.plan.leaves):
@@ -247,14 +247,14 @@ def swapped_cables(seen: Seen) -> Iterator[Finding]:
             if len(lost) == 2:
                 spines = " and ".join(str(link.b.node) for link in lost)
                 sentence = f"{spines} drop packets of {lost[0].a.node} for uSIDs that they do not know"
-                yield Finding(name(lost[0]), "swapped-cables", sentence)
+                yield Sign(name(lost[0]), "swapped-cables", sentence)
 
 
-def _unknown(seen: Seen, ref: PortRef) -> int:
+def _unknown(seen: CollectedAnswers, ref: PortRef) -> int:
     return int(seen.counts.get(ref.interface, {}).get("DROPS", {}).get("unknown_usid", 0))
 
 
-FINDERS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
+FINDERS: tuple[Callable[[CollectedAnswers], Iterable[Sign]], ...] = (
     dead_cables,
     dark_nics,
     flapping_cables,
@@ -269,6 +269,6 @@ FINDERS: tuple[Callable[[Seen], Iterable[Finding]], ...] = (
 )
 
 
-def findings(seen: Seen) -> list[Finding]:
+def findings(seen: CollectedAnswers) -> list[Sign]:
     """Everything that the answers show."""
     return [one for find in FINDERS for one in find(seen)]

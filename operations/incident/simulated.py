@@ -36,7 +36,7 @@ Swaps = Mapping[PortRef, PortRef]
 
 
 @dataclass(slots=True)
-class Carrier:
+class CarrierReading:
     """A port's light, as the node itself reports it."""
 
     up: bool = True
@@ -59,7 +59,7 @@ class IncidentWorld(SimulatedWorld):
     """Virtual time whose journals hold what devices see, and not what the traffic manager knows of the cables."""
 
     def __init__(self, plan: Plan, seed: int, directory: RunDirectory, swaps: Swaps) -> None:
-        self.carriers: dict[PortRef, Carrier] = {}
+        self.carriers: dict[PortRef, CarrierReading] = {}
         self.rates_bps: dict[PortRef, int] = {}
         self.booted_ns: dict[Switch, int] = {}
         self.silent: set[Switch] = set()
@@ -69,7 +69,7 @@ class IncidentWorld(SimulatedWorld):
     def carry_out(self, change: Change) -> None:
         if isinstance(change, PortChange):
             self.rates_bps[change.ref] = change.state.rate_bps
-            carrier = self.carriers.setdefault(change.ref, Carrier())
+            carrier = self.carriers.setdefault(change.ref, CarrierReading())
             if carrier.up != change.state.up:
                 carrier.up, carrier.changed_ns = change.state.up, self.now_ns()
                 carrier.changes += 1
@@ -170,7 +170,7 @@ class SimulatedIncident(LiveIncident):
         return state, (self.world.now_ns() - booted_ns) / 1e9
 
     def interface(self, ref: PortRef) -> Interface:
-        carrier, planned_bps = self.world.carriers.get(ref, Carrier()), link_at(self.plan, ref).rate_bps
+        carrier, planned_bps = self.world.carriers.get(ref, CarrierReading()), link_at(self.plan, ref).rate_bps
         rate_bps = planned_bps if ref in self.slow else self.world.rates_bps.get(ref, planned_bps)
         changed_s = round(carrier.changed_ns / 1e9, 3) if carrier.changes else None
         return Interface("up" if carrier.up else "down", rate_bps, carrier.changes, changed_s)

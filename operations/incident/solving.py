@@ -10,7 +10,7 @@ from typing import Any
 
 from operations.incident.draw import Hidden
 from operations.incident.score import Named
-from operations.incident.signs import Finding, Seen, findings
+from operations.incident.signs import CollectedAnswers, Sign, findings
 from operations.incident.words import parse
 from topo.graph import link_between
 from topo.node import Host, Switch, leaf
@@ -67,9 +67,9 @@ def _far_host(plan: Plan, host: Host) -> str:
 
 def shown_by(
     plan: Plan, tickets: Sequence[str], do: Do, lines: Sequence[str], *, virtual_time: bool = True
-) -> list[Finding]:
+) -> list[Sign]:
     """What these commands show."""
-    seen = Seen(plan, tickets, virtual_time)
+    seen = CollectedAnswers(plan, tickets, virtual_time)
     for line in lines:
         seen.take(parse(line)[0], do(line))
     return findings(seen)
@@ -94,7 +94,7 @@ def solve(plan: Plan, tickets: Sequence[str], do: Do, *, virtual_time: bool = Tr
     return list(dict.fromkeys((one.component, one.kind) for one in _causes(found)))
 
 
-def _causes(found: Sequence[Finding]) -> list[Finding]:
+def _causes(found: Sequence[Sign]) -> list[Sign]:
     """Findings without those that another one explains."""
     restarting = {one.component for one in found if one.kind == "rebooting-switch"}
     tables = [one for one in found if one.kind in ("missing-entry", "wrong-entry")]

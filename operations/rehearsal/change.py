@@ -44,7 +44,7 @@ class ChangeError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangeStep:
     """One step: at `at_s` seconds of the change, `action` on `target`, for `for_s` seconds or to the end."""
 
     action: str
@@ -78,7 +78,7 @@ class Planned:
 
     name: str
     plan: Plan
-    steps: tuple[Step, ...]
+    steps: tuple[ChangeStep, ...]
     noticed: Noticed
     seconds: float
     flaps: int
@@ -140,7 +140,7 @@ class _Reader:
         overrides = {f"fabric.{key}": str(value) for key, value in shape.items()}
         return load_plan(body.string("plan"), {"switch": "embedded", **overrides})
 
-    def _step(self, plan: Plan, index: int, row: Fields, seconds: float) -> Step:
+    def _step(self, plan: Plan, index: int, row: Fields, seconds: float) -> ChangeStep:
         line = self.line(f"step[{index}]")
         try:
             if (refused := row.string("do")) in REFUSED:
@@ -150,7 +150,7 @@ class _Reader:
             at_s = row.number("at_s", 0.0, seconds)
             for_s = row.number("for_s", 0.001, seconds - at_s) if row.has("for_s") else None
             value = row.number("value", 0.0, 1e9) if row.has("value") else None
-            step = Step(action, row.string("target"), at_s, for_s, value)
+            step = ChangeStep(action, row.string("target"), at_s, for_s, value)
             make_fault(plan, ACTIONS[action], step.target, value)
         except (ValueError, FaultError) as error:
             raise self.fail(max(line, self.line(error)), f"step {index + 1}: {error}") from None

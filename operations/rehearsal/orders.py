@@ -7,8 +7,8 @@ from dataclasses import replace
 from random import Random
 
 from common.seeds import Purpose, derive
-from operations.rehearsal.change import Planned, Step
-from operations.rehearsal.rehearse import Statement, compared, spec
+from operations.rehearsal.change import ChangeStep, Planned
+from operations.rehearsal.rehearse import RehearsalResult, compared, spec
 from running.preparation import prepare
 from studies.sweeping.paired import PairedDifference
 
@@ -35,12 +35,12 @@ def orders(planned: Planned, count: int) -> list[Planned]:
     return found
 
 
-def key(steps: Sequence[Step]) -> frozenset[tuple[object, ...]]:
+def key(steps: Sequence[ChangeStep]) -> frozenset[tuple[object, ...]]:
     """Equal for two orders in which the same happens at the same time."""
     return frozenset((step.action, step.target, step.at_s, step.for_s, step.value) for step in steps)
 
 
-def sequence(steps: Sequence[Step]) -> str:
+def sequence(steps: Sequence[ChangeStep]) -> str:
     """The steps in the order of their instants."""
     return ", ".join(f"{step.action} {step.target} at {step.at_s:g} s" for step in sorted(steps, key=lambda s: s.at_s))
 
@@ -56,7 +56,7 @@ def fits(planned: Planned) -> bool:
     return True
 
 
-def best(first: Statement, others: Sequence[Statement]) -> tuple[Statement, PairedDifference] | None:
+def best(first: RehearsalResult, others: Sequence[RehearsalResult]) -> tuple[RehearsalResult, PairedDifference] | None:
     """The order with the shortest longest steps, and by how much those differ from the given order's, pair by pair."""
     found = [(other, difference) for other in others if (difference := compared(first, other)) is not None]
     return min(found, key=lambda pair: pair[1].mean, default=None)

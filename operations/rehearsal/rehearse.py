@@ -13,7 +13,7 @@ from common.seeds import Purpose, derive
 from judging import checks
 from judging.measures import goodput, steps
 from judging.run import Run
-from operations.rehearsal.change import Planned, Step
+from operations.rehearsal.change import ChangeStep, Planned
 from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
@@ -45,7 +45,7 @@ REAL = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RehearsedRun:
     """One run. `slowdown` is the longest training step against the reference; `step` the change's step before it."""
 
     seed: int
@@ -61,12 +61,12 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class RehearsalResult:
     """All runs of one change. `outage_s` is how long some pair of hosts has no path by the change alone."""
 
     planned: Planned
-    outcomes: Sequence[Outcome]
-    hunted: Sequence[Outcome]
+    outcomes: Sequence[RehearsedRun]
+    hunted: Sequence[RehearsedRun]
     noticed: Share
     outage_s: float
 
@@ -76,7 +76,7 @@ class Statement:
         return REAL if self.outcomes and self.outcomes[0].folder else MODELLED
 
     @property
-    def worst(self) -> Outcome:
+    def worst(self) -> RehearsedRun:
         """The run in which the job lost most, hunted ones included."""
         return max((*self.outcomes, *self.hunted), key=lambda one: (one.noticed, one.slowdown, -one.goodput_kept))
 
@@ -134,15 +134,15 @@ def rehearsed(
     planned: Planned,
     seeds: Sequence[int],
     tries: int = 0,
-    tell: Callable[[Outcome], None] = lambda outcome: None,
+    tell: Callable[[RehearsedRun], None] = lambda outcome: None,
     real: FilePath | None = None,
-) -> Statement:
+) -> RehearsalResult:
     """The change on all seeds, and `tries` more runs with more flapping cables, of which only the worst counts.
 
     With a folder `real` all runs are made on real links, and kept there. ValueError for a change that cannot be run.
     """
 
-    def run(seed: int, flaps: int) -> Outcome:
+    def run(seed: int, flaps: int) -> RehearsedRun:
         if real is not None:
             kept = made(spec(planned, seed, flaps, "emulated"), real)
             outcome = replace(measured(planned, seed, flaps, kept), folder=kept)
@@ -156,7 +156,7 @@ def rehearsed(
     outcomes = [run(seed, planned.flaps) for seed in seeds]
     hunted = [run(HUNT_SEEDS + number, planned.flaps + HUNT_FLAPS) for number in range(tries)]
     noticed = share(sum(one.noticed for one in outcomes), len(outcomes))
-    return Statement(planned, outcomes, hunted, noticed, outage_s(planned))
+    return RehearsalResult(planned, outcomes, hunted, noticed, outage_s(planned))
 
 
 HUNT_SEEDS, HUNT_FLAPS = 1_000_000, 3
@@ -187,7 +187,7 @@ def usable(plan: Plan, active: Sequence[Fault], path: Path) -> bool:
     return not crossed & denied and arrival(conditions(plan, active, path)) > 0
 
 
-def _span(planned: Planned, step: Step) -> tuple[float, float, Fault]:
+def _span(planned: Planned, step: ChangeStep) -> tuple[float, float, Fault]:
     timed = step.fault
     fault = make_fault(planned.plan, timed.verb, timed.target, timed.value, timed.seed)
     if not VERBS[timed.verb].lasting:
@@ -200,7 +200,7 @@ def _span(planned: Planned, step: Step) -> tuple[float, float, Fault]:
 REBOOT_S = 0.001
 
 
-def measured(planned: Planned, seed: int, flaps: int, folder: FilePath) -> Outcome:
+def measured(planned: Planned, seed: int, flaps: int, folder: FilePath) -> RehearsedRun:
     """What the job noticed in a run."""
     run = Run.open(folder)
     reference, during = run.phases["reference"], run.phases["faults"]
@@ -217,7 +217,7 @@ def measured(planned: Planned, seed: int, flaps: int, folder: FilePath) -> Outco
     kept = goodput.of_phase(run, during) / before_bps if before_bps else 0.0
     errors = sum(1 for line in run.kind("qp") if line.get("new") == "error")
     noticed = slowest > planned.noticed.step_time or kept < planned.noticed.goodput or errors > 0
-    return Outcome(seed, noticed, slowest, kept, errors, step, background(planned, seed, flaps), flaps)
+    return RehearsedRun(seed, noticed, slowest, kept, errors, step, background(planned, seed, flaps), flaps)
 
 
 def _step_at(planned: Planned, at_s: float) -> int | None:
@@ -226,7 +226,7 @@ def _step_at(planned: Planned, at_s: float) -> int | None:
     return max(begun, key=lambda n: planned.steps[n].at_s) if begun else None
 
 
-def compared(first: Statement, second: Statement) -> PairedDifference | None:
+def compared(first: RehearsalResult, second: RehearsalResult) -> PairedDifference | None:
     """How much longer the longest training step is in the second change, on the same seeds."""
     before, after = ({one.seed: one.slowdown for one in side.outcomes} for side in (first, second))
     return difference(before, after)

@@ -11,7 +11,7 @@ from common import files
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.rehearsal.orders import best, sequence
-from operations.rehearsal.rehearse import Statement, compared, spec
+from operations.rehearsal.rehearse import RehearsalResult, compared, spec
 from page import export
 from running.fault_words import words
 from studies.sweeping.perform import made
@@ -20,7 +20,7 @@ PAGE = "rehearsal.html"
 MARKS = {"safe": "true", "unknown": "unknown", "not safe": "false"}
 
 
-def finished(statements: Sequence[Statement], root: Path, others: Sequence[Statement] = ()) -> Path:
+def finished(statements: Sequence[RehearsalResult], root: Path, others: Sequence[RehearsalResult] = ()) -> Path:
     """Make the worst run of each change again, to be kept with its replay, and write the page beside the first's.
 
     A seed repeats a run to the byte, so the run that is kept is the run that was measured. Runs on real links were kept
@@ -36,7 +36,7 @@ def finished(statements: Sequence[Statement], root: Path, others: Sequence[State
     return path
 
 
-def verdict(statement: Statement) -> str:
+def verdict(statement: RehearsalResult) -> str:
     """The verdict in a sentence."""
     if statement.outage_s:
         lasts = f"{statement.outage_s:g} s"
@@ -49,7 +49,7 @@ def verdict(statement: Statement) -> str:
     }[statement.verdict]
 
 
-def order(statements: Sequence[Statement]) -> str:
+def order(statements: Sequence[RehearsalResult]) -> str:
     """Which of two changes lengthens the longest step more, on the same seeds."""
     found = compared(statements[0], statements[1])
     if found is None or found.low is None or found.high is None:
@@ -59,7 +59,7 @@ def order(statements: Sequence[Statement]) -> str:
     return f"longest step, second less first: {found.mean:+.2f} times ({found.low:+.2f} to {found.high:+.2f}): {clear}"
 
 
-def other_order(first: Statement, others: Sequence[Statement]) -> str:
+def other_order(first: RehearsalResult, others: Sequence[RehearsalResult]) -> str:
     """Whether another order of the first change's steps is better, in a sentence."""
     found = best(first, others)
     if found is None:
@@ -75,7 +75,7 @@ def other_order(first: Statement, others: Sequence[Statement]) -> str:
     return f"{tried}: none is clearly better; the best is {which}: {interval}"
 
 
-def worst(statement: Statement) -> list[str]:
+def worst(statement: RehearsalResult) -> list[str]:
     """The worst run, and how it was looked for."""
     one, lines = statement.worst, []
     if statement.hunted:
@@ -85,7 +85,7 @@ def worst(statement: Statement) -> list[str]:
     return [*lines, f"worst: seed {one.seed}, longest step {one.slowdown:.2f} times, beside it: {beside}"]
 
 
-def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> list[str]:
+def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[RehearsalResult] = ()) -> list[str]:
     """For a terminal."""
     lines = []
     for one in statements:
@@ -100,7 +100,9 @@ def text(statements: Sequence[Statement], path: Path, others: Sequence[Statement
     return [*lines, statements[0].answers_for, f"page: {path}"]
 
 
-def document(statements: Sequence[Statement], path: Path, others: Sequence[Statement] = ()) -> dict[str, Any]:
+def document(
+    statements: Sequence[RehearsalResult], path: Path, others: Sequence[RehearsalResult] = ()
+) -> dict[str, Any]:
     """For programs."""
     changes = [
         {
@@ -137,7 +139,7 @@ def document(statements: Sequence[Statement], path: Path, others: Sequence[State
     }
 
 
-def html(statements: Sequence[Statement], folders: Sequence[Path], others: Sequence[Statement] = ()) -> str:
+def html(statements: Sequence[RehearsalResult], folders: Sequence[Path], others: Sequence[RehearsalResult] = ()) -> str:
     """The page; `folders` hold the worst runs."""
     parts = [
         f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from switch.frontend.cache import Compiled
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.program import check
 from switch.frontend.diagnostics import Diagnostics, SourceSpan
 from switch.frontend.draft import Draft
@@ -36,7 +36,7 @@ class Compilation:
     preprocessor: Preprocessor | None = None
     tokens: list[Token] = field(default_factory=list)
     program: ast.Program | None = None
-    checked: Context | None = None
+    checked: CheckContext | None = None
     draft: Draft | None = None
     lowered: Program | None = None
 

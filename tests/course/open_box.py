@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from course.box import inside
-from course.box.box import Box, BoxError, Limits
-from course.exercise import Work
+from course.box.box import Box, BoxError, BoxLimits
+from course.exercise import StudentWork
 
 
 class OpenBox(Box):
     """Answers from this process."""
 
-    def __init__(self, source: str, name: str, limits: Limits) -> None:
+    def __init__(self, source: str, name: str, limits: BoxLimits) -> None:
         self._name, self._limits, self.said, self.protection = name, limits, "", ()
         random.seed(1)  # as inside.py is told
         try:
@@ -42,9 +42,9 @@ class OpenBox(Box):
         """Nothing was started."""
 
 
-class OpenWork(Work):
+class OpenWork(StudentWork):
     """Work whose code is trusted."""
 
     @contextmanager
-    def box(self, limits: Limits | None = None) -> Iterator[Box]:
-        yield OpenBox(self.source, self.path.name, limits or Limits())
+    def box(self, limits: BoxLimits | None = None) -> Iterator[Box]:
+        yield OpenBox(self.source, self.path.name, limits or BoxLimits())

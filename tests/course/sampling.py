@@ -23,7 +23,7 @@ from unittest import mock
 
 from course.carrying import carried_out, carry_out
 from course.catalogue import LABS, find
-from course.exercise import Exercise, Work
+from course.exercise import Exercise, StudentWork
 from course.labs.figure import tests as figure
 from course.labs.figure.running import Fault, rates
 from course.result import TestResult
@@ -69,7 +69,7 @@ def results(
     ):
         path = Path(folder) / lab.file
         path.write_text(source)
-        work = (OpenWork if trusted else Work)(source, path, seed, Path(folder) / "checked", brief=True)
+        work = (OpenWork if trusted else StudentWork)(source, path, seed, Path(folder) / "checked", brief=True)
         if only:
             return tuple(carried_out(test, work) for test in lab.tests if test.name == only)
         return carry_out(lab, work, until_failure)
@@ -78,7 +78,7 @@ def results(
 RATES: dict[tuple[object, ...], list[float]] = {}
 
 
-def remembered_rates(work: Work, name: str, payload: int, faults: Sequence[Fault], steps: int) -> list[float]:
+def remembered_rates(work: StudentWork, name: str, payload: int, faults: Sequence[Fault], steps: int) -> list[float]:
     """Runs of lab 10 depend on seed, payload and timeline only, which most of its wrong solutions share."""
     key = (work.seed, payload, tuple(faults), steps)
     if key not in RATES:

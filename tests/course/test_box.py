@@ -12,18 +12,18 @@ import pytest
 
 from common import bpf
 from course.box import filter as calls
-from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, Limits
+from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, BoxLimits
 from course.carrying import carry_out
 from course.catalogue import find
-from course.exercise import Test, Work
-from course.result import Outcome
+from course.exercise import StudentWork, Test
+from course.result import TestOutcome
 from tests.course.open_box import OpenBox
 
 FULL = {"memory", "processor time", "file size", "system calls"}
 
 
-def asked(source: str, method: str = "f", limits: Limits | None = None) -> object:
-    box = Box(source, "mine.py", limits or Limits(answer_s=20.0))
+def asked(source: str, method: str = "f", limits: BoxLimits | None = None) -> object:
+    box = Box(source, "mine.py", limits or BoxLimits(answer_s=20.0))
     try:
         assert set(box.protection) >= FULL
         return box.call(method)
@@ -35,7 +35,7 @@ def test_answers_come_back_and_objects_keep_their_state() -> None:
     box = Box(
         "class C:\n    def __init__(self, n): self.n = n\n    def add(self, m): self.n += m; return self.n\n",
         "c.py",
-        Limits(),
+        BoxLimits(),
     )
     try:
         number, watched = box.make("C", 3, watch=("n",))
@@ -75,7 +75,7 @@ def test_a_process_that_ends_or_never_answers_is_noticed() -> None:
         asked("def f():\n    __builtins__['__import__'].__globals__['os']._exit(5)\n")
     began_s = time.monotonic()
     with pytest.raises(BoxError, match=r"no answer within 0\.5 s: a loop"):
-        asked("def f():\n    while True: pass\n", limits=Limits(answer_s=0.5))
+        asked("def f():\n    while True: pass\n", limits=BoxLimits(answer_s=0.5))
     assert time.monotonic() - began_s < 10
 
 
@@ -96,7 +96,7 @@ def forged(number: int) -> str:
 
 def test_syntax_errors_name_the_line() -> None:
     with pytest.raises(BoxError, match=r"mine.py:2: SyntaxError"):
-        Box("x = 1\ny = (\n", "mine.py", Limits())
+        Box("x = 1\ny = (\n", "mine.py", BoxLimits())
 
 
 ANSWERS = """
@@ -112,7 +112,7 @@ class C:
 @pytest.mark.parametrize("method", ["add", "fail", "odd", "nan", "missing"])
 def test_an_open_box_answers_as_the_box_does(method: str) -> None:
     def said(kind: type[Box]) -> object:
-        box = kind(ANSWERS, "c.py", Limits())
+        box = kind(ANSWERS, "c.py", BoxLimits())
         try:
             number, _ = box.make("C", 2, watch=("n",))
             return box.tell([("?none", []), (method, [4] if method == "add" else [])], number, ("n",))
@@ -126,12 +126,12 @@ def test_an_open_box_answers_as_the_box_does(method: str) -> None:
 
 
 def test_a_file_that_does_not_load_is_tried_once_and_output_is_kept(tmp_path: Path) -> None:
-    def work(source: str) -> Work:
-        return Work(source, tmp_path / "mine.py", 1, tmp_path)
+    def work(source: str) -> StudentWork:
+        return StudentWork(source, tmp_path / "mine.py", 1, tmp_path)
 
-    def run(work: Work) -> Outcome:
+    def run(work: StudentWork) -> TestOutcome:
         with work.box() as box:
-            return Outcome(True, "", str(box.call("f")))
+            return TestOutcome(True, "", str(box.call("f")))
 
     lab = replace(find("usids"), tests=(Test("one", "", 1, run), Test("two", "", 1, run)))
     found = carry_out(lab, work("import os\n"))
@@ -142,7 +142,7 @@ def test_a_file_that_does_not_load_is_tried_once_and_output_is_kept(tmp_path: Pa
 
 
 def test_no_process_is_left() -> None:
-    box = Box("def f(): pass\n", "mine.py", Limits())
+    box = Box("def f(): pass\n", "mine.py", BoxLimits())
     process = box._process.pid
     box.close()
     with pytest.raises(ProcessLookupError):

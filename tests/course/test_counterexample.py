@@ -9,7 +9,7 @@ import pytest
 from benchmarks.rig import browser as browsers
 from cli.main import main
 from course.catalogue import find
-from course.exercise import Work
+from course.exercise import StudentWork
 from course.labs.health.tests import HUNT
 from course.seams.hunt import judged_alone, scenario_of
 from course.seams.trial import Course
@@ -44,7 +44,7 @@ def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> Non
     case = Course(1, fabric, (load,), (), reference_s=0.3, faults_s=0.3, after_s=0.3, seam="health")
     source = tmp_path / "health.py"
     source.write_text(reference(find("health"), 1))
-    work = Work(source.read_text(), source, 1, tmp_path / "checked")
+    work = StudentWork(source.read_text(), source, 1, tmp_path / "checked")
     path = scenario_of(work, case, AttemptOutcome({"lost": "too many"}), 1, 3)
     runs = tmp_path / "runs"
     assert main(["run", str(path), "--world", "simulated", "--seed", "1", "--runs", str(runs)]) == 0
@@ -67,7 +67,7 @@ def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path: Pat
     mutant = next(one for one in wrong(lab, "MUTANTS") if one.name == name)
     path = tmp_path / lab.file
     path.write_text(mutant.change(reference(lab, seed), seed))
-    outcome = HUNT.hunted(Work(path.read_text(), path, seed, tmp_path / "checked"))
+    outcome = HUNT.hunted(StudentWork(path.read_text(), path, seed, tmp_path / "checked"))
     assert not outcome.passed
     scenario = library.find(str(tmp_path / "checked" / "counterexample.py"))
     assert 1 <= len(scenario.timeline(None)) <= FAULTS_MAX, outcome.happened  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from course.grading import formats, packing, tables
 from course.grading.grading import Grading, part
 from course.grading.similarity import similar
 from course.grading.submissions import Submission, found
-from course.result import CheckResult, Gate, Outcome, TestResult
+from course.result import CheckResult, Gate, TestOutcome, TestResult
 from course.student import Student
 from course.student_folder import CourseError, StudentFolder, reference
 
@@ -31,8 +31,8 @@ ROOT = Path(__file__).parents[2]
 
 def result(passed: bool = False, happened: str = "it\x00did <not>") -> CheckResult:
     gate = Gate("rate", 90.0, 95.0, " %")
-    right = TestResult("one", "the first", 1, Outcome(True, "so", "so"), 0.1)
-    other = TestResult("two", "the second", 2, Outcome(passed, "a", happened, (gate,), ("./lab view x",)), 0.2)
+    right = TestResult("one", "the first", 1, TestOutcome(True, "so", "so"), 0.1)
+    other = TestResult("two", "the second", 2, TestOutcome(passed, "a", happened, (gate,), ("./lab view x",)), 0.2)
     return CheckResult(1, "anna", 7, "0" * 64, (right, other), 0.3, ("memory",))
 
 
@@ -124,7 +124,7 @@ def test_start_never_overwrites_and_hints_come_in_steps(tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="never overwritten"):
         mylab.start(USIDS, Student("anna", "k"))
     assert mylab.next_hint(USIDS) is None
-    failed = TestResult("path-1", "t", 1, Outcome(False, "a", "b"), 0.1)
+    failed = TestResult("path-1", "t", 1, TestOutcome(False, "a", "b"), 0.1)
     mylab.record(CheckResult(1, "anna", 7, "", (failed,), 0.1))
     steps = [mylab.next_hint(USIDS) for _ in range(4)]
     assert [step[1] for step in steps if step] == [1, 2, 3, 3]

@@ -22,7 +22,7 @@ from benchmarks.rig.agents import ROOT, AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
 from topo.emulation.namespace import enter, entered, path_of
@@ -39,9 +39,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield started
 
 
-def group(pair: Pair, kind: str, **options: object) -> Group:
+def group(pair: Pair, kind: str, **options: object) -> WorkloadGroup:
     clients = {f"h{host}": agent.client for host, agent in enumerate(pair[0])}
-    return Group(clients, name=kind, kind=kind, ranks=["h0", "h1"], options=options)
+    return WorkloadGroup(clients, name=kind, kind=kind, ranks=["h0", "h1"], options=options)
 
 
 def eventually(condition: Callable[[], bool], what: str, seconds: float = 10) -> None:

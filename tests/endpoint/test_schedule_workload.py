@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.client import ControlError
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from tests.helpers.workload_fake import FakeClient, FakeNet
 
 
@@ -21,7 +21,7 @@ def run(text: str, ranks: int, suffix: str = ".goal", seed: int = 3, **options: 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "job").with_suffix(suffix)
         file.write_text(text)
-        group = Group(
+        group = WorkloadGroup(
             clients, name="w", kind="schedule", ranks=[f"h{rank}" for rank in range(ranks)],
             options={"file": str(file), **options},
         )  # fmt: skip

@@ -20,7 +20,7 @@ from benchmarks.rig.agents import AgentProcess
 from benchmarks.rig.namespaces import ip, namespaces
 from benchmarks.rig.profiles import mac
 from benchmarks.rig.profiles import profile as example
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from topo.emulation.namespace import entered
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
@@ -94,7 +94,7 @@ def test_writes_and_answers_behind_linux_segment_routing_headers_are_taken(tmp_p
             stack.callback(started[-1].close)
         sockets = [stack.enter_context(listening(names[host], f"h{host}-p0")) for host in range(2)]
         clients = {f"h{host}": agent.client for host, agent in enumerate(started)}
-        run = Group(
+        run = WorkloadGroup(
             clients, name="w", kind="write_bw", ranks=["h0", "h1"], options={"messages": 20, "size": 50_000, "qps": 1}
         )
         run.start()

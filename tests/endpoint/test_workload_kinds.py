@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.client import ControlError
-from endpoint.group import Group
+from endpoint.group import WorkloadGroup
 from tests.helpers.workload_fake import FakeClient, FakeNet
 
 
-def group(net: FakeNet, kind: str, ranks: int | list[str], **options: Any) -> Group:
+def group(net: FakeNet, kind: str, ranks: int | list[str], **options: Any) -> WorkloadGroup:
     clients = {host: FakeClient(net, host) for host in net.hosts}
     names = [f"h{index}" for index in range(ranks)] if isinstance(ranks, int) else ranks
-    return Group(clients, name="w", kind=kind, ranks=names, options=options)
+    return WorkloadGroup(clients, name="w", kind=kind, ranks=names, options=options)
 
 
-def finished(net: FakeNet, run: Group) -> dict[str, dict[str, Any]]:
+def finished(net: FakeNet, run: WorkloadGroup) -> dict[str, dict[str, Any]]:
     run.start(at_ns=net.now_ns + 1_000_000)
     results = run.wait(timeout_s=1)
     assert {status["state"] for status in results.values()} == {"finished"}, results

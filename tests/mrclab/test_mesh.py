@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import mrclab
 from benchmarks.rig.door_rig import Rig, rig
-from mrclab.mesh.engine import Engine, JobFailedError, ThreadedEngine
+from mrclab.mesh.engine import JobFailedError, MeshEngine, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
 
@@ -22,8 +22,8 @@ SIZES = (0, 1, PAYLOAD_BYTES - 1, PAYLOAD_BYTES, PAYLOAD_BYTES + 1, 3 * PAYLOAD_
 
 
 @contextmanager
-def engines(made: Rig) -> Iterator[list[Engine]]:
-    pair: list[Engine] = [ThreadedEngine(mrclab.Context(name), rank) for rank, name in enumerate(made.names)]
+def engines(made: Rig) -> Iterator[list[MeshEngine]]:
+    pair: list[MeshEngine] = [ThreadedEngine(mrclab.Context(name), rank) for rank, name in enumerate(made.names)]
     infos = [one.call(lambda one=one, rank=rank: one.mesh.add(1 - rank)) for rank, one in enumerate(pair)]
     for rank, one in enumerate(pair):
         one.call(lambda one=one, rank=rank: one.mesh.connect(1 - rank, infos[1 - rank]))
@@ -38,14 +38,14 @@ def engines(made: Rig) -> Iterator[list[Engine]]:
         assert not any(thread.is_alive() for thread in threads)
 
 
-def send(one: Engine, peer: int, tag: Tag, data: bytes):
+def send(one: MeshEngine, peer: int, tag: Tag, data: bytes):
     def fill(offset: int, place: memoryview) -> None:
         place[:] = data[offset : offset + len(place)]
 
     return one.start(f"send {tag}", one.mesh.send(peer, tag, len(data), fill), None, lambda failure: None)
 
 
-def receive(one: Engine, peer: int, tag: Tag, place: bytearray):
+def receive(one: MeshEngine, peer: int, tag: Tag, place: bytearray):
     def sink(offset: int, chunk: memoryview) -> None:
         place[offset : offset + len(chunk)] = chunk
 

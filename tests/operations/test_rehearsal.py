@@ -10,7 +10,7 @@ from judging.measures import steps
 from judging.run import Run
 from operations.rehearsal.change import ACTIONS, ChangeError, Planned, read
 from operations.rehearsal.orders import best, key, orders, sequence
-from operations.rehearsal.rehearse import Outcome, Statement, background, compared, outage_s, rehearsed, spec
+from operations.rehearsal.rehearse import RehearsalResult, RehearsedRun, background, compared, outage_s, rehearsed, spec
 from operations.rehearsal.report import other_order
 from studies.sweeping.perform import made
 from studies.sweeping.proportion import share
@@ -75,8 +75,8 @@ def test_every_action_is_a_fault_verb() -> None:
 def test_shipped_changes_leave_paths_or_are_refused_to_be_called_safe(name: str, outage: int) -> None:
     planned = read(CHANGES / f"{name}.toml")
     assert outage_s(planned) == outage
-    quiet = [Outcome(seed, False, 1.0, 1.0, 0, None, (), 0) for seed in range(1000)]
-    statement = Statement(planned, quiet, (), share(0, 1000), outage_s(planned))
+    quiet = [RehearsedRun(seed, False, 1.0, 1.0, 0, None, (), 0) for seed in range(1000)]
+    statement = RehearsalResult(planned, quiet, (), share(0, 1000), outage_s(planned))
     assert statement.verdict == ("not safe" if outage else "safe")
 
 
@@ -98,9 +98,9 @@ def test_the_background_is_drawn_from_the_seed_and_leaves_the_change_alone(tmp_p
 def test_two_orders_are_compared_seed_by_seed(tmp_path: Path) -> None:
     planned = read(written(tmp_path, HEAD + STEP))
 
-    def side(*slowdowns: float) -> Statement:
-        outcomes = [Outcome(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
-        return Statement(planned, outcomes, (), share(0, len(outcomes)), 0.0)
+    def side(*slowdowns: float) -> RehearsalResult:
+        outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
+        return RehearsalResult(planned, outcomes, (), share(0, len(outcomes)), 0.0)
 
     found = compared(side(1.0, 1.2, 1.1, 1.4, 1.3), side(2.0, 2.1, 2.2, 2.3, 2.4))
     assert found is not None
@@ -145,9 +145,9 @@ def test_orders_that_do_not_fit_are_left_out_and_the_same_order_is_no_other_one(
 def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: Path) -> None:
     planned = read(CHANGES / "spines-by-plane.toml")
 
-    def side(one: Planned, *slowdowns: float) -> Statement:
-        outcomes = [Outcome(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
-        return Statement(one, outcomes, (), share(0, len(outcomes)), 0.0)
+    def side(one: Planned, *slowdowns: float) -> RehearsalResult:
+        outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
+        return RehearsalResult(one, outcomes, (), share(0, len(outcomes)), 0.0)
 
     given = side(planned, 1.6, 1.7, 1.6, 1.7, 1.6)
     worse, better = (side(one, *values) for one, values in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True))

@@ -13,7 +13,7 @@ import pytest
 
 from endpoint.packet_sampling import ONE_IN
 from judging.run import Run
-from page.answers import Answers, answer
+from page.answers import PacketAnswers, answer
 from running.directory import find
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +101,6 @@ def test_a_payload_lies_in_the_memory_that_the_peer_may_write_to(incast: Path, l
 
 def test_without_a_log_or_without_the_packet_the_page_is_told_so(incast: Path, run: Path) -> None:
     with pytest.raises(LookupError, match="--record-packets"):
-        Answers([run])(0, 1)
+        PacketAnswers([run])(0, 1)
     with pytest.raises(LookupError, match="no packet 99999999"):
-        Answers([incast])(0, 99999999)
+        PacketAnswers([incast])(0, 99999999)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schedules import edges
 from schedules.builder import numbered
 from schedules.errors import ScheduleError
-from schedules.goal import Reader
+from schedules.goal import GoalReader
 from schedules.schedule import Schedule
 
 RANKS = 4
@@ -48,14 +48,14 @@ def test_batches_change_nothing(messages, random, batch):
     receives = list(range(len(messages)))
     random.shuffle(receives)
     lines = program(messages, receives)
-    whole = Reader("f.goal").read(lines)
+    whole = GoalReader("f.goal").read(lines)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(edges, "BATCH", batch)
-        parts = Reader("f.goal").read(lines)
+        parts = GoalReader("f.goal").read(lines)
         assert columns(parts) == columns(whole)
         assert [list(column) for column in parts.part(1)] == [list(column) for column in whole.part(1)]
         with pytest.raises(ScheduleError, match="must have a recv there, and has none"):
-            Reader("f.goal").read(program(messages, receives[1:]))
+            GoalReader("f.goal").read(program(messages, receives[1:]))
 
 
 @given(st.lists(st.integers(0, 6)), st.integers(1, 9))

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from schedules import collectives, operation
-from schedules.collectives import Collective
+from schedules.collectives import CollectiveSchedule
 from schedules.errors import ScheduleError
-from schedules.goal import Reader
+from schedules.goal import GoalReader
 from schedules.schedule import Schedule
 
 
 def written(kind: str, **given: int) -> Schedule:
-    what = Collective(**given)
+    what = CollectiveSchedule(**given)
     what.check()
-    return Reader(f"{kind}.goal").read(collectives.KINDS[kind](what))
+    return GoalReader(f"{kind}.goal").read(collectives.KINDS[kind](what))
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
@@ -28,8 +28,8 @@ def test_each_rank_sends_what_the_algorithm_says(ranks):
 
 
 def test_a_share_is_cut_into_segments_of_whole_numbers():
-    assert Collective(ranks=3, size=1000, segment=256).pieces() == [256, 80]  # 84 numbers of 4 bytes
-    assert Collective(ranks=4, size=4096, segment=4096).pieces() == [1024]
+    assert CollectiveSchedule(ranks=3, size=1000, segment=256).pieces() == [256, 80]  # 84 numbers of 4 bytes
+    assert CollectiveSchedule(ranks=4, size=4096, segment=4096).pieces() == [1024]
 
 
 def test_a_ring_takes_as_many_steps_as_it_has():
@@ -62,4 +62,4 @@ def test_rounds_wait_for_each_other_and_for_calculations():
 )
 def test_impossible_collectives_are_refused(given, complaint):
     with pytest.raises(ScheduleError, match=complaint):
-        Collective(**given).check()
+        CollectiveSchedule(**given).check()

@@ -8,7 +8,7 @@ import pytest
 
 from schedules import operation
 from schedules.errors import ScheduleError
-from schedules.goal import Reader
+from schedules.goal import GoalReader
 from schedules.schedule import Schedule
 
 # The broadcast tree over four ranks that LogGOPSim's manual draws, with comments and every attribute.
@@ -40,7 +40,7 @@ after requires work
 
 
 def read(text: str) -> Schedule:
-    return Reader("f.goal").read(text.splitlines())
+    return GoalReader("f.goal").read(text.splitlines())
 
 
 def test_a_program_becomes_operations_with_their_lines():
@@ -161,4 +161,4 @@ def test_lines_are_read_as_they_are_needed():
     """A file without end whose fourth line is wrong: a reader that took the whole file first would not return."""
     endless = chain(["num_ranks 2", "rank 0 {", "calc 1", "oops"], repeat("calc 1"))
     with pytest.raises(ScheduleError, match=r"f\.goal:4: an operation must be"):
-        Reader("f.goal").read(endless)
+        GoalReader("f.goal").read(endless)

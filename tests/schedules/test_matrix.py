@@ -8,12 +8,12 @@ import pytest
 
 from schedules import operation
 from schedules.errors import ScheduleError
-from schedules.matrix import SIGNAL_BYTES, Reader
+from schedules.matrix import SIGNAL_BYTES, MatrixReader
 from schedules.schedule import Schedule
 
 
 def read(*lines: str) -> Schedule:
-    return Reader("f.cm").read(lines)
+    return MatrixReader("f.cm").read(lines)
 
 
 def test_a_connection_is_a_send_and_a_receive_with_its_line():
@@ -130,4 +130,4 @@ def test_triggers_in_a_circle_are_refused():
 def test_lines_are_read_as_they_are_needed():
     endless = chain(["Nodes 4", "Connections 9", "0->1 start 0 size 1", "oops"], repeat("0->1 start 0 size 1"))
     with pytest.raises(ScheduleError, match=r"f\.cm:4: a line must be"):
-        Reader("f.cm").read(endless)
+        MatrixReader("f.cm").read(endless)

@@ -13,12 +13,12 @@ import pytest
 from schedules import goal, operation
 from schedules.errors import ScheduleError
 from schedules.schedule import Schedule
-from schedules.training import MODELS, Model, Training, passes, program
+from schedules.training import MODELS, TrainingSchedule, TransformerModel, passes, program
 
 
-def read(what: Training) -> Schedule:
+def read(what: TrainingSchedule) -> Schedule:
     what.check()
-    return goal.Reader("step.goal").read(program(what))
+    return goal.GoalReader("step.goal").read(program(what))
 
 
 def sent(schedule: Schedule) -> Counter[tuple[int, int]]:
@@ -39,7 +39,7 @@ def test_the_layer_of_llama_8b_has_the_published_weights() -> None:
 
 def test_every_rank_sends_what_the_formulas_say() -> None:
     """Two ranks share a layer, two stages of two layers, two replicas, three microbatches."""
-    what = Training(tensor=2, pipeline=2, data=2, microbatches=3)
+    what = TrainingSchedule(tensor=2, pipeline=2, data=2, microbatches=3)
     activations = 1024 * 1024 * 2
     gradients = (4 * 1024**2 + 3 * 1024 * 2816) * 2 // 2
     by_pair = sent(read(what))
@@ -53,7 +53,7 @@ def test_every_rank_sends_what_the_formulas_say() -> None:
 
 
 def test_calculations_take_the_time_of_their_multiplications() -> None:
-    what = Training(tensor=2, pipeline=1, data=1, layers=1, microbatches=1, flops=10**12)
+    what = TrainingSchedule(tensor=2, pipeline=1, data=1, layers=1, microbatches=1, flops=10**12)
     schedule = read(what)
     mine = (schedule.rank == 0) & (schedule.kind == operation.CALC)
     weights = 4 * 1024**2 + 3 * 1024 * 2816
@@ -75,13 +75,13 @@ def test_passes_alternate_after_the_pipeline_is_full() -> None:
 @pytest.mark.parametrize(
     "what",
     [
-        Training(tensor=1, pipeline=1, data=2, layers=1, tokens=8),
-        Training(tensor=4, pipeline=1, data=1, layers=3, tokens=8),
-        Training(tensor=1, pipeline=4, data=1, layers=4, tokens=8, microbatches=2),
-        Training(tensor=3, pipeline=2, data=3, layers=2, tokens=8, rounds=3, microbatches=1),
+        TrainingSchedule(tensor=1, pipeline=1, data=2, layers=1, tokens=8),
+        TrainingSchedule(tensor=4, pipeline=1, data=1, layers=3, tokens=8),
+        TrainingSchedule(tensor=1, pipeline=4, data=1, layers=4, tokens=8, microbatches=2),
+        TrainingSchedule(tensor=3, pipeline=2, data=3, layers=2, tokens=8, rounds=3, microbatches=1),
     ],
 )
-def test_every_division_is_a_program_that_ends(what: Training) -> None:
+def test_every_division_is_a_program_that_ends(what: TrainingSchedule) -> None:
     """Reading checks that each send has its receive, and that no operation waits for itself."""
     schedule = read(what)
     assert schedule.ranks == what.ranks
@@ -90,7 +90,7 @@ def test_every_division_is_a_program_that_ends(what: Training) -> None:
 
 
 def test_a_step_waits_for_the_gradients_of_the_one_before() -> None:
-    one, two = (read(Training(layers=2, tokens=64, rounds=rounds)) for rounds in (1, 2))
+    one, two = (read(TrainingSchedule(layers=2, tokens=64, rounds=rounds)) for rounds in (1, 2))
     assert two.messages == 2 * one.messages
     assert two.chain_ns > 1.9 * one.chain_ns
 
@@ -98,19 +98,27 @@ def test_a_step_waits_for_the_gradients_of_the_one_before() -> None:
 @pytest.mark.parametrize(
     ("what", "complaint"),
     [
-        (Training(model="gpt"), "--model must be one of small, llama-8b, llama-70b (got 'gpt')"),
-        (Training(tensor=0), "--tensor must be between 1 and 64 (got 0)"),
-        (Training(tensor=1, pipeline=1, data=1), "--tensor, --pipeline and --data must give 2 to 4096 ranks (got 1)"),
-        (Training(pipeline=3), "--layers must be a multiple of --pipeline (got 4 layers for 3)"),
-        (Training(microbatches=0), "--microbatches must be between 1 and 65536 (got 0)"),
-        (Training(model="llama-70b", tensor=8, pipeline=8, data=16, microbatches=4096), "at most 20000000 operations"),
+        (TrainingSchedule(model="gpt"), "--model must be one of small, llama-8b, llama-70b (got 'gpt')"),
+        (TrainingSchedule(tensor=0), "--tensor must be between 1 and 64 (got 0)"),
+        (
+            TrainingSchedule(tensor=1, pipeline=1, data=1),
+            "--tensor, --pipeline and --data must give 2 to 4096 ranks (got 1)",
+        ),
+        (TrainingSchedule(pipeline=3), "--layers must be a multiple of --pipeline (got 4 layers for 3)"),
+        (TrainingSchedule(microbatches=0), "--microbatches must be between 1 and 65536 (got 0)"),
+        (
+            TrainingSchedule(model="llama-70b", tensor=8, pipeline=8, data=16, microbatches=4096),
+            "at most 20000000 operations",
+        ),
     ],
 )
-def test_steps_that_cannot_be_are_refused(what: Training, complaint: str) -> None:
+def test_steps_that_cannot_be_are_refused(what: TrainingSchedule, complaint: str) -> None:
     with pytest.raises(ScheduleError) as refused:
         what.check()
     assert complaint in str(refused.value)
 
 
 def test_models_are_divided_by_layers_and_tokens_that_were_asked_for() -> None:
-    assert Training(model="llama-8b", layers=2, tokens=512).sizes() == Model(2, 4096, 14_336, 0.25, 512)
+    assert TrainingSchedule(model="llama-8b", layers=2, tokens=512).sizes() == TransformerModel(
+        2, 4096, 14_336, 0.25, 512
+    )

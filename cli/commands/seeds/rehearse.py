@@ -18,7 +18,7 @@ from common.interrupts import sigterm_too
 
 if TYPE_CHECKING:
     from operations.rehearsal.change import Planned
-    from operations.rehearsal.rehearse import Outcome, Statement
+    from operations.rehearsal.rehearse import RehearsalResult, RehearsedRun
 
 DESCRIPTION = "Run a change on many seeds in virtual time: does the job notice?"
 EXAMPLES = """examples:
@@ -80,7 +80,7 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
     from operations.rehearsal.report import document, finished, text
 
     seeds = range(1, arguments.seeds + 1)
-    statements: list[Statement] = []
+    statements: list[RehearsalResult] = []
     for change in changes:
         statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments), real))
     tried = orders(changes[0], arguments.orders) if arguments.orders else []
@@ -94,7 +94,7 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
 def teller(name: str, arguments: argparse.Namespace) -> Any:
     """Says on standard error how far the runs are."""
 
-    def tell(outcome: Outcome) -> None:
+    def tell(outcome: RehearsedRun) -> None:
         word = "noticed" if outcome.noticed else "not noticed"
         sys.stderr.write(f"{name}: seed {outcome.seed} of {arguments.seeds}: {word}, {outcome.slowdown:.2f} times\n")
         sys.stderr.flush()

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
-from course.exercise import Work
+from course.exercise import StudentWork
 from operations.incident.draw import Incident, draw
 from operations.incident.kind import AnswerError
 from operations.incident.session import Session
@@ -48,7 +48,7 @@ class Inquiry:
         return f"./lab incident --level {self.incident.level} --seed {self.incident.seed}"
 
 
-def drawn(work: Work, name: str, level: int, fits: Callable[[Incident], bool]) -> Incident:
+def drawn(work: StudentWork, name: str, level: int, fits: Callable[[Incident], bool]) -> Incident:
     """An incident that fits, for a student and a file: every version of the file meets other places."""
     digest = hashlib.sha256(work.source.encode(errors="replace")).hexdigest()
     start = work.rng(f"incident {name} {digest}").getrandbits(40)
@@ -76,7 +76,7 @@ def briefing(session: Session) -> dict[str, Any]:
     }
 
 
-def investigate(work: Work, incident: Incident) -> Inquiry:
+def investigate(work: StudentWork, incident: Incident) -> Inquiry:
     """Let the student's generator ask until it answers. BoxError for what is no command and no answer."""
     found = Inquiry(incident)
     directory = RunDirectory.create(work.folder / "runs", "incident", derive_number(incident))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from course.exercise import Exercise, Test, Work
+from course.exercise import Exercise, StudentWork, Test
 from course.labs.faults.investigating import LAB_S_MAX, Inquiry, drawn, investigate
-from course.result import Gate, Outcome, judged
+from course.result import Gate, TestOutcome, judged
 from operations.incident.draw import Incident
 from operations.incident.kind import KINDS, nodes_of
 from operations.incident.solving import commands, recorded
@@ -24,7 +24,7 @@ CASES: dict[str, tuple[int, str]] = {
 FAULTY = tuple(name for name, (_, kind) in CASES.items() if kind)
 
 
-def inquiry(work: Work, name: str) -> Inquiry:
+def inquiry(work: StudentWork, name: str) -> Inquiry:
     """The investigation of a case, carried out once per check."""
     level, kind = CASES[name]
 
@@ -61,10 +61,10 @@ def cause(found: Inquiry) -> str:
     return f"{'the place is near, the kind is wrong' if near else 'another place'}. {shows}"
 
 
-def case(name: str, sentence: str) -> Callable[[Work], Outcome]:
+def case(name: str, sentence: str) -> Callable[[StudentWork], TestOutcome]:
     """The test of one incident."""
 
-    def run(work: Work) -> Outcome:
+    def run(work: StudentWork) -> TestOutcome:
         found = inquiry(work, name)
         told = f"answered {words(found.answer)} after {len(found.asked)} commands and {found.lab_s:g} s of lab time"
         gates = [Gate("right answers", found.right, 1)]
@@ -78,7 +78,7 @@ def case(name: str, sentence: str) -> Callable[[Work], Outcome]:
     return run
 
 
-def cheap(work: Work) -> Outcome:
+def cheap(work: StudentWork) -> TestOutcome:
     found = {name: inquiry(work, name) for name in CASES}
     most = max(found, key=lambda name: len(found[name].asked))
     longest = max(found, key=lambda name: found[name].lab_s)

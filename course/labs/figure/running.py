@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from course.box.box import BoxError
-from course.exercise import Work
+from course.exercise import StudentWork
 from judging.run import Run
 from paper import measuring
 from paper.clock import Clock
@@ -54,7 +54,7 @@ def timeline(answer: object, steps: int, name: str) -> list[Fault]:
     return found
 
 
-def rates(work: Work, name: str, payload: int, faults: Sequence[Fault], steps: int) -> list[float]:
+def rates(work: StudentWork, name: str, payload: int, faults: Sequence[Fault], steps: int) -> list[float]:
     """Goodput of both directions together in each step, Gb/s. BoxError for faults that cannot be."""
     plan = plan_of(payload)
     clock = replace(Clock.round_trips(plan, STEP_ROUND_TRIPS), lead=LEAD_ROUND_TRIPS)

@@ -8,9 +8,9 @@ from typing import Any
 
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
-from course.exercise import Exercise, Test, Work
+from course.exercise import Exercise, StudentWork, Test
 from course.labs.figure.running import Fault, rates, timeline
-from course.result import Gate, Outcome, judged
+from course.result import Gate, TestOutcome, judged
 from paper import readings
 
 PAYLOAD, LINKS, STEPS, PORT_GBPS = 4096, 8, 7, 100
@@ -34,14 +34,14 @@ def paper_gbps() -> dict[int, float]:
     return {LINKS - down: read[f"{LINKS - down} links"].value for down in range(STEPS)}
 
 
-def watched(work: Work, name: str) -> Any:
+def watched(work: StudentWork, name: str) -> Any:
     """A name of the student's module."""
     with work.box() as box:
         _, found = box.tell([], of=0, watch=[name])
     return found.get(name)
 
 
-def reads(work: Work) -> Outcome:
+def reads(work: StudentWork) -> TestOutcome:
     given = watched(work, "READINGS")
     if not isinstance(given, dict):
         raise BoxError(f"{work.path.name}: READINGS must be a dictionary of links and Gb/s (got {given!r:.80})")
@@ -66,7 +66,7 @@ def listed(values: list[float]) -> str:
     return ", ".join(f"{one:.0f}" for one in values)
 
 
-def own_timeline(work: Work) -> list[Fault]:
+def own_timeline(work: StudentWork) -> list[Fault]:
     def ask() -> list[Fault]:
         with work.box() as box:
             return timeline(box.call("timeline"), STEPS, work.path.name)
@@ -74,7 +74,7 @@ def own_timeline(work: Work) -> list[Fault]:
     return work.once("timeline", ask)
 
 
-def measured(work: Work, payload: int) -> list[float]:
+def measured(work: StudentWork, payload: int) -> list[float]:
     """The rates of the run with the student's timeline and this payload, made once per check."""
     steps = STEPS if payload == PAYLOAD else STEPS_CHANGED
     return work.once(
@@ -82,7 +82,7 @@ def measured(work: Work, payload: int) -> list[float]:
     )
 
 
-def reproduces(work: Work) -> Outcome:
+def reproduces(work: StudentWork) -> TestOutcome:
     ours = measured(work, PAYLOAD)
     paper = list(paper_gbps().values())
     off = [abs(one / value - 1) * 100 for one, value in zip(ours, paper, strict=True)]
@@ -97,7 +97,7 @@ def reproduces(work: Work) -> Outcome:
     return judged("a run with your timeline reproduces the figure", told, (gate,), LOOK, advice)
 
 
-def predictions(work: Work, payload: int) -> list[float]:
+def predictions(work: StudentWork, payload: int) -> list[float]:
     """The student's prediction for each step."""
     with work.box() as box:
         return [
@@ -106,7 +106,7 @@ def predictions(work: Work, payload: int) -> list[float]:
         ]
 
 
-def predicts(work: Work, payload: int, sentence: str) -> Outcome:
+def predicts(work: StudentWork, payload: int, sentence: str) -> TestOutcome:
     """Whether predictions for a payload are what a run measures."""
     ours, said = measured(work, payload), predictions(work, payload)
     off = [abs(one / value - 1) * 100 if value else 100.0 for one, value in zip(said, ours, strict=True)]
@@ -121,20 +121,20 @@ def predicts(work: Work, payload: int, sentence: str) -> Outcome:
     return judged(sentence, told, (gate,), LOOK, advice)
 
 
-def predicts_paper(work: Work) -> Outcome:
+def predicts_paper(work: StudentWork) -> TestOutcome:
     return predicts(work, PAYLOAD, "predicted says what the figure shows, from bytes and links")
 
 
-def predicts_change(work: Work) -> Outcome:
+def predicts_change(work: StudentWork) -> TestOutcome:
     return predicts(work, changed_payload(work.seed), "predicted says what changes with the payload")
 
 
-def predicts_another(work: Work) -> Outcome:
+def predicts_another(work: StudentWork) -> TestOutcome:
     other = 2048 + 64 * work.rng("another payload").randrange(8)
     return predicts(work, other, "predicted holds for a payload that was not announced")
 
 
-def wire(work: Work) -> Outcome:
+def wire(work: StudentWork) -> TestOutcome:
     """The explanation says where there is no difference: on the cable."""
     small, found = changed_payload(work.seed), {}
     with work.box() as box:
@@ -154,7 +154,7 @@ def wire(work: Work) -> Outcome:
     return judged("wire shows that the cables carry the same in both runs", told, gates, LOOK, advice)
 
 
-def defends(work: Work) -> Outcome:
+def defends(work: StudentWork) -> TestOutcome:
     text = watched(work, "DEFENCE")
     if not isinstance(text, str):
         raise BoxError(f"{work.path.name}: DEFENCE must be a text (got {text!r:.80})")

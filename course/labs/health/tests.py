@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome, judged
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
-from course.seams.hunt import Hunt
+from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
@@ -40,14 +40,14 @@ def fabric(seed: int) -> Shape:
     }
 
 
-def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
     number = work.rng(name).getrandbits(31)
     return Course(
         number, fabric(work.seed), LOAD, faults, reference_s=0.6, faults_s=FAULT_S, after_s=2.0, seam="health"
     )
 
 
-def trial(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Trial:
+def trial(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
     """The trial of a name, run once per check."""
     return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
 
@@ -83,7 +83,7 @@ def number_of(done: Trial, target: str) -> int:
     return plane * done.case.fabric["spines"] + spine
 
 
-def dead(work: Work) -> tuple[Trial, int]:
+def dead(work: StudentWork) -> tuple[Trial, int]:
     """One uplink swallows every packet for a while."""
     rng, shape = work.rng("dead link"), fabric(work.seed)
     target = link(rng, shape, rng.randrange(2))
@@ -91,7 +91,7 @@ def dead(work: Work) -> tuple[Trial, int]:
     return done, number_of(done, target)
 
 
-def leaves(work: Work) -> Outcome:
+def leaves(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
     lost = done.log.by_path("lost", done.phase("faults"))[path]
     gate = Gate("packets lost", lost, LOST_DEAD, at_most=True)
@@ -101,14 +101,14 @@ def leaves(work: Work) -> Outcome:
     return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), look(done), cause)
 
 
-def left(work: Work) -> Gate:
+def left(work: StudentWork) -> Gate:
     """A class that leaves no path shows nothing by keeping the others, and by coming back."""
     done, path = dead(work)
     times = done.log.by_path("leave", done.phase("faults"))[path]
     return Gate("times that a dead path went out", times, 1, cause="no path went out when it died: see the first test")
 
 
-def keeps(work: Work) -> Outcome:
+def keeps(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
     found = share(done, part(done.run, "faults"))
     gates = (left(work), Gate("goodput", 100 * found, 100 * KEPT, " %"))
@@ -117,7 +117,7 @@ def keeps(work: Work) -> Outcome:
     return judged(f"without path {path} the others carry the load", told, gates, look(done), "leave only what loses")
 
 
-def returns(work: Work) -> Outcome:
+def returns(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
     counts = done.log.by_path("sent", part(done.run, "after", 0.4))
     total = done.case.fabric["planes"] * done.case.fabric["spines"]
@@ -128,7 +128,7 @@ def returns(work: Work) -> Outcome:
     return judged(f"path {path} is whole again: come back to it", told, gates, look(done), cause)
 
 
-def lossy(work: Work) -> Outcome:
+def lossy(work: StudentWork) -> TestOutcome:
     """The sender's port loses four packets in a hundred: leaving the plane costs half of the rate."""
     plane = work.rng("lossy port").randrange(2)
     seed = work.rng("lossy seed").getrandbits(16)
@@ -145,7 +145,7 @@ def lossy(work: Work) -> Outcome:
     return judged("a plane that loses four packets in a hundred is kept", told, gates, look(done), cause)
 
 
-def grey(work: Work) -> Outcome:
+def grey(work: StudentWork) -> TestOutcome:
     """An uplink that loses a third of its packets answers most probes."""
     rng, shape = work.rng("grey link"), fabric(work.seed)
     target = link(rng, shape, rng.randrange(2))
@@ -162,7 +162,7 @@ def grey(work: Work) -> Outcome:
     return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", told, gates, look(done), cause)
 
 
-def total_outage(work: Work) -> Outcome:
+def total_outage(work: StudentWork) -> TestOutcome:
     """Every uplink of the sender's leaf is dead for some round trips: the last path must not be given up for good."""
     shape = fabric(work.seed)
     faults = tuple(
@@ -224,7 +224,7 @@ DRAWS = (dead_uplink, lossy_port, grey_uplink, dead_plane, flapping_uplink, both
 """One for each try: the schedules that break most ideas come first."""
 
 
-def drawn(work: Work, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> Course:
     """A try of the hunt."""
     faults = DRAWS[number](work.rng(f"hunt {number}"), fabric(work.seed))
     return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
@@ -288,7 +288,9 @@ def findings(done: Trial) -> list[Finding]:
     ]
 
 
-HUNT = Hunt(len(DRAWS), drawn, findings, f"{len(DRAWS)} drawn schedules of dead, grey and lossy paths are survived")
+HUNT = CourseHunt(
+    len(DRAWS), drawn, findings, f"{len(DRAWS)} drawn schedules of dead, grey and lossy paths are survived"
+)
 
 
 LAB = Exercise(

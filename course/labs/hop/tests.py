@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from course.bench.bench import Bench, compiled, trace_look
-from course.bench.frames import Frame, read
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome
+from course.bench.frames import BenchFrame, read
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome
 
 AROUND = "around_hop.p4"
 BLOCK = 0xFCBBBBBB
@@ -19,7 +19,7 @@ ZERO = "add neighbours hdr.ipv6.dst_addr:fcbb:bbbb::/48 forward(port:2)"
 
 
 @dataclass(frozen=True, slots=True)
-class Switch:
+class DrawnSwitch:
     """The switch of a seed: its own uSID, and its neighbours' with their ports."""
 
     own: int
@@ -42,79 +42,79 @@ def address(usids: list[int]) -> ipaddress.IPv6Address:
     return ipaddress.IPv6Address(value)
 
 
-def switch_of(work: Work) -> Switch:
+def switch_of(work: StudentWork) -> DrawnSwitch:
     """Drawn by the seed; uSIDs differ in their low and their high byte."""
     rng = work.rng("switch")
     usids = rng.sample(range(0x1001, 0x3FFF), 5)
-    return Switch(usids[0], dict(zip(usids[1:], rng.sample(range(2, 9), 4), strict=True)))
+    return DrawnSwitch(usids[0], dict(zip(usids[1:], rng.sample(range(2, 9), 4), strict=True)))
 
 
-Draw = Callable[[Random, Switch, int], tuple[Frame, tuple[int, Frame] | None]]
+Draw = Callable[[Random, DrawnSwitch, int], tuple[BenchFrame, tuple[int, BenchFrame] | None]]
 """A packet by its number in the test, and the port and packet that must leave; None: it must be dropped."""
 
 
-def packet(usids: list[int], rng: Random, hop_limit: int | None = None) -> Frame:
+def packet(usids: list[int], rng: Random, hop_limit: int | None = None) -> BenchFrame:
     found = rng.randrange(3, 200) if hop_limit is None else hop_limit
-    return Frame(address(usids), found, rng.choice((0, 10, 46)), rng.randbytes(rng.randrange(60, 90)))
+    return BenchFrame(address(usids), found, rng.choice((0, 10, 46)), rng.randbytes(rng.randrange(60, 90)))
 
 
-def leaving(sent: Frame, usids: list[int]) -> Frame:
-    return Frame(address(usids), sent.hop_limit - 1, sent.dscp, sent.payload)
+def leaving(sent: BenchFrame, usids: list[int]) -> BenchFrame:
+    return BenchFrame(address(usids), sent.hop_limit - 1, sent.dscp, sent.payload)
 
 
-def own_first(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def own_first(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), rng.randrange(0, 3))]
     sent = packet([switch.own, *after], rng)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def full_list(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def full_list(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     after = [rng.choice(list(switch.ports)), *rng.sample(range(0x4000, 0xD000), 4)]
     sent = packet([switch.own, *after], rng)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def another_first(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def another_first(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     usids = [rng.choice(list(switch.ports)), switch.own, 0x4444]
     sent = packet(usids, rng)
     return sent, (switch.ports[usids[0]], leaving(sent, usids))
 
 
-def expired(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def expired(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     return packet([switch.own, rng.choice(list(switch.ports))], rng, hop_limit=number % 2), None
 
 
-def last_hop(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def last_hop(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     """Hop limit 2 is enough for one more hop."""
     after = [rng.choice(list(switch.ports)), 0x3001]
     sent = packet([switch.own, *after], rng, hop_limit=2)
     return sent, (switch.ports[after[0]], leaving(sent, after))
 
 
-def unknown(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def unknown(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     return packet([switch.own, 0xD000 + rng.randrange(256), next(iter(switch.ports))], rng), None
 
 
-def ended(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def ended(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     return packet([switch.own], rng), None
 
 
-def foreign(rng: Random, switch: Switch, number: int) -> tuple[Frame, tuple[int, Frame] | None]:
+def foreign(rng: Random, switch: DrawnSwitch, number: int) -> tuple[BenchFrame, tuple[int, BenchFrame] | None]:
     usids = [switch.own, next(iter(switch.ports))]
     if number % 2:
-        return Frame(address(usids), 64, 0, rng.randbytes(64), ether_type=0x0800), None
-    return Frame(address(usids), 64, 0, rng.randbytes(64), version=4), None
+        return BenchFrame(address(usids), 64, 0, rng.randbytes(64), ether_type=0x0800), None
+    return BenchFrame(address(usids), 64, 0, rng.randbytes(64), version=4), None
 
 
-def builds(work: Work) -> Outcome:
+def builds(work: StudentWork) -> TestOutcome:
     compiled(work, AROUND)
-    return Outcome(True, "the control compiles", "it does")
+    return TestOutcome(True, "the control compiles", "it does")
 
 
-def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[Work], Outcome]:
+def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[StudentWork], TestOutcome]:
     """The test that some packets leave as they should. `more` are entries beside those of the switch."""
 
-    def run(work: Work) -> Outcome:
+    def run(work: StudentWork) -> TestOutcome:
         switch, rng = switch_of(work), work.rng(name)
         right = 0
         wrong: tuple[str, tuple[str, ...]] | None = None
@@ -133,17 +133,17 @@ def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[
                 wrong = (told + cause(sent, want, found), trace_look(work, entries, 1, sent.packed()))
         gate = Gate("packets right", right, PACKETS)
         if wrong is not None:
-            return Outcome(False, expected, wrong[0], (gate,), wrong[1])
-        return Outcome(True, expected, f"{right} of {PACKETS} packets do", (gate,))
+            return TestOutcome(False, expected, wrong[0], (gate,), wrong[1])
+        return TestOutcome(True, expected, f"{right} of {PACKETS} packets do", (gate,))
 
     return run
 
 
-def want_of(want: tuple[int, Frame]) -> tuple[int, Frame | None]:
+def want_of(want: tuple[int, BenchFrame]) -> tuple[int, BenchFrame | None]:
     return want[0], read(want[1].packed())
 
 
-def cause(sent: Frame, want: tuple[int, Frame] | None, found: list[tuple[int, Frame | None]]) -> str:
+def cause(sent: BenchFrame, want: tuple[int, BenchFrame] | None, found: list[tuple[int, BenchFrame | None]]) -> str:
     """The difference in words."""
     if want is None:
         left = found[0][1]
@@ -166,7 +166,7 @@ def cause(sent: Frame, want: tuple[int, Frame] | None, found: list[tuple[int, Fr
     return "the destination is right, but other bytes have changed: payload, DSCP and source must stay"
 
 
-def about(sent: Frame, got: Frame, expected: Frame) -> str:
+def about(sent: BenchFrame, got: BenchFrame, expected: BenchFrame) -> str:
     """Why a destination is wrong."""
     number, wanted = int(got.destination), int(expected.destination)
     if got.destination == sent.destination:

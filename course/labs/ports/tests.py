@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome, judged
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
-from course.seams.hunt import Hunt
+from course.seams.hunt import CourseHunt
 from course.seams.log import Note
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
@@ -31,7 +31,7 @@ HUNT_BACK, HUNT_KNOWN, TRIES = 0.85, 20.0, 4
 FAULT_S, AFTER_S = 1.6, 1.6
 
 
-def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
     """The load of the lab with these faults. Paths take turns: nothing but the NICs' updates keeps packets away."""
     number = work.rng(name).getrandbits(31)
     return Course(
@@ -40,7 +40,7 @@ def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
     )  # fmt: skip
 
 
-def trial(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Trial:
+def trial(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
     """The trial of a name, run once per check."""
     return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
 
@@ -136,17 +136,17 @@ def why(done: Trial, host: str, peer: str, change: Note | None) -> str:
     return f"{peer} believes {list(believed_at(done, peer, host, 1 << 62))}, and {list(change.planes)} are up"
 
 
-def plane_of(work: Work, name: str) -> int:
+def plane_of(work: StudentWork, name: str) -> int:
     return work.rng(name).randrange(PLANES)
 
 
-def down(work: Work) -> Trial:
+def down(work: StudentWork) -> Trial:
     """The NIC loses a port for a second, and gets it back."""
     plane = plane_of(work, "lost port")
     return trial(work, "down", (TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.2),))
 
 
-def tells(work: Work) -> Outcome:
+def tells(work: StudentWork) -> TestOutcome:
     done = down(work)
     rtts, peer, change = slowest(done)
     gate = Gate("until all peers know", rtts, KNOWN, " round trips", at_most=True)
@@ -157,7 +157,7 @@ def tells(work: Work) -> Outcome:
     )  # fmt: skip
 
 
-def spares(work: Work) -> Outcome:
+def spares(work: StudentWork) -> TestOutcome:
     done = down(work)
     lost = count(
         done.run, "retransmits", Span("all", done.run.phases["faults"].start_ns, done.run.phases["after"].stop_ns)
@@ -168,7 +168,7 @@ def spares(work: Work) -> Outcome:
     return judged("a lost port costs what was under way", told, (gate,), look(done), advice)
 
 
-def recovers(work: Work) -> Outcome:
+def recovers(work: StudentWork) -> TestOutcome:
     done = down(work)
     found = goodput.over(done.run, part(done.run, "after")) / possible_bps(done.case)
     gates = (spoken(done), Gate("goodput", 100 * found, 100 * BACK, " %"))
@@ -178,7 +178,7 @@ def recovers(work: Work) -> Outcome:
     )
 
 
-def quiet(work: Work) -> Outcome:
+def quiet(work: StudentWork) -> TestOutcome:
     done = down(work)
     changes = truths(done)
     late = updates(done, part(done.run, "after", 0.5))
@@ -195,7 +195,7 @@ def quiet(work: Work) -> Outcome:
     return judged("when all is said, the NIC is quiet", told, gates, look(done), advice)
 
 
-def repeats(work: Work) -> Outcome:
+def repeats(work: StudentWork) -> TestOutcome:
     """For 0.35 s all packets of the NIC are lost."""
     plane = plane_of(work, "repeat port")
     others = [one for one in range(PLANES) if one != plane]
@@ -211,7 +211,7 @@ def repeats(work: Work) -> Outcome:
     return judged("for 0.35 s every update is lost; afterwards the peers know", told, (gate,), look(done), advice)
 
 
-def ordered(work: Work) -> Outcome:
+def ordered(work: StudentWork) -> TestOutcome:
     """The way of one plane is long: updates by it arrive after newer ones."""
     rng = work.rng("order")
     slow, lost = rng.sample(range(PLANES), 2)
@@ -234,7 +234,7 @@ def ordered(work: Work) -> Outcome:
     )
 
 
-def both(work: Work) -> Outcome:
+def both(work: StudentWork) -> TestOutcome:
     """Both ends lose a port of different planes: one plane is left."""
     mine, its = work.rng("both").sample((0, PLANES - 1), 2)
     faults = (
@@ -252,7 +252,7 @@ def both(work: Work) -> Outcome:
     return judged(f"{NIC} and {WRITER} lose ports of two planes at once", told, (gate,), look(done), advice)
 
 
-def drawn(work: Work, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> Course:
     """A try of the hunt: ports of the NIC and of a peer come and go; ways are lossy or long. A plane stays whole."""
     rng = work.rng(f"hunt {number}")
     whole = rng.randrange(PLANES)
@@ -293,7 +293,7 @@ def findings(done: Trial) -> list[Finding]:
     ]
 
 
-HUNT = Hunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of ports that come and go are survived")
+HUNT = CourseHunt(TRIES, drawn, findings, f"{TRIES} drawn schedules of ports that come and go are survived")
 LAB = Exercise(
     number=8,
     name="ports",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome, judged
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
-from course.seams.hunt import Hunt
+from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
@@ -31,18 +31,18 @@ def fabric(seed: int) -> dict[str, int]:
     return {"planes": planes, "leaves": 2, "spines": spines, "hosts_per_leaf": 1}
 
 
-def case(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
     """The load of the lab between two hosts, with these faults."""
     number = work.rng(name).getrandbits(31)
     return Course(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
 
 
-def run_once(work: Work, name: str, faults: tuple[TimedFault, ...]) -> Trial:
+def run_once(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
     """The trial of a name, run once per check."""
     return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
 
 
-def whole(work: Work) -> Trial:
+def whole(work: StudentWork) -> Trial:
     return run_once(work, "whole", ())
 
 
@@ -62,7 +62,7 @@ def look(trial: Trial) -> tuple[str, ...]:
     return (f"./lab view {trial.folder}",)
 
 
-def planes(work: Work) -> Outcome:
+def planes(work: StudentWork) -> TestOutcome:
     trial = whole(work)
     counts = trial.log.by_plane("sent", part(trial.run, "reference"))
     count = trial.case.fabric["planes"]
@@ -74,7 +74,7 @@ def planes(work: Work) -> Outcome:
     return judged("every plane carries the same number of packets", told, (gate,), look(trial), cause)
 
 
-def paths(work: Work) -> Outcome:
+def paths(work: StudentWork) -> TestOutcome:
     trial = whole(work)
     counts = trial.log.by_path("sent", part(trial.run, "reference"))
     shape = trial.case.fabric
@@ -90,7 +90,7 @@ def paths(work: Work) -> Outcome:
     )
 
 
-def rate(work: Work) -> Outcome:
+def rate(work: StudentWork) -> TestOutcome:
     trial = whole(work)
     share = goodput.over(trial.run, part(trial.run, "reference")) / possible_bps(trial.case)
     gate = Gate("goodput", 100 * share, 100 * FULL_RATE, " %")
@@ -103,7 +103,7 @@ def rate(work: Work) -> Outcome:
     )
 
 
-def slow_path(work: Work) -> Outcome:
+def slow_path(work: StudentWork) -> TestOutcome:
     """One uplink per plane is slow: the others have room for its packets."""
     rng, shape = work.rng("slow link"), fabric(work.seed)
     faults = tuple(
@@ -124,7 +124,7 @@ def slow_path(work: Work) -> Outcome:
     )
 
 
-def lost_path(work: Work) -> Outcome:
+def lost_path(work: StudentWork) -> TestOutcome:
     """One uplink swallows packets for a while; afterwards it is used like the others."""
     rng, shape = work.rng("dead link"), fabric(work.seed)
     target = link(rng, shape, rng.randrange(shape["planes"]))
@@ -142,7 +142,7 @@ def lost_path(work: Work) -> Outcome:
     )
 
 
-def drawn(work: Work, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> Course:
     """A try of the hunt: each plane may have one uplink that is slow or long. Tries take turns over the spines."""
     rng, shape = work.rng(f"hunt {number}"), fabric(work.seed)
     faults: list[TimedFault] = []
@@ -162,7 +162,7 @@ def findings(trial: Trial) -> list[Finding]:
     return [kept(trial.run), carries("after", most * RETURNED)(trial.run)]
 
 
-HUNT = Hunt(
+HUNT = CourseHunt(
     TRIES, drawn, findings, f"{TRIES} drawn schedules of slow and long uplinks cost little, and nothing afterwards"
 )
 

@@ -25,7 +25,7 @@ NUMBER_MAX = 511
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row. `match` is a prefix, or the number of a port; `argument` None for an action without one."""
 
     table: str
@@ -58,7 +58,7 @@ def switch_words(switch: Switch) -> dict[str, Any]:
     return {"name": switch.name, "role": switch.role, "plane": switch.plane, "index": switch.index}
 
 
-def given(box: Box, plan: Plan, name: str) -> dict[Switch, list[Row]]:
+def given(box: Box, plan: Plan, name: str) -> dict[Switch, list[TableRow]]:
     """The student's rows of every switch. BoxError for a row that could not be written into a switch."""
     found = {}
     for switch in plan.switches():
@@ -69,7 +69,7 @@ def given(box: Box, plan: Plan, name: str) -> dict[Switch, list[Row]]:
     return found
 
 
-def row(found: object, where: str) -> Row:
+def row(found: object, where: str) -> TableRow:
     """One row of an answer. BoxError says what a row must be."""
     if not isinstance(found, list) or not 3 <= len(found) <= 4:
         raise BoxError(f"{where} must be (table, match, action) or (table, match, action, number); got {found!r:.80}")
@@ -87,28 +87,28 @@ def row(found: object, where: str) -> Row:
     if table == "host_facing":
         if type(match) is not int or not 0 <= match <= NUMBER_MAX:
             raise BoxError(f"{where}: the match of host_facing must be a port's number; got {match!r:.80}")
-        return Row(table, match, action, number)
+        return TableRow(table, match, action, number)
     try:
-        return Row(table, ipaddress.IPv6Network(str(match)), action, number)
+        return TableRow(table, ipaddress.IPv6Network(str(match)), action, number)
     except ValueError as error:
         raise BoxError(f"{where}: the match of {table} must be a prefix such as fcbb:bbbb:1000::/48: {error}") from None
 
 
-def installed(plan: Plan, switch: Switch) -> list[Row]:
+def installed(plan: Plan, switch: Switch) -> list[TableRow]:
     """What the lab's controller installs of these tables: rows for uSIDs and for the last hop."""
     return [found for one in tables(plan, switch) if (found := of_lab(plan, one)) is not None]
 
 
-def of_lab(plan: Plan, entity: Entity) -> Row | None:
+def of_lab(plan: Plan, entity: Entity) -> TableRow | None:
     """An entry as a row; None for those that are not the lab's: adjacencies, plain routes, queues, classes."""
     if not isinstance(entity, TableEntry) or entity.action not in ACTIONS.get(entity.table, ()):
         return None
     match, argument = entity.match[0][1], entity.args[0] if entity.args else None
     if isinstance(match, Exact):
-        return Row(entity.table, match.value, entity.action, argument)
+        return TableRow(entity.table, match.value, entity.action, argument)
     assert isinstance(match, Lpm)
     prefix = ipaddress.IPv6Network((match.value, match.prefix_len))
-    return Row(entity.table, prefix, entity.action, argument) if prefix.subnet_of(plan.usid_block) else None
+    return TableRow(entity.table, prefix, entity.action, argument) if prefix.subnet_of(plan.usid_block) else None
 
 
 def others(plan: Plan, switch: Switch) -> list[Entity]:

@@ -8,12 +8,12 @@ from dataclasses import replace
 from random import Random
 
 from common.seeds import Purpose, derive
-from course.exercise import Exercise, Test, Work
-from course.labs.tables.rows import Row, given, installed
+from course.exercise import Exercise, StudentWork, Test
+from course.labs.tables.rows import TableRow, given, installed
 from course.labs.tables.walking import StudentSwitches, ended, journey, some_paths
 from course.labs.usids.naming import named
 from course.labs.usids.questions import BLOCKS
-from course.result import Gate, Outcome, judged
+from course.result import Gate, TestOutcome, judged
 from running.tracing import data_frame
 from topo.address import nic_usid, switch_usid, usid_address
 from topo.graph import PortRef, peer, ports
@@ -23,7 +23,7 @@ from topo.plan import Plan
 SHAPES = ((2, 3, 2, 3), (2, 4, 3, 2), (3, 4, 2, 3), (3, 3, 2, 4), (2, 4, 2, 3), (3, 4, 3, 2))
 """Planes, leaves, spines, hosts per leaf: in no shape are leaves and spines as many, or hosts and spines."""
 PATHS, UNKNOWN = 40, 12
-Rows = Mapping[Switch, list[Row]]
+Rows = Mapping[Switch, list[TableRow]]
 
 
 def drawn(seed: int, name: str, shape: tuple[int, int, int, int] | None = None) -> Plan:
@@ -37,7 +37,7 @@ def own_plan(seed: int) -> Plan:
     return drawn(seed, "tables")
 
 
-def rows_of(work: Work, plan: Plan) -> Rows:
+def rows_of(work: StudentWork, plan: Plan) -> Rows:
     """The student's rows for a plan, asked once per check."""
 
     def ask() -> Rows:
@@ -51,7 +51,7 @@ def look(plan: Plan) -> tuple[str, ...]:
     return ("./lab topo draw mylab/tables.toml", f"./lab topo show mylab/tables.toml  # {plan.leaves} leaves per plane")
 
 
-def well_formed(work: Work) -> Outcome:
+def well_formed(work: StudentWork) -> TestOutcome:
     rows = rows_of(work, own_plan(work.seed))
     count = sum(len(own) for own in rows.values())
     twice = [(switch, row) for switch, own in rows.items() for row in own if sum(keyed(row, one) for one in own) > 1]
@@ -63,14 +63,18 @@ def well_formed(work: Work) -> Outcome:
     return judged("rows returns rows that a switch can hold", told, gates, look(own_plan(work.seed)), advice)
 
 
-def keyed(one: Row, other: Row) -> bool:
+def keyed(one: TableRow, other: TableRow) -> bool:
     """Whether two rows of a switch have one place in a table."""
     return (one.table, one.match) == (other.table, other.match)
 
 
 def compared(
-    work: Work, plan: Plan, expected: str, chosen: Callable[[Row], bool], cause: Callable[[Switch, Row, list[Row]], str]
-) -> Outcome:
+    work: StudentWork,
+    plan: Plan,
+    expected: str,
+    chosen: Callable[[TableRow], bool],
+    cause: Callable[[Switch, TableRow, list[TableRow]], str],
+) -> TestOutcome:
     """Whether every switch has the controller's rows of a kind; the first that is missing or wrong, and why."""
     rows, right, wanted, first = rows_of(work, plan), 0, 0, ""
     for switch, own in rows.items():
@@ -83,10 +87,10 @@ def compared(
     return judged(expected, told, (Gate("right rows", right, wanted),), look(plan), first)
 
 
-def own_usids(work: Work) -> Outcome:
+def own_usids(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
 
-    def cause(switch: Switch, row: Row, own: list[Row]) -> str:
+    def cause(switch: Switch, row: TableRow, own: list[TableRow]) -> str:
         others = [one for one in own if one.table == "my_sid"]
         if not others:
             return "no row in my_sid: it would never shift, and look up its own uSID among its neighbours"
@@ -98,14 +102,14 @@ def own_usids(work: Work) -> Outcome:
     )
 
 
-def length(row: Row) -> str:
+def length(row: TableRow) -> str:
     """What is wrong with the length of a prefix, or ""."""
     if isinstance(row.match, int) or row.match.prefixlen == 48:
         return ""
     return f"a prefix is /48, the block's 32 bits and one uSID's 16, and not /{row.match.prefixlen}"
 
 
-def whose(plan: Plan, row: Row) -> str:
+def whose(plan: Plan, row: TableRow) -> str:
     """The owner of the uSID in a prefix, in words."""
     assert not isinstance(row.match, int)
     if not row.match.subnet_of(plan.usid_block):
@@ -113,14 +117,14 @@ def whose(plan: Plan, row: Row) -> str:
     return named(plan, int(row.match.network_address) >> 80 & 0xFFFF)
 
 
-def is_neighbour(row: Row) -> bool:
+def is_neighbour(row: TableRow) -> bool:
     return row.action == "set_next_hop"
 
 
-def neighbours(work: Work) -> Outcome:
+def neighbours(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
 
-    def cause(switch: Switch, row: Row, own: list[Row]) -> str:
+    def cause(switch: Switch, row: TableRow, own: list[TableRow]) -> str:
         routes = [one for one in own if is_neighbour(one)]
         other = peer(plan, PortRef(switch, row.argument or 1)).node
         at = next((one for one in routes if one.match == row.match), None)
@@ -141,7 +145,7 @@ def neighbours(work: Work) -> Outcome:
     return compared(work, plan, "a row leads to each neighbour's uSID, out of its port", is_neighbour, cause)
 
 
-def unknown(work: Work) -> Outcome:
+def unknown(work: StudentWork) -> TestOutcome:
     """uSIDs without an owner and of switches that are no neighbours: dropped, and counted as such."""
     plan, rng = own_plan(work.seed), work.rng("unknown")
     switches = StudentSwitches(plan, rows_of(work, plan), work.path.name)
@@ -161,7 +165,7 @@ def unknown(work: Work) -> Outcome:
             sent = f"and sent it to port {told.sent[0][0]}" if told.sent else "and dropped it without counting it"
             first = f"{what}, {sent}: the block itself, /32, needs a row with drop_unknown_usid"
     rows = rows_of(work, plan)
-    block = Row("ipv6_route", plan.usid_block, "drop_unknown_usid")
+    block = TableRow("ipv6_route", plan.usid_block, "drop_unknown_usid")
     have = sum(block in own for own in rows.values())
     gates = (Gate("dropped and counted", counted, UNKNOWN), Gate("switches with the row", have, len(rows)))
     told_of = f"{dropped} of {UNKNOWN} packets to unknown uSIDs were dropped, {counted} counted as unknown"
@@ -176,7 +180,7 @@ def strangers(plan: Plan, plane: int) -> list[int]:
     return [switch_usid(spine(other, 0)), switch_usid(leaf(plane, 99)), nic_usid(plan.hosts_per_leaf), 0x4444]
 
 
-def last_hop(work: Work) -> Outcome:
+def last_hop(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
     rows = rows_of(work, plan)
     right = surplus = wanted = 0
@@ -203,7 +207,7 @@ def last_hop(work: Work) -> Outcome:
     return judged("packets that are trimmed towards a host are marked as such", told, gates, look(plan), first)
 
 
-def arrives(work: Work) -> Outcome:
+def arrives(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
     chosen = some_paths(plan, work.rng("paths"), PATHS)
     switches = StudentSwitches(plan, rows_of(work, plan), work.path.name)
@@ -218,14 +222,14 @@ def arrives(work: Work) -> Outcome:
     return judged("packets arrive by every path", told, (Gate("arrived", arrived, len(chosen)),), look(plan), first)
 
 
-def surplus_rows(plan: Plan, rows: Rows) -> Iterator[tuple[Switch, Row]]:
+def surplus_rows(plan: Plan, rows: Rows) -> Iterator[tuple[Switch, TableRow]]:
     """Rows that the controller would not install."""
     for switch, own in rows.items():
         wanted = installed(plan, switch)
         yield from ((switch, row) for row in own if row not in wanted)
 
 
-def nothing_more(work: Work) -> Outcome:
+def nothing_more(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
     found = list(surplus_rows(plan, rows_of(work, plan)))
     told = f"{len(found)} rows are not of the plan" if found else "every row is of the plan"
@@ -234,7 +238,7 @@ def nothing_more(work: Work) -> Outcome:
     return judged("no switch holds a row that it doesn't need", told, (gate,), look(plan), advice)
 
 
-def another(work: Work) -> Outcome:
+def another(work: StudentWork) -> TestOutcome:
     """Plans of other sizes, the production fabric's planes among them."""
     rng = work.rng("others")
     sizes = [(4, rng.choice((5, 6)), rng.choice((3, 4)), 2), (1, 2, 5, rng.choice((3, 4))), (8, 2, 1, 1)]
@@ -253,7 +257,7 @@ def another(work: Work) -> Outcome:
     return judged("the same code serves other plans", told, (Gate("plans", right, len(sizes)),), (), first)
 
 
-def grown(work: Work) -> Outcome:
+def grown(work: StudentWork) -> TestOutcome:
     """A spine and a leaf more per plane: rows that are installed stay as they are."""
     plan = own_plan(work.seed)
     larger = replace(plan, name="grown", leaves=plan.leaves + 1, spines=plan.spines + 1)

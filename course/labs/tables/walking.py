@@ -9,7 +9,7 @@ from random import Random
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from course.box.box import BoxError
-from course.labs.tables.rows import Row, others
+from course.labs.tables.rows import TableRow, others
 from running.tracing import Explanation, Journey, data_frame, follow, outer_destination
 from switch.engine import PortConfig
 from switch.p4rt.batch import BatchError
@@ -30,7 +30,7 @@ class StudentSwitches:
 
     faults: Sequence[Fault] = ()
 
-    def __init__(self, plan: Plan, rows: Mapping[Switch, Sequence[Row]], name: str) -> None:
+    def __init__(self, plan: Plan, rows: Mapping[Switch, Sequence[TableRow]], name: str) -> None:
         self._plan, self._rows, self._name = plan, rows, name
         self._engines: dict[Switch, tuple[ReferenceEngine, Trace]] = {}
         self._now_ns = 0

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from course.bench.bench import Bench, compiled, trace_look
-from course.bench.frames import Frame, read
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome
+from course.bench.frames import BenchFrame, read
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome
 
 AROUND = "around_trim.p4"
 RATE_BPS = 10_000_000
@@ -20,12 +20,12 @@ UP, DOWN = 2, 3  # a port to a spine, and one to a host
 ADDRESS = {UP: "fcbb:bbbb:2000::", DOWN: "fcbb:bbbb:3000::"}
 
 
-def limit(work: Work) -> int:
+def limit(work: StudentWork) -> int:
     """How many packets may wait."""
     return work.rng("limit").randrange(4, 12)
 
 
-def entries(work: Work) -> str:
+def entries(work: StudentWork) -> str:
     most = limit(work)
     return (
         f"add lab_ports hdr.ipv6.dst_addr:{ADDRESS[UP]}/48 to_port(port:{UP})\n"
@@ -36,31 +36,31 @@ def entries(work: Work) -> str:
 
 
 @dataclass(slots=True)
-class Seen:
+class SentFrames:
     """The frames that left a port, in order."""
 
-    frames: list[Frame] = field(default_factory=list)
+    frames: list[BenchFrame] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
 
     @property
-    def whole(self) -> list[Frame]:
+    def whole(self) -> list[BenchFrame]:
         return [one for one in self.frames if one.dscp == TRIMMABLE]
 
     @property
-    def trimmed(self) -> list[Frame]:
+    def trimmed(self) -> list[BenchFrame]:
         return [one for one in self.frames if one.dscp != TRIMMABLE]
 
 
-def frame(port: int, payload: int, dscp: int = TRIMMABLE, number: int = 0) -> Frame:
+def frame(port: int, payload: int, dscp: int = TRIMMABLE, number: int = 0) -> BenchFrame:
     body = number.to_bytes(4, "big") + bytes(index & 0xFF for index in range(payload - 4))
-    return Frame(ipaddress.IPv6Address(ADDRESS[port]), 64, dscp, body)
+    return BenchFrame(ipaddress.IPv6Address(ADDRESS[port]), 64, dscp, body)
 
 
-def send(bench: Bench, frames: Sequence[Frame]) -> dict[int, Seen]:
+def send(bench: Bench, frames: Sequence[BenchFrame]) -> dict[int, SentFrames]:
     """A burst at one instant; the frames that left by each port until nothing waits."""
     for one in frames:
         bench.send(1, one.packed())
-    seen = {UP: Seen(), DOWN: Seen()}
+    seen = {UP: SentFrames(), DOWN: SentFrames()}
     for sent in bench.out():
         found = read(sent.frame)
         if found is not None and sent.port in seen:
@@ -69,16 +69,16 @@ def send(bench: Bench, frames: Sequence[Frame]) -> dict[int, Seen]:
     return seen
 
 
-def bench_of(work: Work) -> Bench:
+def bench_of(work: StudentWork) -> Bench:
     return Bench(work, AROUND, entries(work), RATE_BPS)
 
 
-def builds(work: Work) -> Outcome:
+def builds(work: StudentWork) -> TestOutcome:
     compiled(work, AROUND)
-    return Outcome(True, "the controls compile", "they do")
+    return TestOutcome(True, "the controls compile", "they do")
 
 
-def idle(work: Work) -> Outcome:
+def idle(work: StudentWork) -> TestOutcome:
     bench = bench_of(work)
     whole, sent = 0, 20
     for number in range(sent):
@@ -91,20 +91,20 @@ def idle(work: Work) -> Outcome:
     return told_of(work, "an idle port trims nothing", told + cause, Gate("whole", whole, sent), UP)
 
 
-def same(found: list[Frame], sent: Frame) -> bool:
+def same(found: list[BenchFrame], sent: BenchFrame) -> bool:
     """Whether exactly this frame came out, unchanged."""
     return len(found) == 1 and found[0] == read(sent.packed())
 
 
-def told_of(work: Work, expected: str, happened: str, gate: Gate, port: int) -> Outcome:
+def told_of(work: StudentWork, expected: str, happened: str, gate: Gate, port: int) -> TestOutcome:
     look = trace_look(work, entries(work), 1, frame(port, TRACED_BYTES).packed())
-    return Outcome(gate.open, expected, happened, (gate,), () if gate.open else look)
+    return TestOutcome(gate.open, expected, happened, (gate,), () if gate.open else look)
 
 
-def burst(port: int, more: int) -> Callable[[Work], Outcome]:
+def burst(port: int, more: int) -> Callable[[StudentWork], TestOutcome]:
     """A burst into an idle port: the limit waits, one is on the line, the rest is trimmed."""
 
-    def run(work: Work) -> Outcome:
+    def run(work: StudentWork) -> TestOutcome:
         most = limit(work) + (2 if port == DOWN else 0)
         count = most + 1 + more
         seen = send(bench_of(work), [frame(port, 900, number=number) for number in range(count)])[port]
@@ -120,7 +120,7 @@ def burst(port: int, more: int) -> Callable[[Work], Outcome]:
     return run
 
 
-def cut(work: Work) -> Outcome:
+def cut(work: StudentWork) -> TestOutcome:
     most = limit(work)
     seen = send(bench_of(work), [frame(UP, 900, number=number) for number in range(most + 6)])[UP]
     right, why = 0, "no packet was trimmed"
@@ -141,8 +141,8 @@ def cut(work: Work) -> Outcome:
     return told_of(work, "a trimmed frame has 128 bytes, and its header says so", happened, Gate("right", right, 5), UP)
 
 
-def mark(port: int, dscp: int) -> Callable[[Work], Outcome]:
-    def run(work: Work) -> Outcome:
+def mark(port: int, dscp: int) -> Callable[[StudentWork], TestOutcome]:
+    def run(work: StudentWork) -> TestOutcome:
         count = limit(work) + 8
         seen = send(bench_of(work), [frame(port, 900, number=number) for number in range(count)])[port]
         found = [one.dscp for one in seen.trimmed]
@@ -155,7 +155,7 @@ def mark(port: int, dscp: int) -> Callable[[Work], Outcome]:
     return run
 
 
-def overtakes(work: Work) -> Outcome:
+def overtakes(work: StudentWork) -> TestOutcome:
     count = limit(work) + 6
     seen = send(bench_of(work), [frame(UP, 900, number=number) for number in range(count)])[UP]
     places = [at for at, one in enumerate(seen.frames) if one.dscp != TRIMMABLE]
@@ -168,7 +168,7 @@ def overtakes(work: Work) -> Outcome:
     return told_of(work, "trimmed packets overtake the queue", told + cause, gate, UP)
 
 
-def again(work: Work) -> Outcome:
+def again(work: StudentWork) -> TestOutcome:
     bench, most = bench_of(work), limit(work)
     counts = []
     for _ in range(3):
@@ -181,7 +181,7 @@ def again(work: Work) -> Outcome:
     return told_of(work, "every burst finds an empty queue", told + cause, Gate("bursts right", right, 3), UP)
 
 
-def spared(work: Work) -> Outcome:
+def spared(work: StudentWork) -> TestOutcome:
     """Control packets and short packets keep their bytes; ports don't share an account."""
     count = limit(work) + 6
     control = [frame(UP, 300, CONTROL, number) for number in range(count)]
@@ -198,7 +198,7 @@ def spared(work: Work) -> Outcome:
     return told_of(work, "control packets are never trimmed, short ones keep their length", told + cause, gate, UP)
 
 
-def apart(work: Work) -> Outcome:
+def apart(work: StudentWork) -> TestOutcome:
     most = limit(work)
     frames = [frame((UP, DOWN)[number % 2], 900, number=number) for number in range(2 * (most + 6))]
     seen = send(bench_of(work), frames)

@@ -6,16 +6,16 @@ import ipaddress
 from collections.abc import Callable
 
 from course.box.box import BoxError
-from course.exercise import Exercise, Test, Work, shown
+from course.exercise import Exercise, StudentWork, Test, shown
 from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
-from course.result import Gate, Outcome
+from course.result import Gate, TestOutcome
 from topo.address import address_usids
 from topo.path import walk
 from topo.plan import Plan
 
 
-def answers(work: Work) -> dict[str, object]:
+def answers(work: StudentWork) -> dict[str, object]:
     """The student's dictionary. BoxError when there is none."""
     with work.box() as box:
         _, watched = box.tell([], of=0, watch=["ANSWERS"])
@@ -25,10 +25,10 @@ def answers(work: Work) -> dict[str, object]:
     return found
 
 
-def answered(name: str) -> Callable[[Work], Outcome]:
+def answered(name: str) -> Callable[[StudentWork], TestOutcome]:
     """The test of one answer."""
 
-    def run(work: Work) -> Outcome:
+    def run(work: StudentWork) -> TestOutcome:
         plan, asked = questions(work.seed)
         question = asked[name]
         found = work.once("answers", lambda: answers(work))
@@ -40,7 +40,7 @@ def answered(name: str) -> Callable[[Work], Outcome]:
         plan_file = work.path.with_suffix(".toml")
         drawn = shown(plan_file) if plan_file.exists() else "mylab/usids.toml"
         look = (f"./lab topo draw {drawn}", "./lab course page 1")
-        return Outcome(right, question.asked, happened, (Gate("right", right, 1),), () if right else look)
+        return TestOutcome(right, question.asked, happened, (Gate("right", right, 1),), () if right else look)
 
     return run
 

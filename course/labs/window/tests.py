@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from course.exercise import Exercise, Test, Work
-from course.result import Gate, Outcome, judged
+from course.exercise import Exercise, StudentWork, Test
+from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
-from course.seams.hunt import Hunt
+from course.seams.hunt import CourseHunt
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
 from judging.run import Run, Span
@@ -21,12 +21,12 @@ RECEIVER = "h4"
 FABRIC = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
 
 
-def senders(work: Work) -> int:
+def senders(work: StudentWork) -> int:
     """Three or four: all on the other leaf."""
     return work.rng("senders").choice((3, 4))
 
 
-def case(work: Work, name: str, count: int, faults: tuple[TimedFault, ...], reference_s: float = 0.5) -> Course:
+def case(work: StudentWork, name: str, count: int, faults: tuple[TimedFault, ...], reference_s: float = 0.5) -> Course:
     """So many senders to one receiver."""
     ranks = (RECEIVER, *(f"h{number}" for number in range(count)))
     load = Workload("incast", OPTIONS, ranks, name="load0")
@@ -39,16 +39,16 @@ def case(work: Work, name: str, count: int, faults: tuple[TimedFault, ...], refe
     )  # fmt: skip
 
 
-def trial(work: Work, name: str, made: Course) -> Trial:
+def trial(work: StudentWork, name: str, made: Course) -> Trial:
     """The trial of a name, run once per check."""
     return work.once(name, lambda: attempt(work, made, work.folder / "runs"))
 
 
-def alone(work: Work) -> Trial:
+def alone(work: StudentWork) -> Trial:
     return trial(work, "alone", case(work, "alone", 1, (), reference_s=2.5))
 
 
-def incast(work: Work) -> Trial:
+def incast(work: StudentWork) -> Trial:
     return trial(work, "incast", case(work, "incast", senders(work), (), reference_s=5.0))
 
 
@@ -73,7 +73,7 @@ def look(done: Trial) -> tuple[str, ...]:
     return (f"./lab view {done.folder}", f"./lab report {done.folder}")
 
 
-def full_alone(work: Work) -> Outcome:
+def full_alone(work: StudentWork) -> TestOutcome:
     done = alone(work)
     share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
     gate = Gate("goodput", 100 * share, 100 * ALONE, " %")
@@ -82,7 +82,7 @@ def full_alone(work: Work) -> Outcome:
     return judged("one sender alone fills its ports", told, (gate,), look(done), "does it grow when nothing is marked?")
 
 
-def full_incast(work: Work) -> Outcome:
+def full_incast(work: StudentWork) -> TestOutcome:
     done = incast(work)
     share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
     gates = (moving(done), Gate("goodput", 100 * share, 100 * FULL, " %"))
@@ -96,7 +96,7 @@ def moving(done: Trial) -> Gate:
     return Gate("windows that moved", moved, 1, cause="it must shrink and grow by what it hears")
 
 
-def few_trims(work: Work) -> Outcome:
+def few_trims(work: StudentWork) -> TestOutcome:
     done = incast(work)
     span = part(done.run, "reference", SETTLED)
     trims, packets = count(done.run, "trims", span), count(done.run, "data_packets", span)
@@ -112,7 +112,7 @@ def last(done: Trial) -> str:
     return ", ".join(str(one[-1][1]) for one in done.windows if len(one) > 1)
 
 
-def fair(work: Work) -> Outcome:
+def fair(work: StudentWork) -> TestOutcome:
     done = incast(work)
     span = part(done.run, "reference", SETTLED)
     rates = [goodput.over(done.run, span, [f"h{number}"]) / 1e6 for number in range(senders(work))]
@@ -124,7 +124,7 @@ def fair(work: Work) -> Outcome:
     return judged("the senders of an incast get equal rates", f"senders get {told} Mb/s", gates, look(done), cause)
 
 
-def comes_back(work: Work) -> Outcome:
+def comes_back(work: StudentWork) -> TestOutcome:
     mbps = round(work.rng("slow").uniform(1.5, 3.0), 1)
     faults = tuple(TimedFault(0.0, "rate", f"p{plane}l1>{RECEIVER}", 1.9, mbps) for plane in range(2))
     done = trial(work, "back", case(work, "back", 1, faults))
@@ -141,7 +141,7 @@ def comes_back(work: Work) -> Outcome:
     )
 
 
-def drawn(work: Work, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> Course:
     """A try of the hunt: the receiver's ports are slow, one after the other or at once."""
     rng = work.rng(f"hunt {number}")
     faults = []
@@ -156,7 +156,7 @@ def findings(done: Trial) -> list[Finding]:
     return [carries("after", possible_bps(done.case) * HUNT_BACK)(done.run)]
 
 
-HUNT = Hunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slow ports the rate is back")
+HUNT = CourseHunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slow ports the rate is back")
 
 
 LAB = Exercise(

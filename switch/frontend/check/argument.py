@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.conversion import coerce
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
@@ -25,7 +25,7 @@ from switch.frontend.diagnostics import choices, count
 from switch.frontend.parse import ast
 
 
-def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> dict[str, Type]:
+def bind_constructor(cx: CheckContext, e: ast.Call, callee: Callee, made: Type) -> dict[str, Type]:
     """Check constructor arguments; returns the type arguments found."""
     if isinstance(made, Extern):
         constructors = [m for m in made.declaration.methods if m.returns is None]
@@ -50,7 +50,7 @@ def bind_constructor(cx: Context, e: ast.Call, callee: Callee, made: Type) -> di
 
 
 def parameter_infos(
-    cx: Context, parameters: list[ast.Parameter], generics: list[str] | None = None, blocks: bool = False
+    cx: CheckContext, parameters: list[ast.Parameter], generics: list[str] | None = None, blocks: bool = False
 ) -> list[ParameterInfo]:
     """Parameters with their types; `generics` are names of types yet unknown.
 
@@ -73,7 +73,11 @@ def parameter_infos(
 
 
 def bind(
-    cx: Context, e: ast.Call, callee: Callee, generics: list[str] | None = None, known: dict[str, Type] | None = None
+    cx: CheckContext,
+    e: ast.Call,
+    callee: Callee,
+    generics: list[str] | None = None,
+    known: dict[str, Type] | None = None,
 ) -> dict[str, Type]:
     """Match arguments with parameters, work out type arguments and convert; fills `callee.arguments`."""
     bound = dict(known or {})
@@ -101,7 +105,7 @@ def bind(
     return bound
 
 
-def _order(cx: Context, e: ast.Call, callee: Callee) -> list[ast.Expression | None]:
+def _order(cx: CheckContext, e: ast.Call, callee: Callee) -> list[ast.Expression | None]:
     names = [p.name for p in callee.parameters]
     slots: list[ast.Expression | None] = [None] * len(names)
     for position, argument in enumerate(e.arguments):
@@ -125,7 +129,7 @@ def _order(cx: Context, e: ast.Call, callee: Callee) -> list[ast.Expression | No
     return slots
 
 
-def _unify(cx: Context, wanted: Type, given: Type, bound: dict[str, Type]) -> None:
+def _unify(cx: CheckContext, wanted: Type, given: Type, bound: dict[str, Type]) -> None:
     """Bind the type parameters in `wanted` so that `wanted` becomes `given`."""
     if isinstance(wanted, TypeVariable):
         known = bound.get(wanted.name)
@@ -138,7 +142,7 @@ def _unify(cx: Context, wanted: Type, given: Type, bound: dict[str, Type]) -> No
         _unify_block(cx, wanted, given, bound)
 
 
-def _unify_block(cx: Context, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> None:
+def _unify_block(cx: CheckContext, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> None:
     """`Parser<H, M>` against a parser: its parameters' types give H and M."""
     pattern, actual = wanted.declaration, given.declaration
     if not isinstance(pattern, ast.Applicable) or not isinstance(actual, ast.Applicable):
@@ -156,7 +160,7 @@ def _unify_block(cx: Context, wanted: ApplicableType, given: ApplicableType, bou
             bound.setdefault(argument.name, local[name])
 
 
-def block_fits(cx: Context, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> str:
+def block_fits(cx: CheckContext, wanted: ApplicableType, given: ApplicableType, bound: dict[str, Type]) -> str:
     """The reason why a parser or control does not fit the package's parameter; empty if the block fits."""
     pattern, actual = wanted.declaration, given.declaration
     if wanted.kind != given.kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check.argument import parameter_infos
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.state import check_states
 from switch.frontend.check.statement import declare_variable
@@ -13,7 +13,7 @@ from switch.frontend.check.types import ANY, ApplicableType, width
 from switch.frontend.parse import ast
 
 
-def _applicable(cx: Context, d: ast.Control | ast.Parser) -> None:
+def _applicable(cx: CheckContext, d: ast.Control | ast.Parser) -> None:
     kind = "parser" if isinstance(d, ast.Parser) else "control"
     symbol = Symbol(kind, d.name, d, ApplicableType(kind, d.name, d))
     body = d.states if isinstance(d, ast.Parser) else d.body
@@ -33,7 +33,7 @@ def _applicable(cx: Context, d: ast.Control | ast.Parser) -> None:
     cx.declare(symbol, d.span)
 
 
-def _open(cx: Context, d: ast.Applicable, symbol: Symbol) -> None:
+def _open(cx: CheckContext, d: ast.Applicable, symbol: Symbol) -> None:
     """Declare a block's parameters and its local declarations."""
     cx.blocks[id(d)] = symbol
     symbol.parameters = parameter_infos(cx, d.parameters)
@@ -45,7 +45,7 @@ def _open(cx: Context, d: ast.Applicable, symbol: Symbol) -> None:
         _local(cx, local)
 
 
-def _local(cx: Context, d: ast.Declaration) -> None:
+def _local(cx: CheckContext, d: ast.Declaration) -> None:
     if isinstance(d, ast.TableDecl):
         check_table(cx, d)
     elif isinstance(d, ast.Variable):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from switch.frontend.check import types as ty
 from switch.frontend.check.argument import bind, bind_constructor, parameter_infos, wanted_arguments
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.member import HEADER_METHODS, SIZE_METHODS, STACK_METHODS
 from switch.frontend.check.scope import Callee, ParameterInfo, Symbol
@@ -15,7 +15,7 @@ from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def _call(cx: Context, e: ast.Call) -> ty.Type:
+def _call(cx: CheckContext, e: ast.Call) -> ty.Type:
     callee = _callee(cx, e)
     if callee is None:
         for argument in e.arguments:
@@ -30,7 +30,7 @@ def _call(cx: Context, e: ast.Call) -> ty.Type:
     return callee.returns
 
 
-def _static_assert(cx: Context, e: ast.Call, callee: Callee) -> None:
+def _static_assert(cx: CheckContext, e: ast.Call, callee: Callee) -> None:
     condition = callee.arguments[0] if callee.arguments else None
     if condition is None or condition.type == ty.ANY:
         return
@@ -42,7 +42,7 @@ def _static_assert(cx: Context, e: ast.Call, callee: Callee) -> None:
         cx.type_error(str(message or "static assertion failed"), e.span)
 
 
-def _callee(cx: Context, e: ast.Call) -> Callee | None:
+def _callee(cx: CheckContext, e: ast.Call) -> Callee | None:
     target = e.callee
     if isinstance(target, ast.Name):
         return _named(cx, e, target)
@@ -60,7 +60,7 @@ def _callee(cx: Context, e: ast.Call) -> Callee | None:
     return _method(cx, e, target, base)
 
 
-def _named(cx: Context, e: ast.Call, target: ast.Name) -> Callee | None:
+def _named(cx: CheckContext, e: ast.Call, target: ast.Name) -> Callee | None:
     symbol = cx.scope.lookup(target.name)
     if symbol is None:
         note = cx.names_like(target.name, ("action", "function"), "actions and functions in scope")
@@ -85,7 +85,7 @@ def _named(cx: Context, e: ast.Call, target: ast.Name) -> Callee | None:
     return None
 
 
-def _overloaded(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
+def _overloaded(cx: CheckContext, e: ast.Call, symbol: Symbol) -> Callee | None:
     candidates = [symbol, *symbol.overloads]
     fitting = [c for c in candidates if _accepts(c.parameters, len(e.arguments))]
     if not fitting:
@@ -108,7 +108,7 @@ def _accepts(parameters: list[ParameterInfo], count: int) -> bool:
     return required <= count <= len(parameters)
 
 
-def _constructor(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
+def _constructor(cx: CheckContext, e: ast.Call, symbol: Symbol) -> Callee | None:
     found = symbol.type
     assert isinstance(found, ty.Extern | ty.ApplicableType)
     arguments = tuple(type_of(cx, a) for a in e.type_arguments)
@@ -122,7 +122,7 @@ def _constructor(cx: Context, e: ast.Call, symbol: Symbol) -> Callee | None:
     return callee
 
 
-def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Callee | None:
+def _method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Type) -> Callee | None:
     name = target.name
     if name in SIZE_METHODS:
         return Callee("size", name, base=target.base, returns=ty.INT)
@@ -153,7 +153,7 @@ def _method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Type) -> Call
     return None
 
 
-def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Extern) -> Callee | None:
+def _extern_method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Extern) -> Callee | None:
     methods = [m for m in base.declaration.methods if m.returns is not None]
     named = [m for m in methods if m.name == target.name]
     if not named:
@@ -184,7 +184,7 @@ def _extern_method(cx: Context, e: ast.Call, target: ast.Member, base: ty.Extern
     return callee
 
 
-def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.ApplicableType) -> Callee | None:
+def _apply(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.ApplicableType) -> Callee | None:
     declaration = base.declaration
     if not cx.apply_allowed:
         cx.type_error(f"{base} can be applied in an apply block only, not in an action or a table", e.span)
@@ -205,7 +205,7 @@ def _apply(cx: Context, e: ast.Call, target: ast.Member, base: ty.ApplicableType
     return None
 
 
-def _size(cx: Context, e: ast.Call, callee: Callee) -> int | None:
+def _size(cx: CheckContext, e: ast.Call, callee: Callee) -> int | None:
     assert callee.base is not None
     t = callee.base.type.type if isinstance(callee.base.type, ty.Meta) else callee.base.type
     bits = ty.width(t)

@@ -16,11 +16,11 @@ from switch.frontend.parse import ast
 # How each kind of expression, statement and declaration is checked: an expression's handler returns its type, the
 # others return nothing. The tables are arguments of the context, so that no handler imports another and every
 # handler can check the parts of its node.
-Handlers = dict[type[ast.Node], Callable[["Context", Any], Any]]
+Handlers = dict[type[ast.Node], Callable[["CheckContext", Any], Any]]
 
 
 @dataclass(slots=True)
-class Context:
+class CheckContext:
     """Scope, complaints and handlers. Symbols stay after the check, for lowering."""
 
     diagnostics: Diagnostics

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from switch.frontend.check import types as ty
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.fold import fit
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def converted(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> ty.Type:
+def converted(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> ty.Type:
     """Check `e` and convert the value to `to`."""
     cx.expression(e)
     coerce(cx, e, to, what)
     return e.type if isinstance(e.type, ty.Type) else ty.ANY
 
 
-def coerce(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
+def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
     """Convert the checked expression `e` to type `to` if the language does so without a cast; complain if not."""
     t = e.type
     if isinstance(to, ty.ApplicableType) and isinstance(t, ty.ApplicableType):
@@ -47,7 +47,7 @@ def coerce(cx: Context, e: ast.Expression, to: ty.Type, what: str = "") -> bool:
     return False
 
 
-def _coerce_number(cx: Context, e: ast.Expression, plain: ty.Bits, to: ty.Type) -> bool:
+def _coerce_number(cx: CheckContext, e: ast.Expression, plain: ty.Bits, to: ty.Type) -> bool:
     if isinstance(e, ast.Conditional) and e.value is None:
         e.type = to
         return coerce(cx, e.then, to) and coerce(cx, e.otherwise, to)
@@ -60,7 +60,7 @@ def _coerce_number(cx: Context, e: ast.Expression, plain: ty.Bits, to: ty.Type) 
     return True
 
 
-def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.CompositeType | ty.Tuple, what: str) -> bool:
+def _coerce_list(cx: CheckContext, e: ast.ListExpression, to: ty.CompositeType | ty.Tuple, what: str) -> bool:
     wanted = [f.type for f in to.fields.values()] if isinstance(to, ty.CompositeType) else list(to.items)
     if len(wanted) != len(e.items):
         cx.type_error(f"{to} has {len(wanted)} members, this list {len(e.items)}", e.span)
@@ -70,7 +70,7 @@ def _coerce_list(cx: Context, e: ast.ListExpression, to: ty.CompositeType | ty.T
     return all(good)
 
 
-def _coerce_struct(cx: Context, e: ast.StructExpression, to: ty.CompositeType, what: str) -> bool:
+def _coerce_struct(cx: CheckContext, e: ast.StructExpression, to: ty.CompositeType, what: str) -> bool:
     given = {name for name, _ in e.items}
     good = True
     for name, item in e.items:

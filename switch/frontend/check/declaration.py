@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.frontend.check import types as ty
 from switch.frontend.check.argument import bind_constructor, block_fits, parameter_infos
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.conversion import converted
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.statement import always_returns, declare_constant
@@ -12,13 +12,13 @@ from switch.frontend.check.type_ref import type_of
 from switch.frontend.parse import ast
 
 
-def _typedef(cx: Context, d: ast.Typedef) -> None:
+def _typedef(cx: CheckContext, d: ast.Typedef) -> None:
     base = type_of(cx, d.type)
     t = ty.NewType(d.name, base, d.annotations) if d.fresh else base
     cx.declare(Symbol("type", d.name, d, t), d.span)
 
 
-def _composite(cx: Context, d: ast.Composite) -> None:
+def _composite(cx: CheckContext, d: ast.Composite) -> None:
     if d.type_parameters:
         cx.type_error(f"{d.kind} {d.name}: type parameters are supported for extern declarations only", d.span)
     made = ty.CompositeType(d.name, d.kind, {}, d.annotations)
@@ -38,14 +38,14 @@ def _composite(cx: Context, d: ast.Composite) -> None:
     cx.declare(Symbol("type", d.name, d, made), d.span)
 
 
-def _fits_header(cx: Context, t: ty.Type) -> bool:
+def _fits_header(cx: CheckContext, t: ty.Type) -> bool:
     plain = ty.strip(t)
     if isinstance(plain, ty.CompositeType) and plain.kind == "struct":
         return all(_fits_header(cx, f.type) for f in plain.fields.values())
     return isinstance(plain, ty.Bits | ty.VarBits) or plain == ty.BOOL
 
 
-def _enumdecl(cx: Context, d: ast.EnumDecl) -> None:
+def _enumdecl(cx: CheckContext, d: ast.EnumDecl) -> None:
     underlying = None
     if d.underlying is not None:
         t = type_of(cx, d.underlying)
@@ -71,25 +71,25 @@ def _enumdecl(cx: Context, d: ast.EnumDecl) -> None:
     cx.declare(Symbol("type", d.name, d, made), d.span)
 
 
-def _errordecl(cx: Context, d: ast.ErrorDecl) -> None:
+def _errordecl(cx: CheckContext, d: ast.ErrorDecl) -> None:
     for name, span in d.members:
         if name in cx.errors:
             cx.name_error(f"error.{name} is declared twice", span)
         cx.errors.setdefault(name, len(cx.errors))
 
 
-def _matchkinddecl(cx: Context, d: ast.MatchKindDecl) -> None:
+def _matchkinddecl(cx: CheckContext, d: ast.MatchKindDecl) -> None:
     for name, span in d.members:
         if name in cx.match_kinds:
             cx.name_error(f"the match kind {name} is declared twice", span)
         cx.match_kinds.append(name)
 
 
-def _externdecl(cx: Context, d: ast.ExternDecl) -> None:
+def _externdecl(cx: CheckContext, d: ast.ExternDecl) -> None:
     cx.declare(Symbol("type", d.name, d, ty.Extern(d, d.name)), d.span)
 
 
-def _prototype(cx: Context, d: ast.Prototype) -> None:
+def _prototype(cx: CheckContext, d: ast.Prototype) -> None:
     symbol = Symbol("function", d.name, d)
     symbol.parameters = parameter_infos(cx, d.parameters, d.type_parameters)
     assert d.returns is not None
@@ -101,7 +101,7 @@ def _prototype(cx: Context, d: ast.Prototype) -> None:
     cx.declare(symbol, d.span)
 
 
-def _function(cx: Context, d: ast.Function) -> None:
+def _function(cx: CheckContext, d: ast.Function) -> None:
     if d.type_parameters:
         cx.type_error(f"function {d.name}: type parameters are supported for extern functions only", d.span)
         return
@@ -112,7 +112,7 @@ def _function(cx: Context, d: ast.Function) -> None:
     cx.declare(symbol, d.span)
 
 
-def _action(cx: Context, d: ast.Action) -> None:
+def _action(cx: CheckContext, d: ast.Action) -> None:
     symbol = Symbol("action", d.name, d)
     _body(cx, symbol, d.parameters, d.body, ty.VOID, actions=True)
     seen_data = False
@@ -127,7 +127,7 @@ def _action(cx: Context, d: ast.Action) -> None:
 
 
 def _body(
-    cx: Context, symbol: Symbol, parameters: list[ast.Parameter], body: ast.Block, returns: ty.Type, actions: bool
+    cx: CheckContext, symbol: Symbol, parameters: list[ast.Parameter], body: ast.Block, returns: ty.Type, actions: bool
 ) -> None:
     symbol.parameters = parameter_infos(cx, parameters)
     with cx.nested():
@@ -139,11 +139,11 @@ def _body(
         cx.returns, cx.action_calls_allowed, cx.apply_allowed = outer
 
 
-def _variable(cx: Context, d: ast.Variable) -> None:
+def _variable(cx: CheckContext, d: ast.Variable) -> None:
     cx.type_error(f"{d.name}: variables stand in controls, parsers, actions and functions", d.span)
 
 
-def _instance(cx: Context, d: ast.Instance) -> None:
+def _instance(cx: CheckContext, d: ast.Instance) -> None:
     t = type_of(cx, d.type)
     symbol = Symbol("instance", d.name, d, t)
     if isinstance(t, ty.Extern | ty.ApplicableType):
@@ -163,7 +163,7 @@ def _instance(cx: Context, d: ast.Instance) -> None:
     cx.declare(symbol, d.span)
 
 
-def _package_arguments(cx: Context, callee: Callee, bound: dict[str, ty.Type]) -> None:
+def _package_arguments(cx: CheckContext, callee: Callee, bound: dict[str, ty.Type]) -> None:
     for info, argument in zip(callee.parameters, callee.arguments, strict=True):
         if argument is None or not isinstance(argument.type, ty.ApplicableType):
             if argument is not None and argument.type != ty.ANY:
@@ -176,7 +176,7 @@ def _package_arguments(cx: Context, callee: Callee, bound: dict[str, ty.Type]) -
                 cx.type_error(problem, argument.span)
 
 
-def _package(cx: Context, d: ast.Package) -> None:
+def _package(cx: CheckContext, d: ast.Package) -> None:
     cx.declare(Symbol("package", d.name, d, ty.ApplicableType("package", d.name, d)), d.span)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from switch.frontend.check import fold
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.type_ref import type_of
 from switch.frontend.check.types import ANY, BOOL, INT, STRING, Bits, CompositeType, FieldType, Meta, Tuple, Type
 from switch.frontend.diagnostics import article
 from switch.frontend.parse import ast
 
 
-def _number(cx: Context, e: ast.Number) -> Type:
+def _number(cx: CheckContext, e: ast.Number) -> Type:
     if e.width is None:
         e.value = e.number
         return INT
@@ -23,21 +23,21 @@ def _number(cx: Context, e: ast.Number) -> Type:
     return t
 
 
-def _boolean(cx: Context, e: ast.Boolean) -> Type:
+def _boolean(cx: CheckContext, e: ast.Boolean) -> Type:
     e.value = e.truth
     return BOOL
 
 
-def _string(cx: Context, e: ast.String) -> Type:
+def _string(cx: CheckContext, e: ast.String) -> Type:
     e.value = e.text
     return STRING
 
 
-def _default(cx: Context, _e: ast.Default) -> Type:
+def _default(cx: CheckContext, _e: ast.Default) -> Type:
     return ANY
 
 
-def _name(cx: Context, e: ast.Name) -> Type:
+def _name(cx: CheckContext, e: ast.Name) -> Type:
     symbol = cx.scope.lookup(e.name)
     if symbol is None:
         note = cx.names_like(e.name, ("variable", "parameter", "const", "instance", "table"), "names in scope")
@@ -52,15 +52,15 @@ def _name(cx: Context, e: ast.Name) -> Type:
     return symbol.type
 
 
-def _typeexpression(cx: Context, e: ast.TypeExpression) -> Type:
+def _typeexpression(cx: CheckContext, e: ast.TypeExpression) -> Type:
     return Meta(type_of(cx, e.ref))
 
 
-def _listexpression(cx: Context, e: ast.ListExpression) -> Type:
+def _listexpression(cx: CheckContext, e: ast.ListExpression) -> Type:
     return Tuple(tuple(cx.expression(i) for i in e.items))
 
 
-def _structexpression(cx: Context, e: ast.StructExpression) -> Type:
+def _structexpression(cx: CheckContext, e: ast.StructExpression) -> Type:
     fields = {name: FieldType(name, cx.expression(item), []) for name, item in e.items}
     return CompositeType("", "struct", fields, anonymous=True)
 

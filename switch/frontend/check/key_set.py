@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.conversion import converted
 from switch.frontend.check.types import ANY, Enum, Type, strip
 from switch.frontend.parse import ast
 
 
-def key_set_element(cx: Context, key: ast.Expression, wanted: Type) -> None:
+def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None:
     """A value, mask, range or wildcard for a key of type `wanted`."""
     if isinstance(key, ast.Default):
         return
@@ -24,6 +24,6 @@ def key_set_element(cx: Context, key: ast.Expression, wanted: Type) -> None:
     _need_constant(cx, key)
 
 
-def _need_constant(cx: Context, e: ast.Expression) -> None:
+def _need_constant(cx: CheckContext, e: ast.Expression) -> None:
     if e.value is None and e.type != ANY:
         cx.type_error("a key must be known at compile time", e.span)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.types import ANY, StackType
 from switch.frontend.diagnostics import article
 from switch.frontend.parse import ast
 
 
-def is_left_value(cx: Context, e: ast.Expression) -> bool:
+def is_left_value(cx: CheckContext, e: ast.Expression) -> bool:
     if isinstance(e, ast.Name):
         return e.target is not None and e.target.writable
     if isinstance(e, ast.Member):
@@ -20,7 +20,7 @@ def is_left_value(cx: Context, e: ast.Expression) -> bool:
     return False
 
 
-def need_left_value(cx: Context, e: ast.Expression, what: str) -> None:
+def need_left_value(cx: CheckContext, e: ast.Expression, what: str) -> None:
     """Complain unless `e` can be written."""
     if e.type == ANY or is_left_value(cx, e):
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check import types as ty
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.operator import arithmetic, number_value
 from switch.frontend.check.type_ref import constant_number
 from switch.frontend.diagnostics import choices
@@ -14,7 +14,7 @@ SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBy
 STACK_METHODS = ("push_front", "pop_front")
 
 
-def _index(cx: Context, e: ast.Index) -> ty.Type:
+def _index(cx: CheckContext, e: ast.Index) -> ty.Type:
     base, index = cx.expression(e.base), cx.expression(e.index)
     if ty.ANY in (base, index):
         return base.element if isinstance(base, ty.StackType) else ty.ANY
@@ -33,7 +33,7 @@ def _index(cx: Context, e: ast.Index) -> ty.Type:
     return base.element
 
 
-def _slice(cx: Context, e: ast.Slice) -> ty.Type:
+def _slice(cx: CheckContext, e: ast.Slice) -> ty.Type:
     base = cx.expression(e.base)
     high = constant_number(cx, e.high, "the upper end of a slice")
     low = constant_number(cx, e.low, "the lower end of a slice")
@@ -51,7 +51,7 @@ def _slice(cx: Context, e: ast.Slice) -> ty.Type:
     return ty.Bits(high - low + 1)
 
 
-def _member(cx: Context, e: ast.Member) -> ty.Type:
+def _member(cx: CheckContext, e: ast.Member) -> ty.Type:
     base = cx.expression(e.base)
     if base == ty.ANY:
         return ty.ANY
@@ -84,7 +84,7 @@ def _member(cx: Context, e: ast.Member) -> ty.Type:
     return cx.type_error(f"a value of type {base} has no members", e.span)
 
 
-def _static_member(cx: Context, e: ast.Member, base: ty.Type) -> ty.Type:
+def _static_member(cx: CheckContext, e: ast.Member, base: ty.Type) -> ty.Type:
     if base == ty.ERROR:
         if e.name not in cx.errors:
             return cx.type_error(f"there is no error.{e.name}", e.span, choices(e.name, cx.errors, "errors"))

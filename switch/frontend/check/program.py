@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check import block, call, declaration, expression, member, operator, statement
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.diagnostics import Diagnostics
 from switch.frontend.parse import ast
 
@@ -11,9 +11,9 @@ _EXPRESSIONS = expression.EXPRESSIONS | operator.EXPRESSIONS | member.EXPRESSION
 _DECLARATIONS = declaration.DECLARATIONS | block.DECLARATIONS
 
 
-def check(program: ast.Program, diagnostics: Diagnostics) -> Context:
+def check(program: ast.Program, diagnostics: Diagnostics) -> CheckContext:
     """Annotate the whole tree; complaints go to `diagnostics`."""
-    cx = Context(diagnostics, _EXPRESSIONS, statement.STATEMENTS, _DECLARATIONS)
+    cx = CheckContext(diagnostics, _EXPRESSIONS, statement.STATEMENTS, _DECLARATIONS)
     for d in program.declarations:
         cx.declaration(d)
     if "main" not in cx.scope.names and not diagnostics.errors:

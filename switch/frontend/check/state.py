@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Symbol
 from switch.frontend.diagnostics import SourceSpan, choices
 from switch.frontend.parse import ast
 
 
-def check_states(cx: Context, parser: ast.Parser) -> None:
+def check_states(cx: CheckContext, parser: ast.Parser) -> None:
     assert parser.states is not None
     names = [s.name for s in parser.states]
     for state in parser.states:
@@ -27,7 +27,7 @@ def check_states(cx: Context, parser: ast.Parser) -> None:
                 _transition(cx, state.transition, [*names, "accept", "reject"])
 
 
-def _transition(cx: Context, t: ast.Transition, names: list[str]) -> None:
+def _transition(cx: CheckContext, t: ast.Transition, names: list[str]) -> None:
     if t.state is not None:
         _target(cx, t.state, t.span, names)
         return
@@ -48,6 +48,6 @@ def _transition(cx: Context, t: ast.Transition, names: list[str]) -> None:
             key_set_element(cx, key, wanted)
 
 
-def _target(cx: Context, name: str, span: SourceSpan, names: list[str]) -> None:
+def _target(cx: CheckContext, name: str, span: SourceSpan, names: list[str]) -> None:
     if name not in names:
         cx.name_error(f"there is no state named {name}", span, choices(name, names, "states"))

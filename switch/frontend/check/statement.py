@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.context import Context, Handlers
+from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.conversion import converted
 from switch.frontend.check.left_value import need_left_value
 from switch.frontend.check.scope import Symbol
@@ -23,22 +23,22 @@ from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def _block(cx: Context, s: ast.Block) -> None:
+def _block(cx: CheckContext, s: ast.Block) -> None:
     with cx.nested():
         for inner in s.statements:
             cx.statement(inner)
 
 
-def _empty(cx: Context, _s: ast.Empty) -> None:
+def _empty(cx: CheckContext, _s: ast.Empty) -> None:
     pass
 
 
-def _exit(cx: Context, s: ast.Exit) -> None:
+def _exit(cx: CheckContext, s: ast.Exit) -> None:
     if cx.in_parser:
         cx.type_error("exit has no meaning in a parser", s.span)
 
 
-def _return(cx: Context, s: ast.Return) -> None:
+def _return(cx: CheckContext, s: ast.Return) -> None:
     if s.value is None:
         if cx.returns != VOID:
             cx.type_error(f"return needs a value of type {cx.returns}", s.span)
@@ -48,7 +48,7 @@ def _return(cx: Context, s: ast.Return) -> None:
         converted(cx, s.value, cx.returns, "return")
 
 
-def _assignment(cx: Context, s: ast.Assignment) -> None:
+def _assignment(cx: CheckContext, s: ast.Assignment) -> None:
     left = cx.expression(s.target)
     need_left_value(cx, s.target, "the left side of an assignment")
     if s.op != "=":
@@ -59,11 +59,11 @@ def _assignment(cx: Context, s: ast.Assignment) -> None:
     converted(cx, s.value, left, "the assignment")
 
 
-def _callstatement(cx: Context, s: ast.CallStatement) -> None:
+def _callstatement(cx: CheckContext, s: ast.CallStatement) -> None:
     cx.expression(s.call)
 
 
-def _if(cx: Context, s: ast.If) -> None:
+def _if(cx: CheckContext, s: ast.If) -> None:
     t = cx.expression(s.condition)
     if t not in (BOOL, ANY):
         cx.type_error(f"the condition of an if must be a bool, not {t}", s.condition.span)
@@ -72,7 +72,7 @@ def _if(cx: Context, s: ast.If) -> None:
             _block(cx, ast.Block(branch.span, [branch]))
 
 
-def _switch(cx: Context, s: ast.Switch) -> None:
+def _switch(cx: CheckContext, s: ast.Switch) -> None:
     t = cx.expression(s.subject)
     for case, following in zip(s.cases, s.cases[1:], strict=False):
         if any(isinstance(label, ast.Default) for label in case.labels):
@@ -95,7 +95,7 @@ def _switch(cx: Context, s: ast.Switch) -> None:
             _block(cx, case.body)
 
 
-def _switch_on_action(cx: Context, s: ast.Switch) -> None:
+def _switch_on_action(cx: CheckContext, s: ast.Switch) -> None:
     member = s.subject
     assert isinstance(member, ast.Member)
     table = _table_of(member.base)
@@ -126,7 +126,7 @@ def _table_of(call: ast.Expression) -> ast.TableDecl | None:
     return None
 
 
-def _declare(cx: Context, s: ast.Declare) -> None:
+def _declare(cx: CheckContext, s: ast.Declare) -> None:
     d = s.declaration
     if isinstance(d, ast.Constant):
         declare_constant(cx, d)
@@ -136,7 +136,7 @@ def _declare(cx: Context, s: ast.Declare) -> None:
         cx.type_error("instances stand before the apply block, not in it", d.span)
 
 
-def declare_constant(cx: Context, d: ast.Constant) -> None:
+def declare_constant(cx: CheckContext, d: ast.Constant) -> None:
     t = type_of(cx, d.type)
     converted(cx, d.initial, t, f"constant {d.name}")
     if d.initial.type != ANY and not _is_constant(cx, d.initial):
@@ -146,7 +146,7 @@ def declare_constant(cx: Context, d: ast.Constant) -> None:
         symbol.type = ANY
 
 
-def _is_constant(cx: Context, e: ast.Expression) -> bool:
+def _is_constant(cx: CheckContext, e: ast.Expression) -> bool:
     if isinstance(e, ast.ListExpression):
         return all(_is_constant(cx, i) for i in e.items)
     if isinstance(e, ast.StructExpression):
@@ -154,7 +154,7 @@ def _is_constant(cx: Context, e: ast.Expression) -> bool:
     return e.value is not None
 
 
-def declare_variable(cx: Context, d: ast.Variable) -> None:
+def declare_variable(cx: CheckContext, d: ast.Variable) -> None:
     t = type_of(cx, d.type)
     if t in (INT, VOID) or isinstance(t, Extern | ApplicableType):
         cx.type_error(f"a variable cannot be of type {t}", d.span)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check.argument import bind
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.type_ref import constant_number
@@ -18,7 +18,7 @@ _PROPERTIES = """
 TABLE_PROPERTIES = _PROPERTIES.split()
 
 
-def check_table(cx: Context, d: ast.TableDecl) -> None:
+def check_table(cx: CheckContext, d: ast.TableDecl) -> None:
     symbol = Symbol("table", d.name, d, ApplicableType("table", d.name, d))
     for key in d.keys:
         _key(cx, d, key)
@@ -44,7 +44,7 @@ def check_table(cx: Context, d: ast.TableDecl) -> None:
     cx.declare(symbol, d.span)
 
 
-def _key(cx: Context, d: ast.TableDecl, key: ast.KeyElement) -> None:
+def _key(cx: CheckContext, d: ast.TableDecl, key: ast.KeyElement) -> None:
     t = cx.expression(key.expression)
     if key.match_kind not in cx.match_kinds:
         note = choices(key.match_kind, cx.match_kinds, "match kinds")
@@ -53,7 +53,7 @@ def _key(cx: Context, d: ast.TableDecl, key: ast.KeyElement) -> None:
         cx.type_error(f"a key of table {d.name} cannot be of type {t}", key.span)
 
 
-def _action_ref(cx: Context, ref: ast.ActionRef, complete: bool) -> None:
+def _action_ref(cx: CheckContext, ref: ast.ActionRef, complete: bool) -> None:
     """An action with its arguments: in an action list those for directed parameters, elsewhere (`complete`) all."""
     symbol = cx.find(ref.name, ref.span, ("action",), "action")
     if symbol is None:
@@ -73,7 +73,7 @@ def _action_ref(cx: Context, ref: ast.ActionRef, complete: bool) -> None:
     ref.bound = callee.arguments
 
 
-def _same_bound(cx: Context, d: ast.TableDecl, ref: ast.ActionRef) -> None:
+def _same_bound(cx: CheckContext, d: ast.TableDecl, ref: ast.ActionRef) -> None:
     """Arguments for directed parameters are bound in the action list; elsewhere they can only be repeated."""
     listed = next((a for a in d.actions if a.name == ref.name), None)
     if listed is None or ref.target is None:
@@ -84,7 +84,7 @@ def _same_bound(cx: Context, d: ast.TableDecl, ref: ast.ActionRef) -> None:
             cx.type_error(message, here.span)
 
 
-def _entry(cx: Context, d: ast.TableDecl, entry: ast.Entry, names: set[str]) -> None:
+def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.Entry, names: set[str]) -> None:
     if len(entry.keys) != len(d.keys):
         cx.type_error(f"table {d.name} has {len(d.keys)} keys, this entry {len(entry.keys)}", entry.span)
         return
@@ -111,7 +111,7 @@ def _entry(cx: Context, d: ast.TableDecl, entry: ast.Entry, names: set[str]) -> 
         constant_number(cx, entry.priority, "an entry's priority", 0)
 
 
-def _property(cx: Context, d: ast.TableDecl, p: ast.Property) -> None:
+def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
     if p.name not in TABLE_PROPERTIES:
         note = choices(p.name, TABLE_PROPERTIES, "properties")
         cx.diagnostics.error("target", f"BMv2 tables have no property {p.name}", p.span, note)

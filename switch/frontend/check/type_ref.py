@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.check import types as ty
-from switch.frontend.check.context import Context
+from switch.frontend.check.context import CheckContext
 from switch.frontend.diagnostics import count
 from switch.frontend.parse import ast
 
@@ -11,7 +11,7 @@ _WIDTH_MAX = 65535
 _SIMPLE = {str(t): t for t in (ty.BOOL, ty.ERROR, ty.STRING, ty.VOID, ty.MATCH_KIND, ty.ANY)}
 
 
-def constant_number(cx: Context, e: ast.Expression, what: str, least: int = 0) -> int | None:
+def constant_number(cx: CheckContext, e: ast.Expression, what: str, least: int = 0) -> int | None:
     """A compile-time integer of at least `least`."""
     t = cx.expression(e)
     if t == ty.ANY:
@@ -25,7 +25,7 @@ def constant_number(cx: Context, e: ast.Expression, what: str, least: int = 0) -
     return e.value
 
 
-def type_of(cx: Context, ref: ast.TypeRef) -> ty.Type:
+def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
     if isinstance(ref, ast.BaseType):
         return _base_type(cx, ref)
     if isinstance(ref, ast.TupleType):
@@ -58,7 +58,7 @@ def type_of(cx: Context, ref: ast.TypeRef) -> ty.Type:
     return found
 
 
-def _base_type(cx: Context, ref: ast.BaseType) -> ty.Type:
+def _base_type(cx: CheckContext, ref: ast.BaseType) -> ty.Type:
     if ref.name in _SIMPLE:
         return _SIMPLE[ref.name]
     if ref.width is None:

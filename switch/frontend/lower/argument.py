@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check.types import BOOL, Bits, EnumValue, Type, width
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.lower.assignment import assign_scalar
-from switch.frontend.lower.context import Context, RefusalError, as_expression
+from switch.frontend.lower.context import LowerContext, RefusalError, as_expression
 from switch.frontend.lower.storage import header_fields, temporary
 from switch.frontend.lower.values import Aggregate, HeaderValue, Literal, StackValue, UnionValue, Value
 from switch.frontend.parse import ast
@@ -15,7 +15,7 @@ from switch.model.expressions import FieldRef
 from switch.model.externs import Calculation, CalculationInput, ConstInput, FieldInput, FieldList
 
 
-def number(cx: Context, e: ast.Expression, t: Type | None = None) -> Scalar:
+def number(cx: LowerContext, e: ast.Expression, t: Type | None = None) -> Scalar:
     """An argument that BMv2 reads: any expression."""
     value = cx.scalar_of(e)
     if value.number is not None and not isinstance(value.type, Bits) and value.type != BOOL:
@@ -23,7 +23,7 @@ def number(cx: Context, e: ast.Expression, t: Type | None = None) -> Scalar:
     return value
 
 
-def _destination(cx: Context, e: ast.Expression) -> tuple[Scalar, Scalar | None]:
+def _destination(cx: LowerContext, e: ast.Expression) -> tuple[Scalar, Scalar | None]:
     """The field that BMv2 writes a result to, and the place that the result then goes to if the field is temporary."""
     if isinstance(e, ast.Default):
         return temporary(cx, e.type), None
@@ -34,7 +34,12 @@ def _destination(cx: Context, e: ast.Expression) -> tuple[Scalar, Scalar | None]
 
 
 def into(
-    cx: Context, op: str, destination: ast.Expression, span: SourceSpan, *rest: Scalar | Argument, last: bool = False
+    cx: LowerContext,
+    op: str,
+    destination: ast.Expression,
+    span: SourceSpan,
+    *rest: Scalar | Argument,
+    last: bool = False,
 ) -> None:
     """Emit a primitive that writes `destination`, given first or (`last`) last."""
     field, place = _destination(cx, destination)
@@ -44,7 +49,7 @@ def into(
         assign_scalar(cx, place, field, span)
 
 
-def flat(cx: Context, value: Value, span: SourceSpan, simple: bool = False) -> list[Scalar]:
+def flat(cx: LowerContext, value: Value, span: SourceSpan, simple: bool = False) -> list[Scalar]:
     """A list of values as fields and constants: calculations and field lists consist of such.
 
     Anything else is computed into a temporary, unless `simple` forbids it.
@@ -71,7 +76,7 @@ def flat(cx: Context, value: Value, span: SourceSpan, simple: bool = False) -> l
     return [kept]
 
 
-def algorithm(cx: Context, e: ast.Expression) -> str:
+def algorithm(cx: LowerContext, e: ast.Expression) -> str:
     value = cx.value_of(e)
     if isinstance(value, Literal) and isinstance(value.value, EnumValue):
         return value.value.member
@@ -90,7 +95,9 @@ def calculation_inputs(items: list[Scalar]) -> tuple[CalculationInput, ...]:
     return tuple(made)
 
 
-def calculation(cx: Context, algorithm: str, inputs: tuple[CalculationInput, ...], span: SourceSpan) -> Calculation:
+def calculation(
+    cx: LowerContext, algorithm: str, inputs: tuple[CalculationInput, ...], span: SourceSpan
+) -> Calculation:
     # Equal calculations are one.
     for known in cx.program.calculations:
         if known.algorithm == algorithm and known.inputs == inputs:
@@ -102,7 +109,7 @@ def calculation(cx: Context, algorithm: str, inputs: tuple[CalculationInput, ...
     return made
 
 
-def empty_field_list(cx: Context, name: str) -> FieldList:
+def empty_field_list(cx: LowerContext, name: str) -> FieldList:
     # To BMv2, id 0 means that the primitive was not called.
     lists = cx.program.field_lists
     found = next((f for f in lists if not f.fields), None)

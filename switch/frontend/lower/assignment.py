@@ -6,7 +6,7 @@ from switch.frontend.check.types import Bits, VarBits
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Flow, assigned
 from switch.frontend.lower import values
-from switch.frontend.lower.context import Context, RefusalError, as_expression
+from switch.frontend.lower.context import LowerContext, RefusalError, as_expression
 from switch.frontend.lower.storage import allocate, header_fields, temporary
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar, ScalarSlice, computed, constant, slice_of
@@ -14,7 +14,7 @@ from switch.model.expressions import AccessField, Const, Expression, FieldRef, L
 from switch.model.parsers import LastUnionField
 
 
-def assign(cx: Context, target: values.Value, source: values.Value, span: SourceSpan) -> None:
+def assign(cx: LowerContext, target: values.Value, source: values.Value, span: SourceSpan) -> None:
     """target = source, for values of any kind."""
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
@@ -32,7 +32,9 @@ def assign(cx: Context, target: values.Value, source: values.Value, span: Source
         raise RefusalError("this cannot be assigned on BMv2", span)
 
 
-def _assign_members(cx: Context, targets: list[values.Value], sources: list[values.Value], span: SourceSpan) -> None:
+def _assign_members(
+    cx: LowerContext, targets: list[values.Value], sources: list[values.Value], span: SourceSpan
+) -> None:
     """Member by member; sources that an earlier assignment would change are saved first."""
     written = set().union(*(values.storage_names(t) for t in targets)) if targets else set()
     saved: list[tuple[values.Value, values.Value]] = []
@@ -58,7 +60,7 @@ def header_object(value: values.Value, span: SourceSpan) -> Expression:
 
 
 def _assign_header(
-    cx: Context, target: values.HeaderValue | values.ElementValue, source: values.Value, span: SourceSpan
+    cx: LowerContext, target: values.HeaderValue | values.ElementValue, source: values.Value, span: SourceSpan
 ) -> None:
     if isinstance(source, values.Aggregate):
         if not isinstance(target, values.HeaderValue):
@@ -70,7 +72,7 @@ def _assign_header(
     cx.emit("assign_header", header_object(target, span), header_object(source, span), span=span)
 
 
-def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: SourceSpan) -> None:
+def assign_scalar(cx: LowerContext, target: Scalar, source: Scalar, span: SourceSpan) -> None:
     if target == source:
         return
     if isinstance(target, ScalarSlice):
@@ -85,7 +87,7 @@ def assign_scalar(cx: Context, target: Scalar, source: Scalar, span: SourceSpan)
         raise RefusalError("this cannot be written", span)
 
 
-def _assign_slice(cx: Context, target: ScalarSlice, source: Scalar, span: SourceSpan) -> None:
+def _assign_slice(cx: LowerContext, target: ScalarSlice, source: Scalar, span: SourceSpan) -> None:
     base, high, low = target.base, target.high, target.low
     t = base.type
     assert isinstance(t, Bits)
@@ -99,7 +101,7 @@ def _assign_slice(cx: Context, target: ScalarSlice, source: Scalar, span: Source
     assign_scalar(cx, base, computed("|", (kept, wide), t), span)
 
 
-def reset_headers(cx: Context, storage: values.Value, span: SourceSpan) -> None:
+def reset_headers(cx: LowerContext, storage: values.Value, span: SourceSpan) -> None:
     """A header variable starts invalid (specification, section 8.17)."""
     for leaf in values.leaves(storage):
         if isinstance(leaf, values.HeaderValue | values.StackValue):
@@ -107,7 +109,7 @@ def reset_headers(cx: Context, storage: values.Value, span: SourceSpan) -> None:
                 cx.emit("remove_header", header.header, span=span)
 
 
-def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.Value]:
+def evaluated(cx: LowerContext, *items: tuple[ast.Expression, bool]) -> list[values.Value]:
     """Expressions in order, each a place (True) or a value; side effects of later ones do not change earlier ones."""
     parts: list[tuple[values.Value, list[Flow]]] = []
     for e, _ in items:
@@ -124,7 +126,7 @@ def evaluated(cx: Context, *items: tuple[ast.Expression, bool]) -> list[values.V
     return found
 
 
-def pinned(cx: Context, place: values.Value, span: SourceSpan) -> values.Value:
+def pinned(cx: LowerContext, place: values.Value, span: SourceSpan) -> values.Value:
     """A place that does not move when variables in its index change."""
     if isinstance(place, values.ElementField):
         element = pinned(cx, place.element, span)
@@ -139,7 +141,7 @@ def pinned(cx: Context, place: values.Value, span: SourceSpan) -> values.Value:
     return place
 
 
-def saved(cx: Context, value: values.Value, span: SourceSpan) -> values.Value:
+def saved(cx: LowerContext, value: values.Value, span: SourceSpan) -> values.Value:
     """The present value, kept from later changes of the variables in `value`."""
     if isinstance(value, Scalar):
         return keep(cx, value, span)
@@ -152,7 +154,7 @@ def saved(cx: Context, value: values.Value, span: SourceSpan) -> values.Value:
     return value
 
 
-def keep(cx: Context, value: Scalar, span: SourceSpan) -> Scalar:
+def keep(cx: LowerContext, value: Scalar, span: SourceSpan) -> Scalar:
     if isinstance(value.of, Const | Local) or isinstance(value.type, VarBits):
         return value
     kept = temporary(cx, value.type)

@@ -8,7 +8,7 @@ from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Region
 from switch.frontend.lower.assignment import assign, reset_headers
 from switch.frontend.lower.binding import bind_block
-from switch.frontend.lower.context import Context, RefusalError, control_plane_name
+from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name
 from switch.frontend.lower.inline import copy_back
 from switch.frontend.lower.object import extern_object
 from switch.frontend.lower.storage import allocate
@@ -19,7 +19,7 @@ from switch.frontend.scalar import Scalar
 _KNOWN = (Literal, ExternValue, BlockValue)  # values that a constructor may be given, besides constants
 
 
-def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Bindings) -> None:
+def instance(cx: LowerContext, d: ast.Instance, symbol: Symbol, frame: Bindings) -> None:
     """An extern object, or an instance of a control or parser."""
     t, callee = symbol.type, symbol.value
     assert isinstance(callee, Callee)
@@ -30,7 +30,7 @@ def instance(cx: Context, d: ast.Instance, symbol: Symbol, frame: Bindings) -> N
         frame.bind(symbol, block_value(cx, t, callee, name, d.span))
 
 
-def block_value(cx: Context, t: ApplicableType, callee: Callee, name: str, span: SourceSpan) -> BlockValue:
+def block_value(cx: LowerContext, t: ApplicableType, callee: Callee, name: str, span: SourceSpan) -> BlockValue:
     declaration = t.declaration
     assert isinstance(declaration, ast.Applicable)
     symbol = cx.block_symbol(declaration)
@@ -45,7 +45,7 @@ def block_value(cx: Context, t: ApplicableType, callee: Callee, name: str, span:
     return block
 
 
-def make_locals(cx: Context, block: BlockValue) -> None:
+def make_locals(cx: LowerContext, block: BlockValue) -> None:
     """Bring a block's declarations into its frame: objects and tables once, variables anew at each apply."""
     first = not block.locals_made
     block.locals_made = True
@@ -66,14 +66,14 @@ def make_locals(cx: Context, block: BlockValue) -> None:
                 cx.program.action_names.append(name)
 
 
-def control_body(cx: Context, block: BlockValue) -> None:
+def control_body(cx: LowerContext, block: BlockValue) -> None:
     assert isinstance(block.declaration, ast.Control)
     assert block.declaration.body is not None
     make_locals(cx, block)
     cx.statement(block.declaration.body)
 
 
-def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
+def apply_control(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     assert callee.base is not None
     base = callee.base
     found = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None
@@ -87,7 +87,7 @@ def apply_control(cx: Context, e: ast.Call, callee: Callee) -> None:
     copy_back(cx, back, made, e.span)
 
 
-def _direct(cx: Context, callee: Callee, span: SourceSpan) -> BlockValue:
+def _direct(cx: LowerContext, callee: Callee, span: SourceSpan) -> BlockValue:
     """`Control.apply(…)`: an unnamed instance takes the control's name."""
     assert callee.symbol is not None
     t = callee.symbol.type
@@ -100,7 +100,7 @@ def _direct(cx: Context, callee: Callee, span: SourceSpan) -> BlockValue:
     return cx.direct_blocks[key]
 
 
-def variable(cx: Context, d: ast.Variable) -> None:
+def variable(cx: LowerContext, d: ast.Variable) -> None:
     symbol = cx.symbol_of(d)
     name = f"{cx.frame.prefix}.{d.name}" if cx.frame.prefix else d.name
     assert isinstance(symbol.type, Type)

@@ -8,7 +8,7 @@ from switch.frontend.check.types import BOOL
 from switch.frontend.flow import Apply, Branch, Flow, Leave, Region, Step
 from switch.frontend.lower.argument import algorithm, calculation, calculation_inputs, flat
 from switch.frontend.lower.block import control_body
-from switch.frontend.lower.context import Context, Functions, RefusalError
+from switch.frontend.lower.context import Functions, LowerContext, RefusalError
 from switch.frontend.lower.operator import operation
 from switch.frontend.lower.values import BlockValue
 from switch.frontend.parse import ast
@@ -16,14 +16,14 @@ from switch.model.expressions import FieldRef
 from switch.model.externs import Checksum, PayloadInput
 
 
-def checksums(cx: Context, name: str, block: BlockValue) -> None:
+def checksums(cx: LowerContext, name: str, block: BlockValue) -> None:
     cx.block = name
     cx.frame, cx.out = block.frame, []
     control_body(cx, block)
     _nothing_else(cx, cx.out, block, "calls of verify_checksum and update_checksum")
 
 
-def _nothing_else(cx: Context, statements: list[Flow], block: BlockValue, allowed: str) -> None:
+def _nothing_else(cx: LowerContext, statements: list[Flow], block: BlockValue, allowed: str) -> None:
     for s in statements:
         if isinstance(s, Region):
             _nothing_else(cx, s.body, block, allowed)
@@ -32,7 +32,7 @@ def _nothing_else(cx: Context, statements: list[Flow], block: BlockValue, allowe
             raise RefusalError(f"BMv2 supports only {allowed} in control {block.name}", span)
 
 
-def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression], verify: bool, payload: bool) -> None:
+def _checksum(cx: LowerContext, e: ast.Call, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
     inputs = calculation_inputs(flat(cx, cx.value_of(a[1]), e.span, simple=True))
     if payload:
@@ -47,7 +47,7 @@ def _checksum(cx: Context, e: ast.Call, a: list[ast.Expression], verify: bool, p
     cx.program.checksums.append(Checksum(name, target, made, condition.operand, verify, not verify, source))
 
 
-def conditional(cx: Context, s: ast.If) -> None:
+def conditional(cx: LowerContext, s: ast.If) -> None:
     """A checksum has a condition; an if around the call adds to that condition."""
     condition = cx.scalar_of(s.condition)
     for branch, wanted in ((s.then, condition), (s.otherwise, operation("!", (condition,), BOOL, s.span))):

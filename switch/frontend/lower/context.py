@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from switch.frontend.check.context import Context as Checked
+from switch.frontend.check.context import CheckContext as Checked
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
 from switch.frontend.diagnostics import Diagnostics, SourceSpan
@@ -31,11 +31,11 @@ _INLINE_DEPTH_MAX = 64
 
 # How each kind of expression and statement is lowered. The tables are arguments of the context, so that no handler
 # imports another and every handler can lower the parts of its node.
-Expressions = dict[type[ast.Expression], Callable[["Context", Any], Value]]
-Statements = dict[type[ast.Statement], Callable[["Context", Any], None]]
+Expressions = dict[type[ast.Expression], Callable[["LowerContext", Any], Value]]
+Statements = dict[type[ast.Statement], Callable[["LowerContext", Any], None]]
 # Extern functions by name: the controls in which BMv2 has the primitive, and the function that lowers the call.
-Functions = dict[str, tuple[tuple[str, ...], Callable[["Context", ast.Call, list[ast.Expression]], None]]]
-Methods = dict[str, Callable[["Context", ast.Call, list[ast.Expression], ExternValue], None]]
+Functions = dict[str, tuple[tuple[str, ...], Callable[["LowerContext", ast.Call, list[ast.Expression]], None]]]
+Methods = dict[str, Callable[["LowerContext", ast.Call, list[ast.Expression], ExternValue], None]]
 
 
 class RefusalError(Exception):
@@ -47,7 +47,7 @@ class RefusalError(Exception):
 
 
 @dataclass(slots=True)
-class Context:
+class LowerContext:
     """`out` takes the statements made; `frame` binds names; `block` is a key of BLOCKS, on which externs depend."""
 
     program: Draft

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from switch.frontend.flow import Apply, Branch, Emit, Flow, Leave, Region, Step
 from switch.frontend.lower.block import control_body
-from switch.frontend.lower.context import Context, Methods, RefusalError
+from switch.frontend.lower.context import LowerContext, Methods, RefusalError
 from switch.frontend.lower.values import BlockValue, ExternValue, HeaderValue, StackValue, UnionValue, leaves
 from switch.frontend.parse import ast
 from switch.model.expressions import Unary, ValidBit
 from switch.model.headers import Header
 
 
-def deparser(cx: Context, block: BlockValue) -> None:
+def deparser(cx: LowerContext, block: BlockValue) -> None:
     cx.block = "deparser"
     cx.frame, cx.out = block.frame, []
     control_body(cx, block)
     _emitted(cx, cx.out, block)
 
 
-def _emitted(cx: Context, statements: list[Flow], block: BlockValue) -> None:
+def _emitted(cx: LowerContext, statements: list[Flow], block: BlockValue) -> None:
     for s in statements:
         if isinstance(s, Emit):
             cx.program.deparser.extend(s.headers)
@@ -44,7 +44,7 @@ def _only_if_valid(s: Branch) -> bool:
     )
 
 
-def _packet_out_emit(cx: Context, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+def _packet_out_emit(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
     if cx.block != "deparser":
         raise RefusalError("emit can be called in the deparser only", e.span)
     headers: list[Header] = []

@@ -5,14 +5,14 @@ from __future__ import annotations
 from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import Bits, strip
-from switch.frontend.lower.context import Context, RefusalError
+from switch.frontend.lower.context import LowerContext, RefusalError
 from switch.frontend.lower.storage import bits_of
 from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
 from switch.model.pipelines import InitialEntry
 
 
-def entries_of(cx: Context, value: TableValue, entries: list[ast.Entry]) -> tuple[InitialEntry, ...]:
+def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.Entry]) -> tuple[InitialEntry, ...]:
     """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
     d = value.declaration
     made = [_entry(cx, value, e) for e in entries]
@@ -34,7 +34,7 @@ def _const_ranks(entries: list[ast.Entry]) -> list[int]:
     return ranks
 
 
-def _ranks(cx: Context, d: ast.TableDecl, entries: list[ast.Entry]) -> list[int]:
+def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.Entry]) -> list[int]:
     cx.diagnostics.warning("target", "BMv2 holds these entries for constant, as if written const entries", d.span)
     wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
     largest = wins is None or bool(wins.value.value)
@@ -54,7 +54,7 @@ def _ranks(cx: Context, d: ast.TableDecl, entries: list[ast.Entry]) -> list[int]
     return ranks
 
 
-def _entry(cx: Context, value: TableValue, e: ast.Entry) -> tuple[tuple[Match, ...], ActionCall]:
+def _entry(cx: LowerContext, value: TableValue, e: ast.Entry) -> tuple[tuple[Match, ...], ActionCall]:
     matches = []
     for element, key in zip(e.keys, value.declaration.keys, strict=True):
         if key.match_kind == "selector":
@@ -66,7 +66,7 @@ def _entry(cx: Context, value: TableValue, e: ast.Entry) -> tuple[tuple[Match, .
     return tuple(matches), ActionCall(value.actions[e.action.name].name, tuple(data))
 
 
-def _match(cx: Context, e: ast.Expression, match: str, bits: int) -> Match:
+def _match(cx: LowerContext, e: ast.Expression, match: str, bits: int) -> Match:
     full = (1 << bits) - 1
 
     def number(x: ast.Expression) -> int:
@@ -93,7 +93,7 @@ def _match(cx: Context, e: ast.Expression, match: str, bits: int) -> Match:
     return Lpm(value, length)
 
 
-def action_data(cx: Context, ref: ast.ActionRef) -> list[int]:
+def action_data(cx: LowerContext, ref: ast.ActionRef) -> list[int]:
     """The action data that a default action or an entry gives."""
     numbers = []
     assert isinstance(ref.target, Symbol)

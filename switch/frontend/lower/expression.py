@@ -7,7 +7,7 @@ from switch.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, 
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
 from switch.frontend.lower.assignment import evaluated
-from switch.frontend.lower.context import Context, Expressions, RefusalError
+from switch.frontend.lower.context import Expressions, LowerContext, RefusalError
 from switch.frontend.lower.inline import call_function
 from switch.frontend.lower.states.lookahead import lookahead
 from switch.frontend.lower.storage import header_field, temporary
@@ -29,7 +29,7 @@ from switch.model.headers import Stack, UnionStack
 from switch.model.parsers import LastUnionField
 
 
-def _name(cx: Context, e: ast.Name) -> Value:
+def _name(cx: LowerContext, e: ast.Name) -> Value:
     symbol = e.target
     found = cx.frame.lookup(symbol)
     if found is not None:
@@ -40,7 +40,7 @@ def _name(cx: Context, e: ast.Name) -> Value:
     raise RefusalError(f"{e.name} cannot be used as a value here", e.span)
 
 
-def _member(cx: Context, e: ast.Member) -> Value:
+def _member(cx: LowerContext, e: ast.Member) -> Value:
     base = cx.value_of(e.base) if not isinstance(e.base, ast.Call) else _member_of_call(cx, e)
     if isinstance(e.base, ast.Call) and isinstance(base, Scalar):
         return base
@@ -66,7 +66,7 @@ def _member(cx: Context, e: ast.Member) -> Value:
     raise RefusalError(f"{e.name} cannot be read here", e.span)
 
 
-def _member_of_call(cx: Context, e: ast.Member) -> Value:
+def _member_of_call(cx: LowerContext, e: ast.Member) -> Value:
     """`table.apply().hit`, or a member of a call's result."""
     call = e.base
     assert isinstance(call, ast.Call)
@@ -79,7 +79,7 @@ def _member_of_call(cx: Context, e: ast.Member) -> Value:
     return cx.value_of(call)
 
 
-def _stack_member(cx: Context, stack: StackValue, e: ast.Member) -> Value:
+def _stack_member(cx: LowerContext, stack: StackValue, e: ast.Member) -> Value:
     element = stack.type.element
     if e.name == "lastIndex":
         return Scalar(Unary("last_stack_index", stack.stack), Bits(32))
@@ -100,7 +100,7 @@ def _last_field(last: LastValue, name: str) -> Scalar:
     return Scalar(LastUnionField(stack, member, found), t)
 
 
-def _index(cx: Context, e: ast.Index) -> Value:
+def _index(cx: LowerContext, e: ast.Index) -> Value:
     base = cx.value_of(e.base)
     if isinstance(base, Aggregate):
         assert isinstance(e.index.value, int)
@@ -117,7 +117,7 @@ def _index(cx: Context, e: ast.Index) -> Value:
     return ElementValue(base, index, base.type.element)
 
 
-def _slice(cx: Context, e: ast.Slice) -> Value:
+def _slice(cx: LowerContext, e: ast.Slice) -> Value:
     base = cx.scalar_of(e.base)
     high, low = e.high.value, e.low.value
     assert isinstance(high, int)
@@ -125,21 +125,21 @@ def _slice(cx: Context, e: ast.Slice) -> Value:
     return slice_of(base, high, low)
 
 
-def _listexpression(cx: Context, e: ast.ListExpression) -> Value:
+def _listexpression(cx: LowerContext, e: ast.ListExpression) -> Value:
     items = evaluated(cx, *((i, False) for i in e.items))
     names = list(e.type.fields) if isinstance(e.type, CompositeType) else [str(i) for i in range(len(items))]
     t = e.type if isinstance(e.type, Type) else Tuple(())
     return Aggregate(t, dict(zip(names, items, strict=True)))
 
 
-def _structexpression(cx: Context, e: ast.StructExpression) -> Value:
+def _structexpression(cx: LowerContext, e: ast.StructExpression) -> Value:
     values = evaluated(cx, *((item, False) for _, item in e.items))
     given = {name: value for (name, _), value in zip(e.items, values, strict=True)}
     order = list(e.type.fields) if isinstance(e.type, CompositeType) else list(given)
     return Aggregate(e.type, {name: given[name] for name in order})
 
 
-def _call(cx: Context, e: ast.Call) -> Value:
+def _call(cx: LowerContext, e: ast.Call) -> Value:
     callee: Callee = e.target
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None

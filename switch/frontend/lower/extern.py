@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.frontend.check.scope import Callee
 from switch.frontend.lower import checksum, deparser, function, object
-from switch.frontend.lower.context import BLOCKS, Context, RefusalError
+from switch.frontend.lower.context import BLOCKS, LowerContext, RefusalError
 from switch.frontend.lower.states import extraction
 from switch.frontend.lower.values import ExternValue
 from switch.frontend.parse import ast
@@ -13,7 +13,7 @@ _FUNCTIONS = function.FUNCTIONS | checksum.FUNCTIONS
 _METHODS = object.METHODS | extraction.METHODS | deparser.METHODS
 
 
-def call_extern(cx: Context, e: ast.Call, callee: Callee) -> None:
+def call_extern(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     arguments = [a for a in callee.arguments if a is not None]  # the checker has complained of missing ones
     if callee.kind == "extern_method":
         assert callee.base is not None

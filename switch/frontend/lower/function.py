@@ -17,7 +17,7 @@ from switch.frontend.lower.argument import (
     into,
     number,
 )
-from switch.frontend.lower.context import BLOCKS, Context, Functions, RefusalError
+from switch.frontend.lower.context import BLOCKS, Functions, LowerContext, RefusalError
 from switch.frontend.lower.values import Literal
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
@@ -27,15 +27,15 @@ from switch.model.externs import FieldList, LearnList
 from switch.model.parsers import Verify
 
 
-def _mark_to_drop(cx: Context, e: ast.Call, _a: list[ast.Expression]) -> None:
+def _mark_to_drop(cx: LowerContext, e: ast.Call, _a: list[ast.Expression]) -> None:
     cx.emit("mark_to_drop", cx.program.headers["standard_metadata"], span=e.span)
 
 
-def _truncate(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _truncate(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("truncate", number(cx, a[0]), span=e.span)
 
 
-def _clone_kind(cx: Context, e: ast.Expression, span: SourceSpan) -> str:
+def _clone_kind(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> str:
     value = cx.value_of(e)
     assert isinstance(value, Literal)
     member = value.value.member
@@ -45,21 +45,21 @@ def _clone_kind(cx: Context, e: ast.Expression, span: SourceSpan) -> str:
     return "clone_ingress_pkt_to_egress" if member == "I2E" else "clone_egress_pkt_to_egress"
 
 
-def _clone(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _clone(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
     cx.emit(op, number(cx, a[1]), empty_field_list(cx, "fl"), span=e.span)
 
 
-def _clone_preserving_field_list(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _clone_preserving_field_list(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
     cx.emit(op, number(cx, a[1]), _preserved(cx, a[2], e.span), span=e.span)
 
 
-def _again(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _again(op: str, cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit(op, _preserved(cx, a[0], e.span), span=e.span)
 
 
-def _preserved(cx: Context, e: ast.Expression, span: SourceSpan) -> FieldList:
+def _preserved(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldList:
     """The list of metadata fields tagged with `@field_list(index)`."""
     index = cx.scalar_of(e).number
     if index is None:
@@ -73,7 +73,7 @@ def _preserved(cx: Context, e: ast.Expression, span: SourceSpan) -> FieldList:
     return found
 
 
-def _digest(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _digest(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     t = a[1].type
     callee = e.target
     if callee.type_arguments and isinstance(callee.type_arguments[0], CompositeType):
@@ -88,22 +88,22 @@ def _digest(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("generate_digest", number(cx, a[0]), found, span=e.span)
 
 
-def _random(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _random(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     into(cx, "modify_field_rng_uniform", a[0], e.span, number(cx, a[1]), number(cx, a[2]))
 
 
-def _hash(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _hash(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     base, largest = number(cx, a[2]), number(cx, a[4], Bits(64))
     inputs = calculation_inputs(flat(cx, cx.value_of(a[3]), e.span))
     made = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
     into(cx, "modify_field_with_hash_based_offset", a[0], e.span, base, made, largest)
 
 
-def _static_assert(_cx: Context, _e: ast.Call, _a: list[ast.Expression]) -> None:
+def _static_assert(_cx: LowerContext, _e: ast.Call, _a: list[ast.Expression]) -> None:
     pass  # the checker has decided the condition
 
 
-def _log_msg(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _log_msg(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     if not isinstance(a[0].value, str):
         raise RefusalError("the format of log_msg must be a string literal", a[0].span)
     items: list[Scalar] = []
@@ -112,12 +112,12 @@ def _log_msg(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("log_msg", Text(a[0].value), Vector(tuple(item.data for item in items)), span=e.span)
 
 
-def _verify(cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _verify(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     condition, error = map(cx.scalar_of, a)
     cx.out.append(ParserStep(Verify(condition.operand, error.operand), e.span))
 
 
-def _as_it_is(op: str, cx: Context, e: ast.Call, a: list[ast.Expression]) -> None:
+def _as_it_is(op: str, cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit(op, *map(cx.scalar_of, a), span=e.span)
 
 

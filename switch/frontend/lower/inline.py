@@ -8,7 +8,7 @@ from switch.frontend.declared import DeclaredAction
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Apply, Flow, Quit, Region, bodies
 from switch.frontend.lower.assignment import assign, pinned, reset_headers
-from switch.frontend.lower.context import Context, RefusalError, control_plane_name
+from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name
 from switch.frontend.lower.storage import allocate
 from switch.frontend.lower.values import ActionValue, Bindings, ExternValue, Literal, Value
 from switch.frontend.parse import ast
@@ -16,7 +16,7 @@ from switch.frontend.scalar import Scalar
 from switch.model.expressions import Const, Local
 
 
-def call_action(cx: Context, e: ast.Call, callee: Callee) -> None:
+def call_action(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     """An action called by name: its body in place, as one action."""
     assert callee.symbol is not None
     action = find_action(cx, callee.symbol)
@@ -31,7 +31,7 @@ def call_action(cx: Context, e: ast.Call, callee: Callee) -> None:
     cx.out.append(Region(made, whole=True, span=e.span))
 
 
-def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
+def call_function(cx: LowerContext, e: ast.Call, callee: Callee) -> Value:
     assert callee.symbol is not None
     declaration = callee.symbol.declaration
     assert isinstance(declaration, ast.Function)
@@ -52,7 +52,7 @@ def call_function(cx: Context, e: ast.Call, callee: Callee) -> Value:
     return result
 
 
-def _bind(cx: Context, callee: Callee, frame: Bindings) -> list[tuple[Value, Value]]:
+def _bind(cx: LowerContext, callee: Callee, frame: Bindings) -> list[tuple[Value, Value]]:
     """Bind a call's arguments in `frame`; returns places with the storage to copy back to each."""
     assert callee.symbol is not None
     back: list[tuple[Value, Value]] = []
@@ -64,7 +64,9 @@ def _bind(cx: Context, callee: Callee, frame: Bindings) -> list[tuple[Value, Val
     return back
 
 
-def inlined(cx: Context, body: ast.Block, frame: Bindings, back: list[tuple[Value, Value]], span: SourceSpan) -> None:
+def inlined(
+    cx: LowerContext, body: ast.Block, frame: Bindings, back: list[tuple[Value, Value]], span: SourceSpan
+) -> None:
     """An action's body in place, then its parameters copied back, which happens at an exit as well."""
     with cx.apart(frame) as made:
         cx.in_action += 1
@@ -74,7 +76,7 @@ def inlined(cx: Context, body: ast.Block, frame: Bindings, back: list[tuple[Valu
     copy_back(cx, back, made, span)
 
 
-def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str) -> tuple[Value, Value | None]:
+def copied(cx: LowerContext, e: ast.Expression | None, info: ParameterInfo, name: str) -> tuple[Value, Value | None]:
     """A parameter's own storage, filled from the argument; and the place to write back to, if there is one."""
     if e is None:
         raise RefusalError(f"an argument for {info.name} is missing", info.declaration.span)
@@ -98,7 +100,7 @@ def copied(cx: Context, e: ast.Expression | None, info: ParameterInfo, name: str
     return storage, place
 
 
-def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[Flow], span: SourceSpan) -> None:
+def copy_back(cx: LowerContext, back: list[tuple[Value, Value]], body: list[Flow], span: SourceSpan) -> None:
     if not back:
         return
     with cx.apart() as copies:
@@ -108,14 +110,14 @@ def copy_back(cx: Context, back: list[tuple[Value, Value]], body: list[Flow], sp
     cx.out.extend(copies)
 
 
-def _name_called(cx: Context, action: ActionValue) -> None:
+def _name_called(cx: LowerContext, action: ActionValue) -> None:
     """P4Info also lists the actions that a control calls, without parameters, which are bound."""
     if all(a.name != action.name for a in cx.program.called):
         d = action.declaration
         cx.program.called.append(DeclaredAction(action.name, annotations=d.annotations, span=d.span))
 
 
-def find_action(cx: Context, symbol: Symbol) -> ActionValue:
+def find_action(cx: LowerContext, symbol: Symbol) -> ActionValue:
     """The action in this instance of its control, or the global one."""
     found = cx.frame.lookup(symbol)
     if isinstance(found, ActionValue):

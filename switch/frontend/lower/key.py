@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from switch.frontend.declared import DeclaredKey, DeclaredTable
-from switch.frontend.lower.context import Context, RefusalError
+from switch.frontend.lower.context import LowerContext, RefusalError
 from switch.frontend.lower.storage import scalar
 from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
@@ -11,7 +11,7 @@ from switch.frontend.scalar import Scalar
 from switch.model.expressions import Binary, Const, FieldRef, Unary, ValidBit
 
 
-def add_key(cx: Context, value: TableValue, table: DeclaredTable, key: ast.KeyElement) -> None:
+def add_key(cx: LowerContext, value: TableValue, table: DeclaredTable, key: ast.KeyElement) -> None:
     named = next((a for a in key.annotations if a.name == "name" and a.expressions), None)
     if named is not None and isinstance(named.expressions[0], ast.String):
         name = named.expressions[0].text
@@ -53,7 +53,7 @@ def _is_mask(e: ast.Expression) -> bool:
     return isinstance(e, ast.Binary) and e.op == "&"
 
 
-def _prepared(cx: Context, value: TableValue, target: Scalar, key: ast.KeyElement) -> FieldRef:
+def _prepared(cx: LowerContext, value: TableValue, target: Scalar, key: ast.KeyElement) -> FieldRef:
     place = scalar(cx, f"{value.name}.key", target.type)
     value.prepared.append((place, key.expression))
     assert isinstance(place.of, FieldRef)

@@ -7,7 +7,7 @@ from switch.frontend.check.types import Bits, EnumValue, Extern, strip
 from switch.frontend.declared import Declared, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredRegister
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.lower.argument import algorithm, into, number
-from switch.frontend.lower.context import BLOCKS, Context, Methods, RefusalError
+from switch.frontend.lower.context import BLOCKS, LowerContext, Methods, RefusalError
 from switch.frontend.lower.values import ExternValue, Literal
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
@@ -16,7 +16,7 @@ from switch.model.externs import Counter, Meter
 from switch.model.registers import Register
 
 
-def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name: str) -> ExternValue:
+def extern_object(cx: LowerContext, d: ast.Instance, t: Extern, callee: Callee, name: str) -> ExternValue:
     made: Declared
     source = cx.diagnostics.source(d.span)
     cx.claim(t.name, name, d.span)
@@ -61,7 +61,7 @@ def extern_object(cx: Context, d: ast.Instance, t: Extern, callee: Callee, name:
     return ExternValue(t, name, made)
 
 
-def _constant_argument(cx: Context, callee: Callee, index: int, what: str) -> int:
+def _constant_argument(cx: LowerContext, callee: Callee, index: int, what: str) -> int:
     argument = callee.arguments[index]
     assert argument is not None
     value = cx.value_of(argument)
@@ -70,7 +70,7 @@ def _constant_argument(cx: Context, callee: Callee, index: int, what: str) -> in
     return value.number
 
 
-def _unit(cx: Context, callee: Callee, index: int) -> str:
+def _unit(cx: LowerContext, callee: Callee, index: int) -> str:
     argument = callee.arguments[index]
     assert argument is not None
     value = cx.value_of(argument)
@@ -79,38 +79,38 @@ def _unit(cx: Context, callee: Callee, index: int) -> str:
     return value.value.member
 
 
-def _only_in_pipeline(cx: Context, what: str, span: SourceSpan) -> None:
+def _only_in_pipeline(cx: LowerContext, what: str, span: SourceSpan) -> None:
     if cx.block not in ("ingress", "egress"):
         raise RefusalError(f"{what} can be used in ingress and egress, not in {BLOCKS[cx.block]}", span)
 
 
-def _register_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _register_read(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     into(cx, "register_read", a[0], e.span, o.object.register, number(cx, a[1]))
 
 
-def _register_write(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _register_write(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     index, value = number(cx, a[0]), number(cx, a[1])
     cx.emit("register_write", o.object.register, index, value, span=e.span)
 
 
-def _counter_count(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _counter_count(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a counter", e.span)
     cx.emit("count", o.object.counter, number(cx, a[0]), span=e.span)
 
 
-def _meter_execute_meter(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _meter_execute_meter(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a meter", e.span)
     into(cx, "execute_meter", a[1], e.span, o.object.meter, number(cx, a[0]), last=True)
 
 
-def _direct_counter_count(cx: Context, _e: ast.Call, _a: list[ast.Expression], _o: ExternValue) -> None:
+def _direct_counter_count(cx: LowerContext, _e: ast.Call, _a: list[ast.Expression], _o: ExternValue) -> None:
     # BMv2 counts whenever an entry of the table is hit.
     pass
 
 
-def _direct_meter_read(cx: Context, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _direct_meter_read(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
     # BMv2 executes the meter at each hit and puts the colour into one field, the same for all actions.
     place = cx.scalar_of(a[0]).of
     meter = o.object

@@ -7,7 +7,7 @@ from switch.frontend.check.types import BOOL, ERROR, INT, Bits, CompositeType, E
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import Branch, assigned
 from switch.frontend.lower.assignment import assign_scalar, evaluated
-from switch.frontend.lower.context import Context, Expressions, RefusalError, as_expression
+from switch.frontend.lower.context import Expressions, LowerContext, RefusalError, as_expression
 from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.values import Aggregate, HeaderValue, Literal, Value
 from switch.frontend.parse import ast
@@ -67,7 +67,7 @@ def cast(value: Scalar, to: Type, span: SourceSpan) -> Scalar:
     raise RefusalError(f"a value of type {t} cannot be cast to {to}", span)
 
 
-def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
+def binary(cx: LowerContext, e: ast.Binary, left: Value, right: Value) -> Value:
     """The operator of `e` on two values."""
     if e.op in ("==", "!=") and not (isinstance(left, Scalar) and isinstance(right, Scalar)):
         equal = _equal(cx, left, right, e.span)
@@ -82,7 +82,7 @@ def binary(cx: Context, e: ast.Binary, left: Value, right: Value) -> Value:
     return operation(e.op, (a, b), e.type, e.span)
 
 
-def _equal(cx: Context, left: Value, right: Value, span: SourceSpan) -> Scalar:
+def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Scalar:
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
         return Scalar(Binary("==", left.header, right.header), BOOL)
     if isinstance(left, Aggregate) and isinstance(right, Aggregate):
@@ -94,19 +94,19 @@ def _equal(cx: Context, left: Value, right: Value, span: SourceSpan) -> Scalar:
     return operation("==", (a, b), BOOL, span)
 
 
-def _unary(cx: Context, e: ast.Unary) -> Value:
+def _unary(cx: LowerContext, e: ast.Unary) -> Value:
     operand = cx.scalar_of(e.operand)
     return operand if e.op == "+" else operation(e.op, (operand,), e.type, e.span)
 
 
-def _binary(cx: Context, e: ast.Binary) -> Value:
+def _binary(cx: LowerContext, e: ast.Binary) -> Value:
     if e.op in ("&&", "||"):
         return _short_circuit(cx, e)
     left, right = evaluated(cx, (e.left, False), (e.right, False))
     return binary(cx, e, left, right)
 
 
-def _short_circuit(cx: Context, e: ast.Binary) -> Scalar:
+def _short_circuit(cx: LowerContext, e: ast.Binary) -> Scalar:
     left = cx.scalar_of(e.left)
     right, before = cx.isolated(e.right)
     if not before:
@@ -120,7 +120,7 @@ def _short_circuit(cx: Context, e: ast.Binary) -> Scalar:
     return result
 
 
-def _conditional(cx: Context, e: ast.Conditional) -> Value:
+def _conditional(cx: LowerContext, e: ast.Conditional) -> Value:
     condition = cx.scalar_of(e.condition)
     if condition.number is not None:
         return cx.value_of(e.then if condition.number else e.otherwise)
@@ -137,7 +137,7 @@ def _conditional(cx: Context, e: ast.Conditional) -> Value:
     return result
 
 
-def _cast(cx: Context, e: ast.Cast) -> Value:
+def _cast(cx: LowerContext, e: ast.Cast) -> Value:
     value = cx.value_of(e.operand)
     if isinstance(value, Aggregate | HeaderValue | Literal):
         return value

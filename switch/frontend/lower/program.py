@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.frontend.check.context import Context as Checked
+from switch.frontend.check.context import CheckContext as Checked
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.types import ApplicableType, CompositeType, Enum, EnumValue, Extern, strip
 from switch.frontend.diagnostics import NOWHERE, Diagnostics
@@ -11,7 +11,7 @@ from switch.frontend.lower import expression, operator, statement
 from switch.frontend.lower.argument import flat
 from switch.frontend.lower.block import block_value, control_body, instance
 from switch.frontend.lower.checksum import checksums
-from switch.frontend.lower.context import SCALARS, Context, RefusalError, control_plane_name
+from switch.frontend.lower.context import SCALARS, LowerContext, RefusalError, control_plane_name
 from switch.frontend.lower.deparser import deparser
 from switch.frontend.lower.states.parser import lower_parser
 from switch.frontend.lower.storage import allocate, bits_of, new_header, pad
@@ -42,13 +42,13 @@ def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file
     made = Draft(file=file, errors=dict(checked.errors))
     frame = Bindings(None, "")
     expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
-    cx = Context(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
+    cx = LowerContext(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
     with cx.refusals():
         _lower(cx, program)
     return made
 
 
-def _lower(cx: Context, program: ast.Program) -> None:
+def _lower(cx: LowerContext, program: ast.Program) -> None:
     scalars = HeaderType(f"{SCALARS}_0", cx.program.scalars)
     cx.program.header_types[scalars.name] = scalars
     new_header(cx, SCALARS, scalars, True)
@@ -75,7 +75,7 @@ def _lower(cx: Context, program: ast.Program) -> None:
     cx.program.package_annotations = main.declaration.annotations if main.declaration is not None else []
 
 
-def _global(cx: Context, d: ast.Declaration) -> None:
+def _global(cx: LowerContext, d: ast.Declaration) -> None:
     if isinstance(d, ast.Instance):
         symbol = cx.symbol_of(d)
         if isinstance(symbol.type, Extern):
@@ -90,13 +90,13 @@ def _global(cx: Context, d: ast.Declaration) -> None:
             cx.program.controller_headers.append(t)
 
 
-def _extern(cx: Context, name: str) -> ast.ExternDecl:
+def _extern(cx: LowerContext, name: str) -> ast.ExternDecl:
     t = cx.checked.scope.names[name].type
     assert isinstance(t, Extern)
     return t.declaration
 
 
-def _blocks(cx: Context, main: Symbol) -> dict[str, BlockValue]:
+def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
     t, callee = main.type, main.value
     span = main.span or NOWHERE
     if not isinstance(t, ApplicableType) or t.name != "V1Switch" or not isinstance(callee, Callee):
@@ -114,7 +114,7 @@ def _blocks(cx: Context, main: Symbol) -> dict[str, BlockValue]:
     return found
 
 
-def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
+def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]:
     _, headers, metadata, standard = parser.symbol.parameters
     span = headers.declaration.span
     std_type = strip(standard.type)
@@ -141,7 +141,7 @@ def _storage(cx: Context, parser: BlockValue) -> tuple[Value, Value, Value]:
     return hdr, meta, std
 
 
-def _standard_metadata(cx: Context, t: CompositeType) -> Aggregate:
+def _standard_metadata(cx: LowerContext, t: CompositeType) -> Aggregate:
     fields: list[Field] = []
     kind = HeaderType(STANDARD_METADATA, fields)
     header = new_header(cx, STANDARD_METADATA, kind, True)
@@ -159,7 +159,7 @@ def _standard_metadata(cx: Context, t: CompositeType) -> Aggregate:
 
 
 def _field_lists(
-    cx: Context, t: CompositeType, record: Aggregate, inherited: list[int], lists: dict[int, list[FieldRef]]
+    cx: LowerContext, t: CompositeType, record: Aggregate, inherited: list[int], lists: dict[int, list[FieldRef]]
 ) -> None:
     """Lists of the metadata fields that `@field_list(…)` tags; a tag on a struct covers what is in it."""
     for f in t.fields.values():
@@ -188,7 +188,7 @@ def _bind(block: BlockValue, values: list[Value]) -> None:
         block.frame.bind(info.symbol, value)
 
 
-def _pipeline(cx: Context, name: str, block: BlockValue) -> None:
+def _pipeline(cx: LowerContext, name: str, block: BlockValue) -> None:
     cx.block = name
     cx.pipeline = DraftPipeline(name, [], span=block.declaration.span)
     cx.program.pipelines.append(cx.pipeline)

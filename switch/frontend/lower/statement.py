@@ -11,7 +11,7 @@ from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, leave
 from switch.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
 from switch.frontend.lower.block import apply_control, variable
 from switch.frontend.lower.checksum import conditional
-from switch.frontend.lower.context import Context, RefusalError, Statements
+from switch.frontend.lower.context import LowerContext, RefusalError, Statements
 from switch.frontend.lower.extern import call_extern
 from switch.frontend.lower.inline import call_action, call_function
 from switch.frontend.lower.operator import binary, operation
@@ -24,7 +24,7 @@ from switch.frontend.scalar import Scalar, constant
 from switch.model.expressions import Const, FieldRef, Local
 
 
-def _block(cx: Context, s: ast.Block) -> None:
+def _block(cx: LowerContext, s: ast.Block) -> None:
     if any(a.name == "atomic" for a in s.annotations):
         with cx.apart() as made:
             for item in s.statements:
@@ -42,21 +42,21 @@ def _block(cx: Context, s: ast.Block) -> None:
         cx.statement(item)
 
 
-def _empty(cx: Context, _s: ast.Empty) -> None:
+def _empty(cx: LowerContext, _s: ast.Empty) -> None:
     pass
 
 
-def _exit(cx: Context, _s: ast.Exit) -> None:
+def _exit(cx: LowerContext, _s: ast.Exit) -> None:
     cx.out.append(Quit())
 
 
-def _return(cx: Context, s: ast.Return) -> None:
+def _return(cx: LowerContext, s: ast.Return) -> None:
     if s.value is not None and cx.result is not None:
         assign(cx, cx.result, cx.value_of(s.value), s.span)
     cx.out.append(Leave())
 
 
-def _assignment(cx: Context, s: ast.Assignment) -> None:
+def _assignment(cx: LowerContext, s: ast.Assignment) -> None:
     if s.op == "=" or not isinstance(s.value, ast.Binary):
         target, value = evaluated(cx, (s.target, True), (s.value, False))
     else:
@@ -66,12 +66,12 @@ def _assignment(cx: Context, s: ast.Assignment) -> None:
     assign(cx, target, value, s.span)
 
 
-def _declare(cx: Context, s: ast.Declare) -> None:
+def _declare(cx: LowerContext, s: ast.Declare) -> None:
     if isinstance(s.declaration, ast.Variable):
         variable(cx, s.declaration)
 
 
-def _if(cx: Context, s: ast.If) -> None:
+def _if(cx: LowerContext, s: ast.If) -> None:
     if cx.block in ("verify", "compute"):
         conditional(cx, s)
         return
@@ -87,7 +87,7 @@ def _if(cx: Context, s: ast.If) -> None:
     cx.out.append(Branch(condition, then, otherwise, s.condition.span))
 
 
-def _branch_on_table(cx: Context, s: ast.If) -> bool:
+def _branch_on_table(cx: LowerContext, s: ast.If) -> bool:
     """`if (table.apply().hit)` and its kin become next tables by hit and miss."""
     condition, negated = s.condition, False
     while isinstance(condition, ast.Unary) and condition.op == "!":
@@ -106,7 +106,7 @@ def _branch_on_table(cx: Context, s: ast.If) -> bool:
     return True
 
 
-def _switch(cx: Context, s: ast.Switch) -> None:
+def _switch(cx: LowerContext, s: ast.Switch) -> None:
     subject = s.subject
     if isinstance(subject, ast.Member) and subject.name == "action_run":
         _switch_on_action(cx, s, subject)
@@ -120,7 +120,7 @@ def _switch(cx: Context, s: ast.Switch) -> None:
     cx.out.extend(written)
 
 
-def _switch_chain(cx: Context, s: ast.Switch, value: Scalar) -> list[Flow]:
+def _switch_chain(cx: LowerContext, s: ast.Switch, value: Scalar) -> list[Flow]:
     """Cases in order as a chain of branches, the default last wherever it stands."""
     result: list[Flow] = []
     chain: list[tuple[Scalar, list[Flow], SourceSpan]] = []
@@ -139,7 +139,7 @@ def _switch_chain(cx: Context, s: ast.Switch, value: Scalar) -> list[Flow]:
     return result
 
 
-def _switch_on_action(cx: Context, s: ast.Switch, subject: ast.Member) -> None:
+def _switch_on_action(cx: LowerContext, s: ast.Switch, subject: ast.Member) -> None:
     call = subject.base
     assert isinstance(call, ast.Call)
     applied = apply_table(cx, call)
@@ -166,7 +166,7 @@ def _arms(s: ast.Switch) -> Iterator[tuple[list[ast.Expression], bool, ast.Switc
             labels, is_default = [], False
 
 
-def _call(cx: Context, s: ast.CallStatement) -> None:
+def _call(cx: LowerContext, s: ast.CallStatement) -> None:
     e = s.call
     callee: Callee = e.target
     match callee.kind:
@@ -195,7 +195,7 @@ def _call(cx: Context, s: ast.CallStatement) -> None:
             raise RefusalError(f"{callee.name} has no effect as a statement", e.span)
 
 
-def _header_method(cx: Context, e: ast.Call, callee: Callee) -> None:
+def _header_method(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     assert callee.base is not None
     header = header_object(cx.value_of(callee.base), e.span)
     if callee.name == "isValid":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.frontend.check import types as ty
 from switch.frontend.diagnostics import SourceSpan
-from switch.frontend.lower.context import SCALARS, Context, RefusalError
+from switch.frontend.lower.context import SCALARS, LowerContext, RefusalError
 from switch.frontend.lower.values import Aggregate, HeaderValue, StackValue, UnionValue, Value, leaves
 from switch.frontend.scalar import Scalar
 from switch.model.expressions import FieldRef
@@ -13,7 +13,7 @@ from switch.model.headers import Field, Header, HeaderType, Stack, Union, UnionS
 VARBIT_HEADER_FIELD = "field"
 
 
-def scalar(cx: Context, name: str, t: ty.Type) -> Scalar:
+def scalar(cx: LowerContext, name: str, t: ty.Type) -> Scalar:
     """A new field of the scalars."""
     plain = ty.strip(t)
     field = add_field(cx.program.scalars, cx.unique(name), bits_of(plain), is_signed(plain))
@@ -33,11 +33,11 @@ def bits_of(t: ty.Type) -> int:
     return 32  # error and enums without underlying type
 
 
-def temporary(cx: Context, t: ty.Type) -> Scalar:
+def temporary(cx: LowerContext, t: ty.Type) -> Scalar:
     return scalar(cx, "tmp", t)
 
 
-def allocate(cx: Context, name: str, t: ty.Type, span: SourceSpan, top: bool = False) -> Value:
+def allocate(cx: LowerContext, name: str, t: ty.Type, span: SourceSpan, top: bool = False) -> Value:
     """Storage for a variable of type `t`. `top`: members of the headers struct keep their own names."""
     plain = ty.strip(t)
     if isinstance(plain, ty.CompositeType):
@@ -69,7 +69,7 @@ def pad(fields: list[Field]) -> None:
         add_field(fields, "_padding", 8 - bits % 8)
 
 
-def header_type(cx: Context, t: ty.CompositeType) -> HeaderType:
+def header_type(cx: LowerContext, t: ty.CompositeType) -> HeaderType:
     if t.name not in cx.program.header_types:
         fields: list[Field] = []
         varbits = _flatten(fields, t, "")
@@ -95,17 +95,17 @@ def _flatten(fields: list[Field], t: ty.CompositeType, prefix: str) -> int:
     return varbits
 
 
-def new_header(cx: Context, name: str, t: HeaderType, metadata: bool) -> Header:
+def new_header(cx: LowerContext, name: str, t: HeaderType, metadata: bool) -> Header:
     made = Header(name, len(cx.program.headers), t, metadata)
     cx.program.headers[name] = made
     return made
 
 
-def header_instance(cx: Context, name: str, t: ty.CompositeType) -> HeaderValue:
+def header_instance(cx: LowerContext, name: str, t: ty.CompositeType) -> HeaderValue:
     return HeaderValue(new_header(cx, name, header_type(cx, t), False), t)
 
 
-def _union_instance(cx: Context, name: str, t: ty.CompositeType) -> UnionValue:
+def _union_instance(cx: LowerContext, name: str, t: ty.CompositeType) -> UnionValue:
     members: dict[str, HeaderValue] = {}
     for f in t.fields.values():
         assert isinstance(f.type, ty.CompositeType)
@@ -116,7 +116,7 @@ def _union_instance(cx: Context, name: str, t: ty.CompositeType) -> UnionValue:
     return UnionValue(made, t, members)
 
 
-def _stack_instance(cx: Context, name: str, t: ty.StackType) -> StackValue:
+def _stack_instance(cx: LowerContext, name: str, t: ty.StackType) -> StackValue:
     names = [f"{name}[{i}]" for i in range(t.size)]
     if t.element.kind == "header_union":
         unions = [_union_instance(cx, n, t.element) for n in names]
@@ -130,7 +130,7 @@ def _stack_instance(cx: Context, name: str, t: ty.StackType) -> StackValue:
     return StackValue(stack, t, elements)
 
 
-def _varbit_instance(cx: Context, name: str, t: ty.VarBits) -> Scalar:
+def _varbit_instance(cx: LowerContext, name: str, t: ty.VarBits) -> Scalar:
     fields: list[Field] = []
     field = add_field(fields, VARBIT_HEADER_FIELD, None)
     kind = HeaderType(f"{name}_t", tuple(fields), (t.width_max + 7) // 8)
@@ -138,7 +138,7 @@ def _varbit_instance(cx: Context, name: str, t: ty.VarBits) -> Scalar:
     return Scalar(FieldRef(new_header(cx, name, kind, True), field), t)
 
 
-def header_field(cx: Context, header: HeaderValue, prefix: str, name: str, t: ty.Type) -> Value:
+def header_field(cx: LowerContext, header: HeaderValue, prefix: str, name: str, t: ty.Type) -> Value:
     """A field of a header instance; a struct inside it is a Record of the flattened fields."""
     plain = ty.strip(t)
     if isinstance(plain, ty.CompositeType):
@@ -149,7 +149,7 @@ def header_field(cx: Context, header: HeaderValue, prefix: str, name: str, t: ty
     return Scalar(FieldRef(header.header, found), plain)
 
 
-def header_fields(cx: Context, header: HeaderValue) -> list[Scalar]:
+def header_fields(cx: LowerContext, header: HeaderValue) -> list[Scalar]:
     """All fields of a header, flattened."""
     found: list[Scalar] = []
     for f in header.type.fields.values():

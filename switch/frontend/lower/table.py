@@ -7,7 +7,7 @@ from switch.frontend.check.types import Extern, strip, width
 from switch.frontend.declared import DeclaredAction, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredTable
 from switch.frontend.flow import Apply, Flow, flatten
 from switch.frontend.lower.assignment import assign_scalar
-from switch.frontend.lower.context import Context, RefusalError, control_plane_name
+from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name
 from switch.frontend.lower.entry import action_data, entries_of
 from switch.frontend.lower.inline import copied, find_action, inlined
 from switch.frontend.lower.key import add_key
@@ -19,7 +19,9 @@ from switch.model.actions import Action, Parameter
 from switch.model.expressions import FieldRef, Local
 
 
-def apply_table(cx: Context, call: ast.Call, hit: list[Flow] | None = None, miss: list[Flow] | None = None) -> Apply:
+def apply_table(
+    cx: LowerContext, call: ast.Call, hit: list[Flow] | None = None, miss: list[Flow] | None = None
+) -> Apply:
     callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
@@ -34,7 +36,7 @@ def apply_table(cx: Context, call: ast.Call, hit: list[Flow] | None = None, miss
     return applied
 
 
-def _table(cx: Context, value: TableValue) -> DeclaredTable:
+def _table(cx: LowerContext, value: TableValue) -> DeclaredTable:
     d = value.declaration
     assert cx.pipeline is not None
     cx.claim("table", value.name, d.span)
@@ -59,7 +61,7 @@ def _table(cx: Context, value: TableValue) -> DeclaredTable:
 
 
 def _default_action(
-    cx: Context, value: TableValue, actions: list[tuple[DeclaredAction, list[ast.Annotation]]]
+    cx: LowerContext, value: TableValue, actions: list[tuple[DeclaredAction, list[ast.Annotation]]]
 ) -> tuple[DeclaredAction, list[int], bool]:
     d = value.declaration
     if d.default is not None:
@@ -76,7 +78,7 @@ def _default_action(
     return nothing, [], False
 
 
-def _listed_action(cx: Context, ref: ast.ActionRef) -> DeclaredAction:
+def _listed_action(cx: LowerContext, ref: ast.ActionRef) -> DeclaredAction:
     assert isinstance(ref.target, Symbol)
     action = find_action(cx, ref.target)
     if any(a is not None for a in ref.bound):
@@ -87,7 +89,7 @@ def _listed_action(cx: Context, ref: ast.ActionRef) -> DeclaredAction:
     return action.definition
 
 
-def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Expression | None]) -> DeclaredAction:
+def _define_action(cx: LowerContext, action: ActionValue, arguments: list[ast.Expression | None]) -> DeclaredAction:
     d = action.declaration
     definition = DeclaredAction(action.name, annotations=d.annotations, span=d.span)
     frame = Bindings(action.frame, action.name)
@@ -118,7 +120,7 @@ def _define_action(cx: Context, action: ActionValue, arguments: list[ast.Express
     return definition
 
 
-def action_name(cx: Context, label: ast.Name, call: ast.Call) -> str:
+def action_name(cx: LowerContext, label: ast.Name, call: ast.Call) -> str:
     callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
@@ -136,7 +138,7 @@ def _selector(table: DeclaredTable, profile: DeclaredProfile) -> None:
     profile.inputs = inputs
 
 
-def _table_properties(cx: Context, d: ast.TableDecl, table: DeclaredTable) -> None:
+def _table_properties(cx: LowerContext, d: ast.TableDecl, table: DeclaredTable) -> None:
     for p in d.properties.values():
         if p.name == "size":
             table.size = int(p.value.value)
@@ -148,7 +150,7 @@ def _table_properties(cx: Context, d: ast.TableDecl, table: DeclaredTable) -> No
             _attach(cx, table, value, p)
 
 
-def _made_in_place(cx: Context, table: DeclaredTable, p: ast.Property) -> Value:
+def _made_in_place(cx: LowerContext, table: DeclaredTable, p: ast.Property) -> Value:
     """`implementation = action_profile(…)`: the object takes its name from `@name` before the property."""
     made = p.value
     assert isinstance(made, ast.Call)
@@ -164,7 +166,7 @@ def _made_in_place(cx: Context, table: DeclaredTable, p: ast.Property) -> Value:
     return extern_object(cx, d, callee.returns, callee, name)
 
 
-def _attach(cx: Context, table: DeclaredTable, value: ExternValue, p: ast.Property) -> None:
+def _attach(cx: LowerContext, table: DeclaredTable, value: ExternValue, p: ast.Property) -> None:
     assert cx.pipeline is not None
     if isinstance(value.object, DeclaredProfile):
         table.profile = value.object
@@ -184,7 +186,7 @@ def _attach(cx: Context, table: DeclaredTable, value: ExternValue, p: ast.Proper
         table.meter = value.object
 
 
-def no_action(cx: Context) -> DeclaredAction:
+def no_action(cx: LowerContext) -> DeclaredAction:
     symbol = cx.checked.scope.names["NoAction"]
     action = find_action(cx, symbol)
     assert isinstance(action, ActionValue)

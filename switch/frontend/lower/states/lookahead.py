@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check.types import BOOL, Bits, CompositeType, Tuple, Type, strip, width
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import ParserStep
-from switch.frontend.lower.context import Context, RefusalError
+from switch.frontend.lower.context import LowerContext, RefusalError
 from switch.frontend.lower.operator import cast, operation
 from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.values import Aggregate, Value
@@ -18,7 +18,7 @@ from switch.model.parsers import Lookahead, Set
 WHOLE_BITS_MAX = 128
 
 
-def lookahead(cx: Context, t: Type, span: SourceSpan) -> Value:
+def lookahead(cx: LowerContext, t: Type, span: SourceSpan) -> Value:
     """The bits of a `t` ahead, all read at once: all must be there, however few are used (specification, 13.8.4).
 
     BMv2 1.15 checks the length of neither a key nor a part, so a lookahead becomes neither.
@@ -35,13 +35,13 @@ def lookahead(cx: Context, t: Type, span: SourceSpan) -> Value:
     return _part_ahead(cx, kept, plain, 0, span)
 
 
-def look_ahead(cx: Context, into: Scalar, offset: int, bits: int, span: SourceSpan) -> None:
+def look_ahead(cx: LowerContext, into: Scalar, offset: int, bits: int, span: SourceSpan) -> None:
     """Read bits from ahead of the cursor into a field."""
     assert isinstance(into.of, FieldRef)
     cx.out.append(ParserStep(Set(into.of, Lookahead(offset, bits)), span))
 
 
-def _part_ahead(cx: Context, whole: Scalar, t: Type, offset: int, span: SourceSpan) -> Value:
+def _part_ahead(cx: LowerContext, whole: Scalar, t: Type, offset: int, span: SourceSpan) -> Value:
     """The part of `whole` that begins at bit `offset`; aggregates fall into their fields."""
     plain = strip(t)
     if isinstance(plain, CompositeType | Tuple):

@@ -7,7 +7,7 @@ from switch.frontend.check.types import ApplicableType
 from switch.frontend.lower.assignment import assign
 from switch.frontend.lower.binding import bind_block
 from switch.frontend.lower.block import block_value, make_locals
-from switch.frontend.lower.context import Context
+from switch.frontend.lower.context import LowerContext
 from switch.frontend.lower.states.state import drain, go, new_state
 from switch.frontend.lower.states.transition import transition
 from switch.frontend.lower.values import BlockValue
@@ -15,7 +15,7 @@ from switch.frontend.parse import ast
 from switch.model.parsers import State
 
 
-def lower_parser(cx: Context, block: BlockValue) -> None:
+def lower_parser(cx: LowerContext, block: BlockValue) -> None:
     """The whole top-level parser into `program.states`, reachable states only."""
     cx.block = "parser"
     cx.states = {}
@@ -32,7 +32,7 @@ def lower_parser(cx: Context, block: BlockValue) -> None:
     cx.program.states = _reachable(cx, "start")
 
 
-def _state_names(cx: Context, block: BlockValue, prefix: str | None) -> dict[str, str]:
+def _state_names(cx: LowerContext, block: BlockValue, prefix: str | None) -> dict[str, str]:
     """Names in the output for the states of one parser; `prefix` None avoids names already taken."""
     assert isinstance(block.declaration, ast.Parser)
     assert block.declaration.states is not None
@@ -46,7 +46,7 @@ def _state_names(cx: Context, block: BlockValue, prefix: str | None) -> dict[str
     return names
 
 
-def _parser_states(cx: Context, block: BlockValue, names: dict[str, str], accept: str | None) -> None:
+def _parser_states(cx: LowerContext, block: BlockValue, names: dict[str, str], accept: str | None) -> None:
     assert isinstance(block.declaration, ast.Parser)
     targets: dict[str, str | None] = {**names, "accept": accept, "reject": None}
     for s in block.declaration.states or []:
@@ -59,7 +59,7 @@ def _parser_states(cx: Context, block: BlockValue, names: dict[str, str], accept
             transition(cx, s, targets)
 
 
-def _reachable(cx: Context, first: str) -> tuple[State, ...]:
+def _reachable(cx: LowerContext, first: str) -> tuple[State, ...]:
     seen: set[str] = set()
     waiting = [first]
     while waiting:
@@ -75,7 +75,7 @@ def _reachable(cx: Context, first: str) -> tuple[State, ...]:
     )
 
 
-def apply_parser(cx: Context, e: ast.Call, callee: Callee) -> None:
+def apply_parser(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     """A nested parser: its states under its name, its accept the rest of this state."""
     assert callee.base is not None
     base = callee.base

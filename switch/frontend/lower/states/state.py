@@ -8,7 +8,7 @@ from switch.frontend.check.types import BOOL
 from switch.frontend.diagnostics import NOWHERE, SourceSpan
 from switch.frontend.draft import DraftState
 from switch.frontend.flow import Branch, Flow, Leave, ParserStep, Region, Step, assigned
-from switch.frontend.lower.context import Context, RefusalError
+from switch.frontend.lower.context import LowerContext, RefusalError
 from switch.frontend.lower.storage import temporary
 from switch.frontend.scalar import Scalar
 from switch.model.actions import Primitive, Vector
@@ -18,7 +18,7 @@ from switch.model.parsers import Call, KeyPart, LastUnionField, Operation, Set, 
 DEAD = "\0dead"
 
 
-def new_state(cx: Context, name: str) -> DraftState:
+def new_state(cx: LowerContext, name: str) -> DraftState:
     unique, count = name, 0
     while unique in cx.states:
         count += 1
@@ -28,22 +28,22 @@ def new_state(cx: Context, name: str) -> DraftState:
     return made
 
 
-def go(cx: Context, target: str | None) -> None:
+def go(cx: LowerContext, target: str | None) -> None:
     """End the present state, unless it has ended."""
     if not cx.state.ended:
         end(cx, [], [], target)
 
 
-def end(cx: Context, key: list[KeyPart], transitions: list[Transition], default: str | None) -> None:
+def end(cx: LowerContext, key: list[KeyPart], transitions: list[Transition], default: str | None) -> None:
     cx.state.key, cx.state.transitions, cx.state.default, cx.state.ended = key, transitions, default, True
 
 
-def drain(cx: Context) -> None:
+def drain(cx: LowerContext) -> None:
     made, cx.out = cx.out, []
     _place(cx, made, None)
 
 
-def _place(cx: Context, statements: list[Flow], leave: str | None) -> None:
+def _place(cx: LowerContext, statements: list[Flow], leave: str | None) -> None:
     """Append statements to the present state, opening new ones where control flow forks."""
     for s in statements:
         if isinstance(s, Step | ParserStep):
@@ -62,7 +62,7 @@ def _place(cx: Context, statements: list[Flow], leave: str | None) -> None:
             raise RefusalError("this statement cannot be used in a parser", NOWHERE)
 
 
-def _fork(cx: Context, s: Branch, leave: str | None) -> None:
+def _fork(cx: LowerContext, s: Branch, leave: str | None) -> None:
     condition = temporary(cx, BOOL)
     add_operation(cx, assigned(condition, s.condition, s.span))
     base = cx.state.name
@@ -80,7 +80,7 @@ def key_part(key: Scalar) -> KeyPart:
     return KeyPart(key.of, key.of.field.width_bits)
 
 
-def add_operation(cx: Context, s: Step | ParserStep) -> None:
+def add_operation(cx: LowerContext, s: Step | ParserStep) -> None:
     """Append to the present state."""
     if isinstance(s, ParserStep):
         made = s.operation

@@ -8,7 +8,7 @@ from switch.frontend.check.scope import Symbol
 from switch.frontend.declared import DeclaredValueSet
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
-from switch.frontend.lower.context import Context, RefusalError, control_plane_name
+from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name
 from switch.frontend.lower.states.state import DEAD, add_operation, drain, end, go, key_part, new_state
 from switch.frontend.lower.storage import temporary
 from switch.frontend.parse import ast
@@ -18,7 +18,7 @@ from switch.model.parsers import KeyPart, LastUnionField, Transition, Verify
 _NO_MATCH = "noMatch"
 
 
-def transition(cx: Context, s: ast.State, targets: dict[str, str | None]) -> None:
+def transition(cx: LowerContext, s: ast.State, targets: dict[str, str | None]) -> None:
     t = s.transition
     if cx.state.name == DEAD:
         return
@@ -55,11 +55,11 @@ def transition(cx: Context, s: ast.State, targets: dict[str, str | None]) -> Non
     end(cx, keys, transitions, _no_match(cx))
 
 
-def _warn_reject(cx: Context, span: SourceSpan, what: str) -> None:
+def _warn_reject(cx: LowerContext, span: SourceSpan, what: str) -> None:
     cx.diagnostics.warning("target", f"{what}: BMv2 ends parsing and goes on with the packet", span)
 
 
-def _no_match(cx: Context) -> str:
+def _no_match(cx: LowerContext) -> str:
     """The state behind a select that fits no case (specification, section 13.6)."""
     if _NO_MATCH not in cx.states:
         state = new_state(cx, _NO_MATCH)
@@ -68,7 +68,7 @@ def _no_match(cx: Context) -> str:
     return _NO_MATCH
 
 
-def _case(cx: Context, case: ast.SelectCase, key: list[KeyPart], target: str | None) -> list[Transition] | None:
+def _case(cx: LowerContext, case: ast.SelectCase, key: list[KeyPart], target: str | None) -> list[Transition] | None:
     """The transitions of one case; None where it takes everything."""
     keys = case.keys
     if len(keys) == 1 and isinstance(keys[0], ast.Name) and keys[0].target is not None:
@@ -87,7 +87,7 @@ def _case(cx: Context, case: ast.SelectCase, key: list[KeyPart], target: str | N
     return made
 
 
-def _value_set(cx: Context, symbol: Symbol) -> str:
+def _value_set(cx: LowerContext, symbol: Symbol) -> str:
     declaration = symbol.declaration
     assert isinstance(declaration, ast.ValueSet)
     name = control_plane_name(declaration, cx.frame.prefix)
@@ -96,7 +96,7 @@ def _value_set(cx: Context, symbol: Symbol) -> str:
     return name
 
 
-def _value_and_masks(cx: Context, e: ast.Expression, bits: int) -> list[tuple[int, int]]:
+def _value_and_masks(cx: LowerContext, e: ast.Expression, bits: int) -> list[tuple[int, int]]:
     """A key set element as (value, mask) pairs: one, or for a range as many prefixes as it takes."""
     full = (1 << bits) - 1
     if isinstance(e, ast.Default):
