@@ -125,11 +125,13 @@ def refusals(plan: Plan, target: str) -> dict[str, str]:
 
 
 def kind_of(plan: Plan, target: str) -> str:
-    """The kind of target that these words name: link, nic port or switch."""
+    """The kind of target that these words name: link, nic port, nic or switch."""
     if "-" in target or ">" in target:
         return "link"
     if "." in target:
         return "nic port"
+    if target in (host.name for host in plan.hosts()):
+        return "nic"
     plan.switch_node(target)
     return "switch"
 
@@ -147,8 +149,11 @@ def all_refusals(plan: Plan) -> dict[str, dict[str, str]]:
 
 
 def classes(plan: Plan) -> dict[str, str]:
-    """The first target of each class: switches by kind, links by the kinds at their ends, NIC ports by their leaf's."""
-    seen: dict[str, str] = {}
+    """The first target of each class: switches by kind, links by the kinds at their ends, NIC ports by their leaf's.
+
+    One NIC is an example of all.
+    """
+    seen: dict[str, str] = {"nic": next(iter(plan.hosts())).name}
     for switch in plan.switches():
         seen.setdefault(f"switch {plan.kind_of(switch)}", switch.name)
     for link in links(plan):

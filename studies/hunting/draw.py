@@ -18,6 +18,7 @@ from studies.hunting.survivable import paths_known, survivable
 from topo.fault import VERBS, targets
 from topo.plan import Plan
 
+HUNTED = sorted(verb.name for verb in VERBS.values() if verb.hunted)
 FAULTS_MAX = 8
 DRAWS = 40  # of an entry, before the timeline stays as long as it is
 BEYOND_SHARE = 0.15  # of tries: a fabric of three tiers or on rails
@@ -122,7 +123,7 @@ def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict
 
 def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
     """Faults of a few verbs at any times, which leave every pair a path; all are undone before the end."""
-    verbs = rng.sample(sorted(VERBS), rng.randint(1, 4))
+    verbs = rng.sample(HUNTED, rng.randint(1, 4))
     found: list[TimedFault] = []
     for _ in range(rng.randint(1, FAULTS_MAX)):
         for _ in range(DRAWS):
@@ -136,7 +137,7 @@ def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[Time
 def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:
     """One or two short faults, to be repeated."""
     while True:
-        entries = [drawn(rng, plan, rng.choice(sorted(VERBS)), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
+        entries = [drawn(rng, plan, rng.choice(HUNTED), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
         found = tuple(entry for entry in entries if entry is not None)
         if found and survivable(plan, found, known):
             return found

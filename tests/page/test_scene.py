@@ -33,10 +33,12 @@ def test_every_verb_is_told_with_how_it_looks() -> None:
         "delay": "late",
         "rate": "slow",
         "port-down": "dead",
+        "optics-down": "dead",
         "switch-stop": "stopped",
         "switch-crash": "crashed",
         "switch-reboot": "crashed",
         "drain": "drained",
+        "drain-port": "drained",
     }
     assert all(looks(verb) != "running" for verb in VERBS.values())
 
@@ -57,7 +59,7 @@ def test_refusals_are_those_of_the_fault_verbs_for_every_target() -> None:
     plan = load_plan("tiny")
     for verb in VERBS.values():
         possible = set(targets(plan, verb.name))
-        for target in ("p0l0-p0s1", "h0-p0l0", "p0l1>p0s0", "p0l0>h0", "h0>p0l0", "h1.p1", "p1s0"):
+        for target in ("p0l0-p0s1", "h0-p0l0", "p0l1>p0s0", "p0l0>h0", "h0>p0l0", "h1.p1", "h1", "p1s0"):
             verdicts = refusals(plan, target)
             if verb.name in verdicts:
                 assert (verdicts[verb.name] == "") == (target in possible), (verb.name, target)

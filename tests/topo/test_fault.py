@@ -7,10 +7,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topo.fault import VERBS, Fault, FaultError, dead_links, denied_evs, healthy, make_fault, port_states, switch_state
+from topo.fault import (
+    VERBS,
+    Fault,
+    FaultError,
+    arrival,
+    carriers_off,
+    conditions,
+    dead_links,
+    denied_evs,
+    healthy,
+    make_fault,
+    port_states,
+    switch_state,
+)
+from topo.fault import targets as targets_of
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
-from topo.path import path_of_ev, switches
+from topo.path import evs, path_of_ev, paths, switches
 from topo.planfile import load_plan
 
 LAB = load_plan("lab")
@@ -41,7 +55,7 @@ def test_each_number_lands_in_its_unit():
 
 def seeded(verb: str, seed: int) -> Fault:
     spec = VERBS[verb]
-    target = {"link": "p1s2-p1l0", "nic port": "h5.p2", "switch": "p1s2"}[spec.target]
+    target = {"link": "p1s2-p1l0", "nic port": "h5.p2", "nic": "h5", "switch": "p1s2"}[spec.target]
     if spec.one_way:
         target = "p1s2>p1l0"
     return make_fault(LAB, verb, target, spec.argument.high / 2 if spec.argument else None, seed)
@@ -62,6 +76,44 @@ def test_losses_compound_and_a_blackhole_is_total():
 def test_a_nic_port_down_takes_the_carrier_of_both_ends():
     states = port_states(LAB, [make_fault(LAB, "port-down", "h5.p2")])
     assert {str(ref): state.up for ref, state in states.items()} == {"h5:3": False, "p2l2:2": False}
+
+
+def test_a_dark_transceiver_takes_the_carrier_of_every_port_of_its_nic_and_of_no_other():
+    states = port_states(LAB, [make_fault(LAB, "optics-down", "h5")])
+    assert {str(ref): state.up for ref, state in states.items()} == {
+        f"{place}": False for plane in range(4) for place in (f"h5:{plane + 1}", f"p{plane}l2:2")
+    }
+    assert {str(ref) for ref in carriers_off(LAB, [make_fault(LAB, "optics-down", "h5")])} == {
+        "h5:1", "h5:2", "h5:3", "h5:4",
+    }  # fmt: skip
+    assert list(targets_of(LAB, "optics-down")) == [f"h{index}" for index in range(8)]
+
+
+def test_a_drained_port_is_denied_at_both_ends_and_no_other_path_is():
+    drain = make_fault(LAB, "drain-port", "h0.p1")
+    for host in LAB.hosts():
+        denied = {(other, ev) for other, ev in denied_evs(LAB, host, [drain])}
+        expected = {
+            (other.name, ev)
+            for other in LAB.hosts()
+            if other != host and Host(0) in (host, other)
+            for ev, path in evs(LAB, host, other)
+            if path.plane == 1
+        }
+        assert denied == expected
+        assert bool(denied)
+    single = LAB.single_plane()
+    assert denied_evs(single, Host(0), [make_fault(single, "drain-port", "h0.p0")]) == []
+
+
+def test_a_drained_port_is_told_on_its_paths_and_loses_nothing():
+    drain = make_fault(LAB, "drain-port", "h0.p1")
+    by_plane = {path.plane: conditions(LAB, [drain], path) for path in paths(LAB, Host(0), Host(7))}
+    assert [str(one) for one in by_plane[1]] == [
+        "h0>p1l0 is drained: NICs send nothing by it (fault: drain-port h0.p1)"
+    ]
+    assert arrival(by_plane[1]) == 1.0
+    assert by_plane[0] == []
 
 
 fault = st.sampled_from(
@@ -111,6 +163,14 @@ def test_draining_denies_exactly_the_paths_across_the_switch(name):
     assert len(denied_evs(LAB, Host(0), [drain])) == expected
 
 
+def test_draining_a_leaf_denies_every_ev_between_two_hosts_under_it():
+    """Under one leaf a plane has one path and as many EVs as spines; all of them cross the leaf."""
+    local = [(ev, path.plane) for ev, path in evs(LAB, Host(2), Host(3))]
+    denied = [ev for name, ev in denied_evs(LAB, Host(2), [make_fault(LAB, "drain", "p0l1")]) if name == "h3"]
+    assert denied == [ev for ev, plane in local if plane == 0]
+    assert len(denied) == 4
+
+
 names = st.sampled_from(["p0l0", "p1s2", "h3", "h3.p2", "p9l0", "h99", "", "-", "p0l0p0s0"])
 targets = st.text(max_size=12) | st.tuples(names, st.sampled_from("->–. "), names).map("".join)
 
@@ -144,6 +204,9 @@ def test_on_the_baseline_draining_denies_nothing():
         ("port-down", "h9.p0", None, ["no h9", "h0 to h7"]),
         ("port-down", "h1.p4", None, ["no port in plane 4", "0 to 3"]),
         ("port-down", "p0l0-p0s0", None, ["must be a NIC port", "h3.p2"]),
+        ("optics-down", "h3.p2", None, ["must be a host", "h3.p2"]),
+        ("optics-down", "h9", None, ["no h9", "h0 to h7"]),
+        ("drain-port", "h3", None, ["must be a NIC port", "h3.p2"]),
         ("switch-stop", "h3", None, ["h3 is a host", "switch"]),
         ("delay", "h0>p0l0", 3, ["transmit side of h0", "p0l0>h0"]),
     ],

@@ -58,7 +58,10 @@ def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition
     usual = healthy(plan, ref)
     for fault in faults:
         verb = VERBS[fault.verb]
-        if verb.impairs is None or ref not in transmitters(plan, fault):
+        if verb.target == "switch" or ref not in transmitters(plan, fault):
+            continue
+        if verb.impairs is None:
+            found.append(Condition(place, "is drained: NICs send nothing by it", fault.words()))
             continue
         state = verb.impairs(usual, fault.value or 0.0, fault.seed)
         ends = not state.up or state.loss >= 1

@@ -1,7 +1,7 @@
 """One fault: a verb with a target, checked against a plan.
 
-Targets: a link `p1l0-p1s2` (both directions) or `p1l0>p1s2` (one); a NIC port `h3.p2` (host 3, plane 2); a switch
-`p1s2`.
+Targets: a link `p1l0-p1s2` (both directions) or `p1l0>p1s2` (one); a NIC port `h3.p2` (host 3, plane 2); a NIC `h3`;
+a switch `p1s2`.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def targets(plan: Plan, verb: str) -> Iterator[str]:
         words = [switch.name for switch in plan.switches()]
     elif spec.target == "nic port":
         words = [f"{host}.p{plane}" for host in plan.hosts() for plane in range(plan.planes)]
+    elif spec.target == "nic":
+        words = [host.name for host in plan.hosts()]
     else:
         ends = [(link.a.node, link.b.node) for link in links(plan)]
         words = [f"{a}-{b}" for a, b in ends]
@@ -91,11 +93,13 @@ def targets(plan: Plan, verb: str) -> Iterator[str]:
 
 
 def transmitters(plan: Plan, fault: Fault) -> list[PortRef]:
-    """The ports whose transmit side, or carrier, a fault on a link or NIC port touches. FaultError: no such target."""
+    """The ports whose transmit side, or carrier, a fault on a link or NIC touches. FaultError: no such target."""
     spec = VERBS[fault.verb]
     try:
         if spec.target == "nic port":
             return _nic_port(plan, fault)
+        if spec.target == "nic":
+            return _nic(plan, fault)
         return _ends(plan, fault, spec)
     except FaultError:
         raise
@@ -114,6 +118,13 @@ def _nic_port(plan: Plan, fault: Fault) -> list[PortRef]:
         raise FaultError(f"{fault.verb}: {host} has no port in plane {plane}: planes are 0 to {plan.planes - 1}")
     ref = PortRef(host, plane + 1)
     return [ref, peer(plan, ref)]
+
+
+def _nic(plan: Plan, fault: Fault) -> list[PortRef]:
+    if not re.fullmatch(r"h\d+", fault.target):
+        raise FaultError(f"{fault.verb}: the target must be a host, such as h3 (got {fault.target!r})")
+    own = [PortRef(plan.host(fault.target), plane + 1) for plane in range(plan.planes)]
+    return [ref for port in own for ref in (port, peer(plan, port))]
 
 
 def _ends(plan: Plan, fault: Fault, spec: Verb) -> list[PortRef]:
@@ -137,6 +148,8 @@ def _canonical(plan: Plan, fault: Fault, touched: list[PortRef]) -> str:
     link = link_at(plan, touched[0])
     if VERBS[fault.verb].target == "nic port":
         return f"{link.a.node}.p{link.a.plane}"
+    if VERBS[fault.verb].target == "nic":
+        return link.a.node.name
     if len(touched) == 1:
         return f"{touched[0].node}>{peer(plan, touched[0]).node}"
     return f"{link.a.node}-{link.b.node}"

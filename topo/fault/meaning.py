@@ -8,7 +8,7 @@ from topo.fault.fault import Fault, transmitters
 from topo.fault.verb import SWITCH_STATES, VERBS, PortState, SwitchState
 from topo.graph import PortRef, link_at, peer, ports
 from topo.node import Host, Switch
-from topo.path import paths, switches
+from topo.path import evs, switches
 from topo.plan import Plan
 
 
@@ -48,18 +48,22 @@ def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
 
 
 def denied_evs(plan: Plan, host: Host, faults: Iterable[Fault]) -> list[tuple[str, int]]:
-    """(destination, EV) of this host's paths across switches to be avoided; none where ECMP, not the NIC, chooses."""
-    if plan.encapsulation == "none":
+    """(destination, EV) of this host's paths across switches and NIC ports to be avoided.
+
+    None where ECMP, not the NIC, chooses.
+    """
+    denying = [fault for fault in faults if VERBS[fault.verb].denies]
+    if plan.encapsulation == "none" or not denying:
         return []
-    avoided = {fault.target for fault in faults if VERBS[fault.verb].denies}
-    if not avoided:
-        return []
+    avoided = {fault.target for fault in denying if VERBS[fault.verb].target == "switch"}
+    closed = {ref for fault in denying if VERBS[fault.verb].target != "switch" for ref in transmitters(plan, fault)}
     return [
-        (other.name, path.ev)
+        (other.name, ev)
         for other in plan.hosts()
         if other != host
-        for path in paths(plan, host, other)
+        for ev, path in evs(plan, host, other)
         if not avoided.isdisjoint(switch.name for switch in switches(plan, path))
+        or not closed.isdisjoint((PortRef(host, path.port), PortRef(other, path.port)))
     ]
 
 

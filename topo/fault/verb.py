@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from topo.plan import SWITCH_KINDS, SwitchKind
 
-TargetKind = Literal["link", "nic port", "switch"]
+TargetKind = Literal["link", "nic port", "nic", "switch"]
 SwitchState = Literal["running", "stopped", "crashed"]
 SWITCH_STATES: tuple[SwitchState, ...] = get_args(SwitchState)
 """From the mildest to the worst: of several faults on one switch the worst counts."""
@@ -62,13 +62,15 @@ class Verb:
     routing: bool = False  # a routing protocol would notice, and route around the target
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
+    hunted: bool = True  # whether hunts draw it: one more verb among those would change what every seed draws
     elsewhere: tuple[str, ...] = ()  # words for it in other labs, which users try here
 
     @property
     def usage(self) -> str:
         """The verb with a place holder for its target and its number."""
-        place = {"link": "A-B|A>B" if self.one_way else "A-B", "nic port": "HOST.pPLANE", "switch": "SWITCH"}
-        return " ".join([self.name, place[self.target], *([self.argument.name.upper()] if self.argument else [])])
+        place = {"link": "A-B|A>B" if self.one_way else "A-B", "nic port": "HOST.pPLANE", "nic": "HOST"}
+        target = place.get(self.target, "SWITCH")
+        return " ".join([self.name, target, *([self.argument.name.upper()] if self.argument else [])])
 
 
 def _down(state: PortState, _number: float, _seed: int) -> PortState:
@@ -148,6 +150,14 @@ VERBS: Mapping[str, Verb] = {
             switched_off="host",
         ),
         Verb(
+            "optics-down",
+            "nic",
+            "the NIC's transceiver is dark: all its ports are off; NIC and leaves lose carrier",
+            impairs=_down,
+            switched_off="host",
+            hunted=False,
+        ),
+        Verb(
             "switch-stop", "switch", "forwards nothing; links stay up, tables are kept", switch="stopped", routing=True
         ),
         Verb(
@@ -171,6 +181,13 @@ VERBS: Mapping[str, Verb] = {
             "the NICs are told to deny every path across it; it keeps forwarding",
             denies=True,
             elsewhere=("drain",),
+        ),
+        Verb(
+            "drain-port",
+            "nic port",
+            "the NICs are told to deny every path by this port; it stays up",
+            denies=True,
+            hunted=False,
         ),
     )
 }

@@ -71,8 +71,9 @@ def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[s
     on_links: dict[frozenset[str], list[str]] = {}
     for fault in faults:
         if VERBS[fault.verb].target != "switch":
-            ref = transmitters(plan, fault)[0]
-            on_links.setdefault(frozenset((ref.node.name, peer(plan, ref).node.name)), []).append(fault.words())
+            ends = (frozenset((ref.node.name, peer(plan, ref).node.name)) for ref in transmitters(plan, fault))
+            for names in dict.fromkeys(ends):
+                on_links.setdefault(names, []).append(fault.words())
     cables = []
     for link in links(plan):
         names = frozenset((link.a.node.name, link.b.node.name))

@@ -118,6 +118,7 @@ export class Breaking {
 function targetsOf(choice, scene, direction) {
   const kind = (name) => scene.kinds[name] ?? "host";
   if (choice.node?.tier) return [[`break ${choice.node.name}`, choice.node.name, `switch ${kind(choice.node.name)}`]];
+  if (choice.node) return [[`break ${choice.node.name}`, choice.node.name, "nic"]];
   if (!choice.cable) return [];
   const { a, b, edge, plane, name } = choice.cable;
   const way = direction.get(name) ?? 0;

@@ -18,7 +18,9 @@ export function looks(scene, state, verbs) {
     if (!verb) continue;
     const text = `${line.verb}${line.arguments?.value === undefined ? "" : ` ${line.arguments.value}`}`;
     if (verb.target === "switch") condition(nodes, line.target, verb.looks, text);
-    else {
+    else if (verb.target === "nic") {
+      for (const cable of scene.cables) if (cable.a === line.target) condition(cables, cable.name, verb.looks, text);
+    } else {
       const cable = scene.cableOf(line.target);
       if (cable) condition(cables, cable.name, verb.looks, text);
     }

@@ -179,6 +179,8 @@ def test_every_verb_has_a_target_on_each_kind_of_cable_and_switch(plan: Plan) ->
             assert found == [switch.name for switch in plan.switches()]
         elif verb.target == "nic port":
             assert len(found) == plan.planes * plan.host_count
+        elif verb.target == "nic":
+            assert found == [host.name for host in plan.hosts()]
         else:
             assert {"-".join(sorted(re.split("[->]", re.sub(r"\d", "", one)))) for one in found} == kinds
 
