@@ -26,8 +26,12 @@ NAMES = (
     "maintenance",
 )
 """Those whose traffic is the hosts' own."""
+OF_THE_PAPER = ("nic-optics", "lossy-port", "flap-trace")
+"""Those that retell one more statement of the paper. Tables of all scenarios, and the ablation, leave them out."""
 WITH_PROGRAMS = ("job", "job-port", "ddp")
 """Those with programs of their own."""
+SHIPPED = (*NAMES, *OF_THE_PAPER, *WITH_PROGRAMS)
+"""All of them, in the order in which a newcomer should meet them."""
 
 
 WORKLOADS = (".cm", ".goal")
@@ -39,8 +43,8 @@ class ScenarioError(ValueError):
 
 
 def scenarios() -> list[Scenario]:
-    """All shipped scenarios, in the order in which a newcomer should meet them."""
-    return [find(name) for name in (*NAMES, *WITH_PROGRAMS)]
+    """All shipped scenarios, in the order of `SHIPPED`."""
+    return [find(name) for name in SHIPPED]
 
 
 def find(name: str) -> Scenario:
@@ -57,14 +61,14 @@ def find(name: str) -> Scenario:
         assert isinstance(found, Scenario)
         return found
     raise ScenarioError(
-        f"no scenario {name!r}: valid are {', '.join((*NAMES, *WITH_PROGRAMS))}, a .py file of your own,"
+        f"no scenario {name!r}: valid are {', '.join(SHIPPED)}, a .py file of your own,"
         f" or a workload file: {' or '.join(WORKLOADS)}"
     )
 
 
 def is_shipped(name: str) -> bool:
     """Whether a scenario's name is that of a shipped one, or of a form of one."""
-    return name.partition("@")[0] in (*NAMES, *WITH_PROGRAMS)
+    return name.partition("@")[0] in SHIPPED
 
 
 def is_workload(name: str) -> bool:

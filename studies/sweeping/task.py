@@ -37,7 +37,7 @@ class Task:
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
     """What decides a row beside the choices: the digests of a run, and those of the code that judges it."""
-    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in (*library.NAMES, *library.WITH_PROGRAMS))
+    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in library.SHIPPED)
     return {
         **options["hashes"],
         "judging": identity.code_digest(JUDGING),

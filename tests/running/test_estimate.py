@@ -182,7 +182,7 @@ def test_a_run_of_more_than_a_day_is_refused_with_its_length() -> None:
         estimate.check(RunSpec(long, choices(world="emulated")), available_bytes=10**15)
 
 
-@pytest.mark.parametrize("name", library.NAMES)
+@pytest.mark.parametrize("name", [*library.NAMES, *library.OF_THE_PAPER])
 def test_every_shipped_scenario_fits_a_small_machine(name: str) -> None:
     scenario = library.find(name)
     for world in ("emulated", "simulated"):
