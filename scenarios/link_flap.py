@@ -7,13 +7,21 @@ from collections.abc import Sequence
 from judging import checks
 from judging.checks import Check
 from judging.story import PaperRow
-from scenarios import places
-from scenarios.scenario import Scenario, Setting, TimedFault, phases
+from scenarios import places, room
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
 from scenarios.training import only_training
 
 FLAPS_PER_MINUTE = 6  # the paper saw 4.2 on average and up to 13
 FLAPS_MIN = 4
 DOWN_S = (0.5, 2.0)
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    """ValueError on a fabric on which a link that is down is missed: then a flap costs what the link carried."""
+    plan = setting.plan
+    links = [places.in_plane(link, plane) for plane in range(plan.planes) for link in places.common_links(plan)]
+    room.check_spare(plan, links, "link-flap")
+    return only_training(setting)
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
@@ -64,7 +72,7 @@ SCENARIO = Scenario(
         "they work again."
     ),
     plan="lab",
-    workloads=only_training,
+    workloads=workloads,
     timeline=timeline,
     checks=judge,
     phases=phases(reference_s=20.0, faults_s=50.0),

@@ -12,8 +12,8 @@ from functools import partial
 from judging import checks
 from judging.checks import Check
 from judging.story import PaperRow
-from scenarios import places
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, carried_out, phases
+from scenarios import places, room
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 from scenarios.training import only_training
 from topo.node import PLURALS, ROLES, SwitchRole
 from topo.plan import Plan
@@ -30,6 +30,18 @@ def outages(setting: Setting) -> tuple[int, float, float]:
     if setting.phases["faults"] < SPINES * 2 * DOWN_S:
         return SPINES_SHORT, (setting.phases["faults"] - 1.0) / SPINES_SHORT, DOWN_SHORT_S
     return SPINES, 8.0, DOWN_S
+
+
+def workloads(setting: Setting) -> Sequence[Workload]:
+    """ValueError on a fabric on which a spine or core that is away is missed: then it costs what it carried."""
+    return training_beside(("spine", "core"), setting)
+
+
+def training_beside(roles: Sequence[SwitchRole], setting: Setting) -> Sequence[Workload]:
+    """The training loop, where the fabric has room for it while a switch of these roles is away."""
+    plan = setting.plan
+    room.check_spare(plan, [switch.name for switch in plan.switches() if switch.role in roles], WHOLE.name)
+    return only_training(setting)
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
@@ -98,7 +110,7 @@ WHOLE = Scenario(
         "takes one plane from the two hosts under it for as long as it is away."
     ),
     plan="lab",
-    workloads=only_training,
+    workloads=workloads,
     timeline=timeline,
     checks=judge,
     phases=phases(Phase("leaf", 14.0), reference_s=16.0, faults_s=FAULTS_S),
@@ -120,6 +132,7 @@ SCENARIO = replace(
                 "another tier does. Links stay up, the switches only stop forwarding, and come back with the same "
                 "static tables."
             ),
+            workloads=partial(training_beside, [] if role == "leaf" else [role]),
             timeline=partial(of_tier, role),
             checks=partial(judge_tier, role),
             phases=phases(reference_s=16.0, faults_s=FAULTS_S),

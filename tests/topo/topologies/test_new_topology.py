@@ -124,5 +124,5 @@ def test_commands_take_its_file(file: Path, tmp_path: Path, capsys: pytest.Captu
     assert [hop["switch"] for hop in json.loads(capsys.readouterr().out)["hops"]] == ["p0l0", "p0l1", "p0l2"]
     for words in (["graph", str(file), "-o", str(tmp_path / "ring.svg")], ["export", "json", str(file)]):
         assert cli.main(words) == 0
-    scenario = library.find("link-flap")
+    scenario = library.find("nic-port")
     assert prepare(RunSpec(scenario, Choices(transport("mrc"), plan, seed=7, world="simulated"))).needed.memory_bytes
