@@ -48,11 +48,10 @@ class TooLargeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The most that a run takes. `host_bytes` is the memory of the workloads on the most loaded host."""
+    """The most that a run takes."""
 
     memory_bytes: int
     seconds: float
-    host_bytes: int
 
     def words(self) -> str:
         return f"about {size(self.memory_bytes)} of memory and {duration(self.seconds)}"
@@ -103,7 +102,7 @@ def estimate(spec: RunSpec) -> Estimate:
         took = packets * PACKET_SECONDS + plan.switch_count * SWITCH_SECONDS / 2
     else:
         took = seconds + plan.switch_count * SWITCH_SECONDS
-    return Estimate(memory, took, max((one.bytes for ranks in held for one in ranks), default=0))
+    return Estimate(memory, took)
 
 
 def check(spec: RunSpec, available_bytes: int | None = None) -> Estimate:

@@ -127,8 +127,6 @@ class Limits:
     bdp_bytes: int
     """Sum of the port rates times the base round trip, at least two full packets."""
     pmtu: int
-    reorder_ns: int
-    """Loss rule: a packet is lost when one sent this much later has arrived (see `endpoint.mrc.loss.reorder`)."""
     probe_interval_ns: int
     """Between reliability probes of one ASSUMED_BAD EV, and between repetitions of a port status update."""
     reverse_probe_ns: int
@@ -215,7 +213,6 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
         rate_bps=rate_bps,
         bdp_bytes=bdp_bytes,
         pmtu=profile.pmtu,
-        reorder_ns=base_rtt_ns + jitter_ns,
         probe_interval_ns=2 * base_rtt_ns + jitter_ns,
         reverse_probe_ns=base_rtt_ns + jitter_ns,
         timeout=timeout,

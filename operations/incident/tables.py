@@ -93,8 +93,3 @@ def differing(
     for key in sorted(want.keys() | have.keys()):
         if want.get(key) != have.get(key):
             yield (*key, want.get(key, ""), have.get(key, ""))
-
-
-def route_port(action: str) -> int:
-    """The port in `set_next_hop(3)`; a next hop's number is its port."""
-    return int(action[action.index("(") + 1 : -1])

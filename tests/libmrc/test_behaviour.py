@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.door_rig import rig
-from common import door
-from common.rights import NOBODY
 from endpoint.door.program_memory import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
+from tests.helpers.stranger import NEEDS_ROOT, door_of_a_stranger
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 
@@ -61,16 +59,10 @@ def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: listens as another user")
+@NEEDS_ROOT
 def test_a_program_does_not_talk_to_a_door_that_another_user_has_opened(plain: Run) -> None:
     """Whoever binds a host's name before the agent does would hear every program of the host."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-        os.seteuid(NOBODY)
-        try:
-            listening.bind(door.address("h4098"))
-            listening.listen()
-        finally:
-            os.seteuid(0)
+    with door_of_a_stranger("h4098"):
         done = plain("writes")
         assert done.returncode == 0, "with a stranger's door beside its own, a program uses its own"
         done = plain("writes", "mrc_h4098")

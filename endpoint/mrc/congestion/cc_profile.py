@@ -17,7 +17,7 @@ REFERENCE_BDP_BYTES = 150_000
 """100 Gb/s times 12 µs: the network that the published gains are for."""
 NSCC = "uet-1.0-nscc"
 """The API's name of the algorithm."""
-U8, U32 = (1 << 8) - 1, (1 << 32) - 1
+U32 = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ import mrclab
 from benchmarks.rig.door_rig import End, rig
 from benchmarks.rig.profiles import profile as profile_data
 from common import door
-from common.rights import NOBODY
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.door.channel import make_channel
@@ -30,6 +29,7 @@ from endpoint.door.session import Session
 from endpoint.door.shared_memory import make_shared
 from endpoint.door.violation import Violation
 from mrclab.connection import Connection
+from tests.helpers.stranger import NEEDS_ROOT, door_of_a_stranger
 from tests.helpers.waiting import eventually
 
 OPERATIONS = [
@@ -398,15 +398,9 @@ def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_
             connection.receive()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: listens as another user")
+@NEEDS_ROOT
 def test_a_program_does_not_talk_to_a_door_that_another_user_has_opened():
     """Whoever binds a host's name before the agent does would hear every program of the host."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-        os.seteuid(NOBODY)
-        try:
-            listening.bind(door.address("h4097"))
-            listening.listen()
-        finally:
-            os.seteuid(0)
-        with pytest.raises(mrclab.DeviceGoneError, match="the socket of h4097 belongs to user 65534, not to the lab"):
-            Connection("h4097", lambda row: None)
+    refused = "the socket of h4097 belongs to user 65534, not to the lab"
+    with door_of_a_stranger("h4097"), pytest.raises(mrclab.DeviceGoneError, match=refused):
+        Connection("h4097", lambda row: None)

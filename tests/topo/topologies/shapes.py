@@ -11,6 +11,7 @@ from topo.node import Host, Switch, leaf
 from topo.plan import Plan
 from topo.planfile import PlanError, parse_document, parse_plan
 from topo.topologies import LeafSpine, Pods, Rails, Topology, TopologyError, listed
+from topo.topologies import uneven as written
 from topo.topologies.topology import Cable
 
 
@@ -111,17 +112,6 @@ KINDS = {
 """By topology, and meshes apart from other lists."""
 plans = st.one_of(*KINDS.values())
 
-UNEVEN = """name = "uneven"
-[fabric]
-topology = "uneven"
-planes = 2
-leaves = 4
-spines = 4
-hosts_per_leaf = 2
-without = ["p1s3", "p0l0-p0s1"]
-speeds = { "p0l2-p0s0" = 0.5 }
-more_hosts = { l0 = 1 }
-"""
 RAILS = """name = "rails"
 [fabric]
 topology = "rails"
@@ -132,6 +122,9 @@ hosts_per_leaf = 2
 rails = 2
 """
 ROOT = Path(__file__).parents[3]
+EXAMPLE = str(written.__doc__).split("\n\n")[1]
+UNEVEN = f'name = "uneven"\n{EXAMPLE}\n'
+"""The example of the module's docstring."""
 TEXTS = {
     "pods": (ROOT / "topo/plans/pods.toml").read_text(encoding="utf-8"),
     "rails": RAILS,
