@@ -15,6 +15,7 @@ from topo.plan import Plan
 PLANES_SHOWN_MAX = 4
 SWITCHES_SHOWN_MAX = 8
 HOSTS_SHOWN_MAX = 32
+SPEEDS_SHOWN_MAX = 8
 NOTHING = "–"  # for a switch without such neighbours, in a tier that has some
 # Okabe and Ito's palette, which stays apart for colour-blind eyes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#b5a400")
@@ -67,7 +68,16 @@ def draw_text(plan: Plan) -> str:
         own = [plan.host_at(index, d).name for d in range(_shown(count, 4))]
         groups.append(f"[l{index}: " + " ".join(own) + _more(count, 4) + "]")
     lines.append("  hosts   " + " ".join(groups) + _more(plan.leaves, leaves))
+    if odd := _odd_speeds(plan):
+        lines += ["", "  rates   " + ", ".join(odd[:SPEEDS_SHOWN_MAX]) + _more(len(odd), SPEEDS_SHOWN_MAX)]
     return "\n".join(lines)
+
+
+def _odd_speeds(plan: Plan) -> list[str]:
+    """The cables that have another rate than the plan's, with their share of it."""
+    if plan.shape is None:
+        return []
+    return [f"{one.lower}–{one.upper} × {one.speed:g}" for one in plan.topology.cables() if one.speed != 1.0]
 
 
 def _wired(plan: Plan, plane: int, role: SwitchRole) -> list[str]:

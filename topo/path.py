@@ -97,9 +97,10 @@ def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
     way = plan.topology.way_of(plane, here, there, low) if 0 <= plane < plan.planes else None
     if way is None:
         lows = [low for way in plan.topology.ways(min(max(plane, 0), plan.planes - 1), here, there) for low in way.lows]
+        low_half = f"{min(lows):#06x}" + (f" to {max(lows):#06x}" if len(lows) > 1 else "")
         raise ValueError(
             f"EV {ev:#010x} names no path {source} → {destination}: the high half is a plane, 0 to {plan.planes - 1},"
-            f" the low half {min(lows):#06x} to {max(lows):#06x}"
+            f" the low half {low_half}"
         )
     return Path(source, destination, plane, plane << 16 | way.lows[0], way.switches)
 

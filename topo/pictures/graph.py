@@ -31,16 +31,22 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """A link from its lower end. `load` is None where nothing was measured, else a share of the link's rate."""
+    """A link from its lower end. `load` is None where nothing was measured, else a share of the link's rate.
+
+    `speed` is the link's share of the plan's rate, told where it is not all of it.
+    """
 
     a: str
     b: str
     faults: tuple[str, ...]
     load: float | None
+    speed: float = 1.0
 
     @property
     def label(self) -> str:
-        return ", ".join([*self.faults, *([f"{self.load:.0%}"] if self.load is not None else [])])
+        speed = [f"rate × {self.speed:g}"] if self.speed != 1.0 else []
+        load = [f"{self.load:.0%}"] if self.load is not None else []
+        return ", ".join([*self.faults, *speed, *load])
 
     @property
     def colour(self) -> str:
@@ -78,7 +84,8 @@ def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[s
     for link in links(plan):
         names = frozenset((link.a.node.name, link.b.node.name))
         carried = (load or {}).get(names)
-        cables.append(Cable(link.a.node.name, link.b.node.name, tuple(on_links.get(names, ())), carried))
+        own, speed = tuple(on_links.get(names, ())), plan.topology.speed(link.a.node, link.b.node)
+        cables.append(Cable(link.a.node.name, link.b.node.name, own, carried, speed))
     places = tuple(place(node, faults) for node in plan.nodes())
     return Graph(f"plan {plan.name}", plan.planes, places, tuple(cables))
 

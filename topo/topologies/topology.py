@@ -53,6 +53,17 @@ def switches_of(count: int, role: SwitchRole) -> str:
     return f"{count} {role if count == 1 else PLURALS[role]}"
 
 
+def runs(switches: Sequence[Switch]) -> list[str]:
+    """Switches in order, by plane and index, in runs: "p0s0 to p0s3", "p1s0", "p1s2 to p1s3"."""
+    found: list[list[Switch]] = []
+    for switch in switches:
+        if found and (switch.plane, switch.index - 1) == (found[-1][-1].plane, found[-1][-1].index):
+            found[-1].append(switch)
+        else:
+            found.append([switch])
+    return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in found]
+
+
 class TopologyError(ValueError):
     """A fabric that cannot be; the message begins with the key under `[fabric]`."""
 
@@ -238,6 +249,8 @@ class Topology(ABC):
         kind, there = PLURALS[node.role], [switch for switch in self.switches() if switch.role == node.role]
         if not there:
             return f"it has no {kind}"
+        if len(there) < self.planes * self.count(node.role):  # a plane has fewer, or a number is left out
+            return f"its {kind} are {', '.join(runs(there))}"
         planes = f"{counted(self.planes, 'plane')} of {self.count(node.role)}, counted from 0"
         return f"its {kind} are {there[0]} to {there[-1]} ({planes})"
 
