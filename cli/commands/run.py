@@ -74,22 +74,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="NAME",
         help=f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page",
     )
-    run.add_argument(
-        "--plan",
-        metavar="PLAN",
-        help="another plan than the scenario's: a name, a .toml file, or a .topo file of htsim",
-    )
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
-    run.add_argument(
-        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
-    )
-    run.add_argument(
-        "--fault",
-        action="append",
-        default=[],
-        metavar="WORDS",
-        help=f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
-    )
+    add_variations(run)
     add_program(run)
     run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
     add_world(run)
@@ -107,16 +92,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="SECONDS",
         help="RoCE: routing avoids a dead link this long after its failure",
     )
-    add_time(run)
-    run.add_argument(
-        "--until", type=float, metavar="SECONDS", help="stop then, without a verdict (virtual time, at lab rates)"
-    )
-    run.add_argument(
-        "--record-packets",
-        metavar="START..END",
-        help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
-    )
-    run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
+    add_extent(run)
     add_runs(run)
     run.add_argument(
         "--format",
@@ -130,6 +106,40 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--paused", action="store_true", help="with --view, in virtual time: start paused; resume from the page"
     )
     labname.add_option(run)
+
+
+def add_variations(run: argparse.ArgumentParser) -> None:
+    """The plan, its keys, settings of the transport, and faults beside the scenario's."""
+    run.add_argument(
+        "--plan",
+        metavar="PLAN",
+        help="another plan than the scenario's: a name, a .toml file, or a .topo file of htsim",
+    )
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
+    run.add_argument(
+        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
+    )
+    run.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="WORDS",
+        help=f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
+    )
+
+
+def add_extent(run: argparse.ArgumentParser) -> None:
+    """How long a run takes, and which part of it is recorded."""
+    add_time(run)
+    run.add_argument(
+        "--until", type=float, metavar="SECONDS", help="stop then, without a verdict (virtual time, at lab rates)"
+    )
+    run.add_argument(
+        "--record-packets",
+        metavar="START..END",
+        help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
+    )
+    run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
 
 
 def add_world(run: argparse.ArgumentParser) -> None:
