@@ -1,0 +1,21 @@
+"""Words of other labs: each leads to a command, and none is a command itself, which would never be asked for."""
+
+from __future__ import annotations
+
+from cli.command_table import COMMANDS
+from cli.suggestions import SUGGESTIONS, suggest
+
+
+def test_a_word_that_is_a_command_needs_no_suggestion() -> None:
+    assert SUGGESTIONS.keys() & COMMANDS.keys() == set()
+
+
+def test_each_suggestion_begins_with_a_command() -> None:
+    unknown = {word: told for word, told in SUGGESTIONS.items() if told.split(",")[0].split()[0] not in COMMANDS}
+    assert unknown == {"help": "--help", "version": "--version"}
+
+
+def test_misspelled_commands_and_words_for_faults_are_found() -> None:
+    assert suggest("sweeep", COMMANDS) == "sweep"
+    assert suggest("linkdown", COMMANDS) == "fault link-down A-B"
+    assert suggest("qqqq", COMMANDS) == ""
