@@ -37,7 +37,7 @@ VIRTUAL = ("compiler", "extensions")
 
 COMMANDS: Mapping[str, CommandEntry] = {
     "run": CommandEntry("run a scenario, judge it, write a report", needs=("compiler", "extensions", "network")),
-    "list": CommandEntry("the scenarios there are"),
+    "list": CommandEntry("list the scenarios"),
     "report": CommandEntry("judge a run again and rewrite its report"),
     "compare": CommandEntry("runs on one page, such as MRC against RoCE"),
     "sweep": CommandEntry(

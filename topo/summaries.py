@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 SUMMARIES: Mapping[str, str] = {
     "up": "build a plan's fabric and leave it running",
-    "down": "tear the lab down, whatever state it is in",
+    "down": "tear the lab down, in any state",
     "status": "what is running, since when, and with which faults",
     "doctor": "check this machine's prerequisites, and how to install what is missing",
     "shell": "Mininet's prompt on the running lab, with the fault verbs",

@@ -25,9 +25,9 @@ EXAMPLES = """examples:
   ./lab capture h0-p0l0 p0l0-p0s0 p0l0-p0s1 --write way.pcapng --seconds 5
   ./lab capture h0-p0l0 h0-p1l0 --decode --count 10
   ./lab capture h0-p0l0 p0l0-p0s0 --write - | wireshark -k -i - -X lua_script:endpoint/wireshark/mrc.lua
-A link is captured at its first node's end, both directions. Several links go to one pcapng, an interface a link; a
+A link is captured at its first node's end, both directions. Several links go to one pcapng, one interface per link; a
 single one to a pcap if the name ends so. --decode has tshark read MRC. Wireshark and tshark load no scripts for root:
-capture asks for root itself, so that what reads the pipe is you."""
+capture asks for root itself, so that the program behind the pipe runs as you."""
 # MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
 PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
 
@@ -36,7 +36,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     capture = add(subparsers, "capture", capture_command, EXAMPLES)
     capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
     capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
-    capture.add_argument("--decode", action="store_true", help="print what tshark makes of it, MRC decoded")
+    capture.add_argument("--decode", action="store_true", help="print tshark's decoding, MRC included")
     capture.add_argument("--count", type=int, metavar="N", help="stop after N packets")
     capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
     capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")

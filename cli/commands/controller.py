@@ -19,8 +19,8 @@ examples:
   mrclab controller push                         every switch of the running lab: pipelines, entries, read back
   mrclab controller verify                       exit status 1 and the differences when anything differs
   mrclab controller verify p0l0 p0s1             only these switches
-  mrclab controller show p1l2                    what the switch has now
-  mrclab controller show p1l2 --planned          what the plan wants it to have; needs no lab with --plan
+  mrclab controller show p1l2                    the entries of the switch now
+  mrclab controller show p1l2 --planned          the entries that the plan gives it; needs no lab with --plan
   mrclab controller shell p1l2                   p4runtime-shell on that switch
   mrclab controller push --plan tiny --addresses switches.json --pipelines out/
 

@@ -23,7 +23,7 @@ EXAMPLES = """examples:
   ./lab inspect
   ./lab inspect p0l0
   ./lab inspect --format json
-without NODE a row a node, with it a row an interface; JSON holds both
+without NODE one row per node, with it one row per interface; JSON holds both
 With flow control: pauses that an interface received and sent, and the microseconds for which it was paused."""
 PAUSES = {"RX_PAUSE": "pause_received", "TX_PAUSE": "pause_sent", "PAUSED_US": "paused_ns"}
 

@@ -76,7 +76,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_variations(run)
     add_program(run)
-    run.add_argument("--seed", type=int, help="repeat what chance decided (a new seed each time)")
+    run.add_argument("--seed", type=int, help="repeat a run's random choices (a new seed each time)")
     add_world(run)
     run.add_argument(
         "--payload",

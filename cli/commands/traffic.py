@@ -42,7 +42,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     traffic = add(subparsers, "traffic", traffic_command, EXAMPLES)
     traffic.add_argument("what", metavar="KIND|list|stop|kinds|agents")
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
-    traffic.add_argument("--seconds", type=float, metavar="S", help="how long (10 for what would not end by itself)")
+    traffic.add_argument(
+        "--seconds", type=float, metavar="S", help="how long (10 for a workload that does not end by itself)"
+    )
     traffic.add_argument("--background", action="store_true", help="keep it running; `stop` ends it")
     traffic.add_argument("--as", dest="called", metavar="NAME", help="what to call it (the kind)")
     traffic.add_argument("--transport", metavar="NAME", help="of the agents, if there are none yet (mrc)")

@@ -23,7 +23,7 @@ WHY_NOT = {
     "replay": "this run is over: it can be replayed",
 }
 
-DESCRIPTION = "Serve a page that shows a fabric and what happens in it; prints its address, opens nothing."
+DESCRIPTION = "Serve a page that shows a fabric and its events; print the page's address."
 PORT_MAX = 65535
 EXAMPLES = """examples:
   ./lab view                      the running lab; without one, plan lab

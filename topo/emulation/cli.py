@@ -58,7 +58,7 @@ def register(
     up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
 
     end = _add(subparsers, "down", "down\n  down --name blue")
-    end.add_argument("--wait", action="store_true", help="wait for an `up` that is at work")
+    end.add_argument("--wait", action="store_true", help="wait for an `up` that has not ended yet")
     end.add_argument("--all", action="store_true", help="every lab of yours (root: of all users)")
     labname.add_option(end)
     end.set_defaults(run=run_down)

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 MINUTES = 2.0
 TRY_S = 0.3  # about, of one processor and interpreted
 
-DESCRIPTION = "Draw faults, fabrics, loads and settings; hold what must always hold; shrink what breaks it."
+DESCRIPTION = "Draw faults, fabrics, loads and settings; check the invariants; shrink a case that breaks one."
 EXAMPLES = """examples:
-  ./lab hunt                            two minutes with a seed of chance, which is printed first
+  ./lab hunt                            two minutes with a random seed, which is printed first
   ./lab hunt --seed 7 --tries 100       the same tries again
   ./lab hunt --minutes 600 --go-on      all night, without stopping at findings
-  ./lab hunt --setting selection=mine.py:Mine    for what breaks an algorithm of yours: its code runs
+  ./lab hunt --setting selection=mine.py:Mine    for cases that break your algorithm: its code runs
 exit status: 0 everything held, 1 something was found, 2 no hunt"""
 
 
@@ -39,8 +39,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")
     hunt.add_argument("--tries", type=int, metavar="N", help="stop after so many")
     hunt.add_argument("--workers", type=int, metavar="N", help="processes that try (one for each processor)")
-    hunt.add_argument("--go-on", action="store_true", help="do not stop at what is found first")
-    hunt.add_argument("--output", type=Path, default=Path("found"), metavar="DIR", help="for what is found (found/)")
+    hunt.add_argument("--go-on", action="store_true", help="continue after the first finding")
+    hunt.add_argument(
+        "--output", type=Path, default=Path("found"), metavar="DIR", help="the folder of findings (found/)"
+    )
     hunt.add_argument(
         "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport in every try"
     )

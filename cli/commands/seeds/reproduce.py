@@ -17,7 +17,7 @@ from common.interrupts import sigterm_too
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
 without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
-code, of the parameters or of a figure makes the runs again that it concerns. Runs that together need more memory than
+code, of the parameters or of a figure repeats the runs that it concerns. Runs that together need more memory than
 there is are made one after the other; a run that does not fit alone is left out and named.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
