@@ -228,7 +228,9 @@ class Requester(Sender):
             self.naks += 1
             self._acked(psn - 1, now_ns)
             self.nxt = psn
-            self._hold_ns = self._timer_ns = now_ns + self._repair_ns
+            self._timer_ns = now_ns + self._repair_ns
+            if self.una < self.top:
+                self._hold_ns = self._timer_ns
             self._agenda.wake()
         elif syndrome in NAK_STATUS:
             if self.una <= psn <= self.top:  # else it is about nothing that is under way: forged
@@ -246,6 +248,8 @@ class Requester(Sender):
             self._rtt_psn = -1
         self.una = psn + 1
         self.nxt = max(self.nxt, self.una)
+        if self.una == self.top:
+            self._hold_ns = 0  # nothing is left to go back to
         self.retries = 0
         self._timer_ns = now_ns
         while self._begun and self._begun[0].last_psn < self.una:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from paper import causes
 from paper.outcome import TIE, Outcome
-from paper.report import table
+from paper.report import standing, table
 
 INTRODUCTION = (
     "Figures of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run here"
@@ -52,6 +54,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     if whys := table.whys(outcomes):
         parts += ["## What differs, and why\n"]
         parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in whys]
+    parts += missed(standing.all_rows(outcomes))
     for outcome in outcomes:
         parts += section(outcome)
     for title, text, _, body in apart(outcomes):
@@ -59,6 +62,18 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     parts += ["## Strict MRC and the default\n", wrapped(STRICT)]
     parts += ["## Parameters of the model\n", wrapped(ONE_SET), rows(table.PARAMETER_HEAD, table.parameters())]
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def missed(made: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The section of the causes of misses, of rows as `reproduction.json` has them; none where nothing is missed."""
+    if not (body := causes.table(made)):
+        return []
+    return [
+        "## Misses by cause\n",
+        wrapped(f"{causes.bar(made)} {causes.INTRODUCTION}"),
+        rows(causes.HEAD, body),
+        *(wrapped(f"- **{name}.** {causes.shown(name)}", "  ") for name, *_ in body),
+    ]
 
 
 def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.Rows]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.reports import page
+from paper import causes
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, Outcome
-from paper.report import table
+from paper.report import standing, table
 from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
@@ -20,6 +21,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
     title = "The MRC paper, figure by figure"
     whys, orders = table.whys(outcomes), table.orders(outcomes)
+    made = standing.all_rows(outcomes)
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
@@ -30,6 +32,17 @@ def html(outcomes: Sequence[Outcome]) -> str:
             "Order before size", *((page.paragraph(ORDER), page.table(table.ORDER_HEAD, orders)) if orders else ())
         ),
         page.section("What differs, and why", page.table(table.WHY_HEAD, whys) if whys else None),
+        page.section(
+            "Misses by cause",
+            *(
+                (
+                    page.paragraph(f"{causes.bar(made)} {causes.INTRODUCTION}"),
+                    page.table([*causes.HEAD, ""], [[*row, causes.shown(row[0])] for row in body]),
+                )
+                if (body := causes.table(made))
+                else ()
+            ),
+        ),
         *(section(outcome) for outcome in outcomes),
         *(
             page.section(title, page.paragraph(text), page.table(head, rows))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from paper import causes
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
@@ -76,7 +77,7 @@ def document(outcomes: Sequence[Outcome]) -> str:
         "not_run": standing.not_run,
         "order_compared": standing.order_compared,
         "order_agree": standing.order_agree,
-        "rows": [row(outcome, one) for outcome in outcomes for one in outcome.comparisons],
+        "rows": all_rows(outcomes),
         "orders": [
             {
                 "figure": outcome.figure.name,
@@ -93,10 +94,15 @@ def document(outcomes: Sequence[Outcome]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
+def all_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Every quantity of these figures, as `reproduction.json` has it."""
+    return [row(outcome, one) for outcome in outcomes for one in outcome.comparisons]
+
+
 def row(outcome: Outcome, one: Comparison) -> dict[str, Any]:
     """A quantity as `reproduction.json` has it; numbers that there are not are null."""
     quantity = one.quantity
-    return {
+    found = {
         "figure": outcome.figure.name,
         "quantity": quantity.name,
         "unit": quantity.unit,
@@ -111,6 +117,7 @@ def row(outcome: Outcome, one: Comparison) -> dict[str, Any]:
         "fails_with": None if quantity.fails is None else quantity.fails.knob,
         "fails_at": rounded(one.failing),
     }
+    return {**found, "cause": causes.row_cause(found)}
 
 
 def rounded(value: float | None) -> float | None:

@@ -120,6 +120,40 @@ def test_a_nic_takes_its_time_to_go_back_after_a_nak(repair_ns: int) -> None:
     assert wire_.now_ns - began_ns < 500_000 + 20 * wire_.base_rtt_ns
 
 
+@pytest.mark.parametrize("later", [False, True])
+def test_a_write_after_a_nak_that_an_acknowledgement_has_overtaken_is_sent(later: bool) -> None:
+    """The peer refuses a packet, its copy arrives by a timeout's, and all is acknowledged while the NIC goes back."""
+    repair_ns = 500_000
+    wire_ = roce_wire(repair_ns=repair_ns)
+    flow = Flow(wire_)
+    flow.post(16_384)
+    wire_.run(wire_.now_ns + 2_000)
+    requester = flow.qp.requester
+    assert requester.una < requester.top
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_NAK_SEQUENCE, requester.una)
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_ACK, requester.top - 1)
+    assert requester.una == requester.top
+    if later:
+        wire_.run(wire_.now_ns + 2 * repair_ns)
+    began_ns = wire_.now_ns
+    flow.post(4096)
+    run(wire_, flow, round_trips=200)
+    flow.check()
+    assert wire_.now_ns - began_ns < 5 * wire_.base_rtt_ns, "nothing is left to go back to"
+
+
+def test_a_refusal_of_a_packet_that_was_never_sent_holds_nothing_back() -> None:
+    wire_ = roce_wire(repair_ns=500_000)
+    flow = Flow(wire_)
+    flow.post(16_384)
+    run(wire_, flow)
+    requester = flow.qp.requester
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_NAK_SEQUENCE, requester.top)
+    flow.post(4096)
+    run(wire_, flow, round_trips=200)
+    flow.check()
+
+
 def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
     wire_ = roce_wire()
     flow = Flow(wire_)
