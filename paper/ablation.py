@@ -17,7 +17,7 @@ LAB, STRICT = "mrc", "mrc-strict"
 METRIC = "goodput_kept"
 TITLE = "# The lab's rules, one by one\n"
 INTRODUCTION = (
-    "`./lab reproduce --ablate` made this page. MRC here has rules that neither the paper nor the OCP API has. Each row"
+    "MRC here has rules that neither the paper nor the OCP API has. Each row"
     " takes one of them off, the last row takes all of them off (`--transport mrc-strict`). A cell counts the seeds for"
     " which the scenario's checks were true."
 )
@@ -28,18 +28,22 @@ DIFFERENCES = (
 SOURCES = "Where each rule's alternative comes from, and what the rule is for:"
 
 
-def variants(short: bool) -> list[Variant]:
-    """The lab's MRC, the same without each rule, and strict MRC, for each scenario whose traffic is the hosts' own."""
+def variants(short: bool, factor: float = 1.0) -> list[Variant]:
+    """The lab's MRC, the same without each rule, and strict MRC, for each scenario whose traffic is the hosts' own.
+
+    `factor` stretches or shortens every phase.
+    """
     return [
-        Variant(scenario, transport, settings=settings, others=others(scenario, short))
+        Variant(scenario, transport, settings=settings, others=others(scenario, short, factor))
         for scenario in library.NAMES
         for transport, settings in [(LAB, ()), *((LAB, (without(rule),)) for rule in RULES), (STRICT, ())]
     ]
 
 
-def others(scenario: str, short: bool) -> tuple[str, ...]:
+def others(scenario: str, short: bool, factor: float) -> tuple[str, ...]:
     """The words that all variants of a scenario share; not every scenario has a short form."""
-    return ("--world", "simulated", *(["--short"] if short and library.find(scenario).short else []))
+    shortened = ["--short"] if short and library.find(scenario).short else []
+    return ("--world", "simulated", "--time", f"{factor:g}", *shortened)
 
 
 def without(rule: Rule) -> tuple[str, str]:
@@ -47,13 +51,19 @@ def without(rule: Rule) -> tuple[str, str]:
     return rule.setting, rule.strict if isinstance(rule.strict, str) else json.dumps(rule.strict)
 
 
-def subjects(choose: Choose, seed: int, short: bool) -> list[Subject]:
+def subjects(choose: Choose, seed: int, short: bool, factor: float = 1.0) -> list[Subject]:
     """The variants, checked."""
-    return [subject(variant, choose, seed) for variant in variants(short)]
+    return [subject(variant, choose, seed) for variant in variants(short, factor)]
 
 
-def markdown(found: Sequence[Statement]) -> str:
-    """The page: seeds that were true by rule and scenario, each rule's gain, and its source."""
+def command(seeds: str, short: bool, factor: float) -> str:
+    """The command that makes the page again."""
+    words = ["./lab reproduce --ablate --seeds", seeds, *(["--short"] if short else [])]
+    return " ".join([*words, *([f"--time {factor:g}"] if factor != 1 else [])])
+
+
+def markdown(found: Sequence[Statement], made_by: str) -> str:
+    """The page: seeds that were true by rule and scenario, each rule's gain, and its source. `made_by`: the command."""
     kinds: list[tuple[str, Callable[[Variant], bool]]] = [
         ("all rules", lambda one: one.transport == LAB and not one.settings),
         *((f"without `{rule.setting}`", lambda one, rule=rule: without(rule) in one.settings) for rule in RULES),
@@ -61,7 +71,12 @@ def markdown(found: Sequence[Statement]) -> str:
     ]
     by_scenario = [one for name in library.NAMES for one in found if one.variant.scenario == name]
     counted = [[title, *(cell(one) for one in by_scenario if of(one.variant))] for title, of in kinds]
-    parts = [TITLE, wrapped(INTRODUCTION), rows(["MRC with", *library.NAMES], counted), wrapped(DIFFERENCES)]
+    parts = [
+        TITLE,
+        wrapped(f"`{made_by}` made this page. {INTRODUCTION}"),
+        rows(["MRC with", *library.NAMES], counted),
+        wrapped(DIFFERENCES),
+    ]
     parts += [rows(["scenario", "rule", "goodput kept, with less without"], gains(found))]
     sources = [[f"`{rule.setting}`", f"{rule.lab}: {rule.gain}", f"{rule.strict}: {rule.source}"] for rule in RULES]
     parts += [wrapped(SOURCES), rows(["setting", "the lab", "strict"], sources)]

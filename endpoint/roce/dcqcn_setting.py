@@ -15,7 +15,7 @@ publication as they are, in time, bytes and bit/s: for links at hardware rates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 
 from endpoint.nic.config import ConfigError
 
@@ -109,7 +109,31 @@ class DcqcnConstants:
 
 
 def dcqcn_setting(name: str) -> DcqcnSetting:
-    """The setting of that name. Raises `ConfigError` with the names that there are."""
-    if name not in SETTINGS:
+    """The setting of that name, such as `published`; `published:alpha_gain=0.01,additive_bps=4e7` changes some of it.
+
+    Only a setting in absolute units can be changed. Raises `ConfigError` with the names that there are.
+    """
+    base, _, changes = name.partition(":")
+    if base not in SETTINGS:
         raise ConfigError(f"dcqcn_setting is {name!r}; valid: {', '.join(SETTINGS)}")
-    return SETTINGS[name]
+    setting = SETTINGS[base]
+    for change in changes.split(",") if changes else ():
+        setting = _changed(setting, name, change)
+    return setting
+
+
+def _changed(setting: DcqcnSetting, name: str, change: str) -> DcqcnSetting:
+    field, _, text = change.partition("=")
+    fixed = setting.absolute
+    known = ["alpha_gain", *(each.name for each in fields(Absolute))]
+    if fixed is None or field not in known:
+        raise ConfigError(f"dcqcn_setting is {name!r}; `published` alone can be changed, by {', '.join(known)}")
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e15 or (field == "alpha_gain" and value > 1):
+        raise ConfigError(f"dcqcn_setting is {name!r}; {field} must be a number above 0, alpha_gain at most 1")
+    if field == "alpha_gain":
+        return replace(setting, alpha_gain=value)
+    return replace(setting, absolute=Absolute(**{**asdict(fixed), field: max(1, round(value))}))

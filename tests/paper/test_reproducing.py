@@ -442,7 +442,9 @@ def test_the_ablation_takes_each_rule_off_once_and_lists_what_it_buys() -> None:
     wanted = ablation.variants(short=True)
     assert len(wanted) == len(library.NAMES) * (len(RULES) + 2)
     found = [ablated(one, 0.5 if ("plane_suspicion", "false") in one.settings else 0.9) for one in wanted]
-    shown = ablation.markdown(found)
+    shown = ablation.markdown(found, ablation.command("6", short=True, factor=0.3))
+    assert "`./lab reproduce --ablate --seeds 6 --short --time 0.3` made this page." in shown.replace("\n", " ")
+    assert {one.others[-1] for one in ablation.variants(short=False, factor=0.3)} == {"0.3"}
     assert shown.count("| 6 of 6 ") == len(wanted)
     assert "| grey-link | `plane_suspicion` | +40.00 % (+40.00 to +40.00) |" in shown
     assert shown.count("+40.00 %") == len(library.NAMES)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 
 from cli import command_table
@@ -21,17 +23,19 @@ code, of the parameters or of a figure repeats the runs that it concerns. Runs t
 there is are made one after the other; a run that does not fit alone is left out and named.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
-reproduction.json, the same for programs. `shape` is no figure but a page,
-DIR/reproduction/shape.html: planes of two tiers against three tiers with as many hosts. The exit status is 0 when
+reproduction.json, the same for programs. Two names are no figures but other pages: `shape` is
+DIR/reproduction/shape.html, planes of two tiers against three tiers with as many hosts; `dcqcn` is
+DIR/reproduction/dcqcn.md, RoCE with each of DCQCN's constants changed. The exit status is 0 when
 every run was made, however near the figures come, and 1 when one was broken off or left out."""
 
-SHAPE = "shape"
+SHAPE, DCQCN = "shape", "dcqcn"
 
 EXAMPLES = """examples:
   ./lab reproduce --list
   ./lab reproduce 9a 18
   ./lab reproduce htsim --short
   ./lab reproduce shape
+  ./lab reproduce dcqcn --markdown dcqcn.md
   ./lab reproduce --ablate --seeds 100"""
 
 
@@ -48,6 +52,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
     add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
     add("--seeds", default="20", metavar="N|A-B", help="with --ablate: seeds 1 to N, or A to B (20)")
+    add("--time", type=float, default=1.0, metavar="FACTOR", help="with --ablate: stretch or shorten every phase (1)")
     add("--plain", action="store_true", help="print lines instead of a bar")
 
 
@@ -67,8 +72,11 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     check_workers(arguments.workers)
     if arguments.ablate:
         return ablate(arguments)
-    if SHAPE in arguments.figures:
-        return shape(arguments)
+    for name, make in ((SHAPE, shape), (DCQCN, dcqcn)):
+        if name in arguments.figures:
+            if arguments.figures != [name]:
+                raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
+            return make(arguments)
     from rich.console import Console  # late, like all below: the help needs none of them
 
     from common import files
@@ -123,25 +131,44 @@ def shape(arguments: argparse.Namespace) -> int:
     from common import files
     from paper.shape import page, runs
 
-    if arguments.figures != [SHAPE]:
-        raise ValueError(f"{SHAPE} is made alone (got {' '.join(arguments.figures)})")
-    folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
-    folder.mkdir(parents=True, exist_ok=True)
-    total, done = len(list(runs.steps(arguments.short))), 0
-
-    def tell(what: str) -> None:
-        nonlocal done
-        done += 1
-        sys.stderr.write(f"{done} of {total}: {what}\n")
-
+    folder = folder_of(arguments)
     with handing_over(arguments.runs, folder):
-        found = runs.compare(arguments.short, folder, tell)
+        found = runs.compare(arguments.short, folder, counting(len(list(runs.steps(arguments.short)))))
         shown = page.markdown(found)
         files.write(folder / "shape.html", page.html(found))
         for target in [folder / "shape.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
             files.write(target, shown)
     sys.stdout.write(f"{shown}\npage: {folder / 'shape.html'}\n")
     return 0
+
+
+def dcqcn(arguments: argparse.Namespace) -> int:
+    """Write the page of DCQCN's constants."""
+    from common import files
+    from paper import sensitivity
+
+    folder = folder_of(arguments)
+    want_compiled(arguments, 0 if arguments.short else LONG_S)
+    with handing_over(arguments.runs, folder):
+        found = sensitivity.found(arguments.short, folder, counting(sensitivity.total()))
+        shown = sensitivity.markdown(found, arguments.short)
+        for target in [folder / "dcqcn.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
+            files.write(target, shown)
+    sys.stdout.write(f"{shown}\npage: {folder / 'dcqcn.md'}\n")
+    return 0
+
+
+def folder_of(arguments: argparse.Namespace) -> Path:
+    """Where the pages are, made if there is none."""
+    folder: Path = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def counting(total: int) -> Callable[[str], None]:
+    """A function that says on standard error which of `total` runs begins."""
+    numbers = count(1)
+    return lambda what: print(f"{next(numbers)} of {total}: {what}", file=sys.stderr, flush=True)
 
 
 def ablate(arguments: argparse.Namespace) -> int:
@@ -162,7 +189,7 @@ def ablate(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--ablate goes over the scenarios, not over figures (got {' '.join(arguments.figures)})")
     seeds = parse_seeds(arguments.seeds)
     folder, page = arguments.runs / "sweeps", arguments.runs / "reproduction" / "ablation.md"
-    subjects = ablation.subjects(chosen, seeds[0], arguments.short)
+    subjects = ablation.subjects(chosen, seeds[0], arguments.short, arguments.time)
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, page.parent))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
@@ -174,7 +201,8 @@ def ablate(arguments: argparse.Namespace) -> int:
                 with SweepProgress(Console(), sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
         finally:
-            shown = ablation.markdown(statements(sweep))
+            made_by = ablation.command(arguments.seeds, arguments.short, arguments.time)
+            shown = ablation.markdown(statements(sweep), made_by)
             page.parent.mkdir(parents=True, exist_ok=True)
             for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
                 files.write(target, shown)

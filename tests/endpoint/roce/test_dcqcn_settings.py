@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from endpoint.nic.config import ConfigError
 from endpoint.roce.config import make_settings
 from endpoint.roce.dcqcn import Dcqcn
-from endpoint.roce.dcqcn_setting import SETTINGS, dcqcn_setting
+from endpoint.roce.dcqcn_setting import SETTINGS, Absolute, dcqcn_setting
 
 LINE = 100.0  # Gb/s, as the traces have it
 RTT_NS = 10_000
@@ -105,3 +105,27 @@ def test_the_published_constants_are_times_and_rates_whatever_the_link() -> None
             assert dcqcn.rate_bps == pytest.approx(expected)
         dcqcn.advance(6 * 55_000)  # the target rises by R_AI, 40 Mb/s
         assert dcqcn.rate_bps == pytest.approx((expected + line_bps / 2 + 40e6) / 2)
+
+
+def test_constants_of_the_published_setting_are_changed_by_name() -> None:
+    changed = dcqcn_setting("published:alpha_gain=0.5,additive_bps=4e8")
+    assert changed == replace(
+        SETTINGS["published"], alpha_gain=0.5, absolute=replace(Absolute(), additive_bps=400_000_000)
+    )
+    make_settings({"dcqcn_setting": "published:increase_period_ns=110000"})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("hasty", "valid: default, aggressive, most_aggressive, published"),
+        ("default:alpha_gain=0.5", "`published` alone can be changed"),
+        ("published:gain=0.5", "by alpha_gain, alpha_period_ns, "),
+        ("published:alpha_gain=2", "alpha_gain at most 1"),
+        ("published:additive_bps=-1", "must be a number above 0"),
+        ("published:additive_bps", "must be a number above 0"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_with_what_can(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        make_settings({"dcqcn_setting": name})

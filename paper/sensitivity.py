@@ -1,0 +1,151 @@
+"""How much RoCE's numbers hang on DCQCN's constants and on the switches' marks: one knob at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute
+from paper.figure import Measured, Part
+from paper.figures.figure_16 import RING_16
+from paper.outcome import number
+from paper.random_loss import Collective, quantity_name
+from paper.report.document import rows, wrapped
+from paper.shape.runs import perform
+
+LINE_RATIO = 400 / 40
+"""Cluster C's line over the one that the constants were published for."""
+FACTORS = (0.25, 4.0)
+TITLE = "# DCQCN's constants, one by one\n"
+INTRODUCTION = (
+    "`./lab reproduce dcqcn` made this page. The MRC paper does not say which constants its RoCE had. The figures of"
+    " collectives take those of Zhu et al. (SIGCOMM 2015), which were published for 40 Gb/s, on links of 400 Gb/s. Here"
+    " each constant is a quarter or four times as much, nothing is lost, and each flow has one queue pair. R_HAI"
+    " is left out: it acts after six byte counters of 10 MB, and a queue pair of the ring sends 33 MB."
+    " Numbers are bus bandwidths in Gb/s of 64 NICs of cluster C."
+)
+ASSUMPTION = (
+    "RoCE's recovery is go-back-N, which is an assumption of this lab: the paper does not say it. Without loss it plays"
+    " no part in these numbers, because priority flow control keeps the fabric from dropping anything."
+)
+WORKLOADS = (("ring all-reduce", RING_16, 16, 2),)
+"""Title, figure, size in MB, and the size of the short form, which shows that it works."""
+ROCE, MRC = "RoCE 1 QP", "MRC"
+
+
+@dataclass(frozen=True, slots=True)
+class Knob:
+    """One change: what the table calls it, the DCQCN setting, and the factor of the switches' marks."""
+
+    title: str
+    setting: str = "published"
+    marks: float = 1.0
+    controlled: bool = True
+
+
+def knobs() -> list[Knob]:
+    """The published setting first, then every change of it."""
+    published = {"alpha_gain": PUBLISHED.alpha_gain, **asdict(Absolute())}
+    titles = {
+        "alpha_gain": "g",
+        "alpha_period_ns": "alpha timer",
+        "increase_period_ns": "rate timer",
+        "increase_bytes": "byte counter",
+        "additive_bps": "R_AI",
+        "cnp_period_ns": "time between notifications",
+    }
+    found = [Knob("as published")]
+    for field, title in titles.items():
+        for factor in FACTORS:
+            found.append(Knob(f"{title} × {factor:g}", f"published:{field}={published[field] * factor!r}"))
+    found += [Knob(f"marks × {factor:g}", marks=factor) for factor in FACTORS]
+    scaled = ",".join(f"{field}={published[field] * LINE_RATIO!r}" for field in ("additive_bps", "hyper_bps"))
+    return [
+        *found,
+        Knob(f"R_AI and R_HAI × {LINE_RATIO:g}, as the line", f"published:{scaled}"),
+        Knob("in round trips: the setting of figures 18, 20 and 22", "default"),
+        Knob("no DCQCN, priority flow control alone", controlled=False),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a knob does to each workload, Gb/s; 0 where a collective did not end."""
+
+    title: str
+    gbps: tuple[float, ...]
+
+
+Perform = Callable[[Part, Path], Measured]
+
+
+def part(collective: Collective, size_mb: int, knob: Knob, short: bool) -> Part:
+    """The RoCE run of a collective under a knob."""
+    settings = {"dcqcn_setting": knob.setting, "dcqcn": knob.controlled}
+    made = collective.part(ROCE, 0.0, size_mb, short, knob=f"-{knob.title}", settings=settings)
+    queues = made.plan.queues
+    marked = replace(queues, ecn_min=queues.ecn_min * knob.marks, ecn_max=queues.ecn_max * knob.marks)
+    return replace(made, plan=replace(made.plan, queues=marked))
+
+
+def found(short: bool, scratch: Path, tell: Callable[[str], None], run: Perform = perform) -> list[Row]:
+    """Every row of the table, MRC's first; `scratch` is a folder for journals, which are not kept."""
+
+    def measured(title: str, one: Part) -> float:
+        tell(title)
+        return run(one, scratch).numbers["busbw"]
+
+    sizes = [(name, figure, small if short else size) for name, figure, size, small in WORKLOADS]
+    mrc = [measured(f"MRC, {name}", figure.part(MRC, 0.0, size, short)) for name, figure, size in sizes]
+    made = [Row("MRC, strict", tuple(mrc))]
+    for knob in knobs():
+        gbps = [measured(f"{knob.title}, {name}", part(figure, size, knob, short)) for name, figure, size in sizes]
+        made.append(Row(knob.title, tuple(gbps)))
+    return made
+
+
+def total() -> int:
+    """How many runs there are."""
+    return (1 + len(knobs())) * len(WORKLOADS)
+
+
+def markdown(made: Sequence[Row], short: bool) -> str:
+    """The page."""
+    sizes = [(name, figure, small if short else size) for name, figure, size, small in WORKLOADS]
+    head = ["RoCE, one queue pair"]
+    paper = ["the paper's RoCE"]
+    for name, figure, size in sizes:
+        head += [f"{name}, {size} MB", "of the published"]
+        known = figure.paper[ROCE, 0.0].get(size)
+        paper += [number(known), ""]
+    published = made[1].gbps
+    body = [
+        [row.title, *(cell for value, usual in zip(row.gbps, published, strict=True) for cell in cells(value, usual))]
+        for row in made
+    ]
+    parts = [TITLE, wrapped(INTRODUCTION), rows(head, [paper, *body]), wrapped(said(made)), wrapped(ASSUMPTION)]
+    return "\n".join(parts)
+
+
+def cells(value: float, usual: float) -> list[str]:
+    """A number, and its share of the published setting's."""
+    return [number(value) if value else "did not end", f"{value / usual:.0%}" if usual and value else "–"]
+
+
+def said(made: Sequence[Row]) -> str:
+    """What the table shows, counted."""
+    mrc, settings = made[0], made[1:]
+    sentences = []
+    for index, (name, *_) in enumerate(WORKLOADS):
+        values = [row.gbps[index] for row in settings if row.gbps[index]]
+        ahead = sum(value > mrc.gbps[index] for value in values)
+        sentences.append(
+            f"In the {name}, RoCE has from {number(min(values))} to {number(max(values))} Gb/s, and is ahead of MRC"
+            f" with {ahead} of {len(values)} settings."
+        )
+    return " ".join(sentences)
+
+
+PUBLISHED_ROWS = [(figure.figure, quantity_name(ROCE, 0.0, size)) for _, figure, size, _ in WORKLOADS]
+"""The figures and quantities of `reproduction.json` that the published setting makes."""

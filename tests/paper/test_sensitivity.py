@@ -1,0 +1,61 @@
+"""DCQCN's constants one by one: each run changes what its row says and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute, dcqcn_setting
+from paper import sensitivity
+from paper.figure import Measured, Part
+from paper.figures.figure_16 import RING_16
+from paper.sensitivity import Knob, knobs, part
+
+
+def test_every_constant_is_changed_down_and_up_and_by_itself() -> None:
+    settings = [dcqcn_setting(knob.setting) for knob in knobs()]
+    assert settings[0] == PUBLISHED
+    changed: list[str] = []
+    for setting in settings[1:13]:
+        differing = [
+            name
+            for name in Absolute.__dataclass_fields__
+            if getattr(setting.absolute, name) != getattr(PUBLISHED.absolute, name)
+        ] + (["alpha_gain"] if setting.alpha_gain != PUBLISHED.alpha_gain else [])
+        assert len(differing) == 1
+        changed += differing
+    assert changed == [name for name in dict.fromkeys(changed) for _ in range(2)]
+    assert len(set(changed)) == 6
+    assert len({knob.title for knob in knobs()}) == len(knobs())
+
+
+def test_a_knob_reaches_the_run() -> None:
+    usual = part(RING_16, 16, knobs()[0], short=False)
+    marked = part(RING_16, 16, Knob("marks", marks=4.0), short=False)
+    assert marked.plan.queues.ecn_max == 4 * usual.plan.queues.ecn_max
+    assert marked.plan.queues.trim == usual.plan.queues.trim
+    changed = part(RING_16, 16, Knob("gain", "published:alpha_gain=0.5"), short=False)
+    assert changed.transport.settings["dcqcn_setting"] == "published:alpha_gain=0.5"
+    assert part(RING_16, 16, Knob("none", controlled=False), short=False).transport.settings["dcqcn"] is False
+    assert not usual.faults
+
+
+def test_the_table_counts_what_is_ahead_of_mrc(tmp_path: Path) -> None:
+    def run(one: Part, scratch: Path) -> Measured:
+        return Measured({"busbw": 100.0 if one.transport.agent == "mrc" else 110.0 if "marks" in one.name else 50.0})
+
+    told: list[str] = []
+    made = sensitivity.found(False, tmp_path, told.append, run)
+    assert len(told) == sensitivity.total() == 1 + len(knobs())
+    shown = sensitivity.markdown(made, short=False)
+    assert "| the paper's RoCE | 101.5 | |" in shown
+    assert "| MRC, strict | 100 | 200% |" in shown
+    assert "| marks × 4 | 110 | 220% |" in shown
+    assert f"is ahead of MRC with 2 of {len(knobs())} settings" in shown
+
+
+def test_pages_of_their_own_are_made_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["reproduce", "9a", "dcqcn", "--runs", str(tmp_path)]) == 2
+    assert "dcqcn is made alone (got 9a dcqcn)" in capsys.readouterr().err
