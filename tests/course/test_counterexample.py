@@ -10,15 +10,16 @@ from benchmarks.rig import browser as browsers
 from cli.main import main
 from course.catalogue import find
 from course.exercise import StudentWork
-from course.labs.health.tests import HUNT
+from course.labs.health import tests as health
 from course.seams.hunt import judged_alone, scenario_of
-from course.seams.trial import Course
+from course.seams.trial import Course, attempt
 from course.student_folder import reference
 from scenarios import library
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
 from tests.course.mutants.mutant import Mutant
+from tests.course.open_box import OpenWork
 from tests.course.sampling import first_failure, results, wrong
 
 HUNTED = ("never leaves", "waits for fifty losses", "leaves another path")
@@ -52,6 +53,19 @@ def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> Non
     assert "adapter.py:OfStudent" in lines
 
 
+@pytest.mark.parametrize(("seed", "number"), [(1006, 5), (1016, 6), (1039, 5), (1080, 6), (1083, 7)])
+def test_a_timeout_that_counts_all_under_way_as_lost_fails_no_right_solution(
+    seed: int, number: int, tmp_path: Path
+) -> None:
+    """The tries, of three hundred, in which sound paths of the reference lost the most."""
+    source = reference(find("health"), seed)
+    path = tmp_path / "health.py"
+    path.write_text(source)
+    work = OpenWork(source, path, seed, tmp_path / "checked", brief=True)
+    done = attempt(work, health.drawn(work, number), tmp_path / "runs")
+    assert [one.reason for one in health.findings(done) if not one.holds] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", wrong(find("health"), "MUTANTS"), ids=lambda one: one.name)
 def test_the_hunt_of_lab_6_alone_finds_every_wrong_idea(mutant: Mutant) -> None:
@@ -67,7 +81,7 @@ def test_a_hunt_shrinks_what_breaks_an_idea_to_a_replay(name: str, tmp_path: Pat
     mutant = next(one for one in wrong(lab, "MUTANTS") if one.name == name)
     path = tmp_path / lab.file
     path.write_text(mutant.change(reference(lab, seed), seed))
-    outcome = HUNT.hunted(StudentWork(path.read_text(), path, seed, tmp_path / "checked"))
+    outcome = health.HUNT.hunted(StudentWork(path.read_text(), path, seed, tmp_path / "checked"))
     assert not outcome.passed
     scenario = library.find(str(tmp_path / "checked" / "counterexample.py"))
     assert 1 <= len(scenario.timeline(None)) <= FAULTS_MAX, outcome.happened  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 from common.seeds import Purpose, derive
@@ -23,6 +24,10 @@ HUNT_LOST, HUNT_RELAPSE, HUNT_STRAY = {"blackhole": 16, "loss": 32}, 5, 10
 """Packets that one of four paths may lose by its first fault, by each further one, and without any. Of more paths each
 has fewer packets under way."""
 HUNT_LEAVES = 3  # times that paths may go out without a reason
+TIMEOUT_LOST = 20
+"""Packets lost at one instant by which a timeout is known: everything under way counts as lost then, on sound paths
+as well. It comes when the ways back of acknowledgements, one for each plane, are dead at the same time; no class of
+the sender's can prevent it."""
 LOSSY_PERCENT, FLAPS = 2.5, 5
 Shape = dict[str, int]
 HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
@@ -243,9 +248,16 @@ def rare(fault: TimedFault) -> bool:
     return fault.verb == "loss" and (fault.value or 0.0) <= LOSSY_PERCENT
 
 
+def timeouts(done: Trial) -> set[int]:
+    """The instants, in ns, of timeouts."""
+    lost = Counter(one.at_ns for one in done.log.of("lost", done.phase("faults")))
+    return {at_ns for at_ns, count in lost.items() if count >= TIMEOUT_LOST}
+
+
 def losses(done: Trial) -> Finding:
-    """No path loses more than its faults cost a class that leaves it."""
-    lost = done.log.by_path("lost", done.phase("faults"))
+    """No path loses more than its faults cost a class that leaves it; what a timeout takes does not count."""
+    excused = timeouts(done)
+    lost = Counter(one.path for one in done.log.of("lost", done.phase("faults")) if one.at_ns not in excused)
     over, told = 0, "no path lost more than its faults must cost"
     for path in range(paths(done.case)):
         faults = [one for one in done.case.faults if path in crossed(done.case, one)]
@@ -257,9 +269,11 @@ def losses(done: Trial) -> Finding:
 
 
 def leaving(done: Trial) -> Finding:
-    """Sound paths, and those that lose a packet now and then, are kept."""
+    """Sound paths, and those that lose a packet now and then, are kept, but for what a timeout makes of them."""
     bad = {path for one in done.case.faults if not rare(one) for path in crossed(done.case, one)}
-    went = [one.path for one in done.log.of("leave", done.phase("faults")) if one.path not in bad]
+    excused = timeouts(done)
+    left_by = [one for one in done.log.of("leave", done.phase("faults")) if one.at_ns not in excused]
+    went = [one.path for one in left_by if one.path not in bad]
     told = f"paths {sorted(set(went))} went out {len(went)} times without a reason, {HUNT_LEAVES} at most are allowed"
     return Finding("paths kept", len(went) <= HUNT_LEAVES, told)
 
@@ -277,7 +291,7 @@ def returning(done: Trial) -> Finding:
 def findings(done: Trial) -> list[Finding]:
     most = possible_bps(done.case)
     kept = HUNT_KEPT_LOSSY if all(rare(one) for one in done.case.faults) else HUNT_KEPT
-    if any(one.target.startswith("h0") and not rare(one) for one in done.case.faults):
+    if timeouts(done) or any(one.target.startswith("h0") and not rare(one) for one in done.case.faults):
         kept = HUNT_KEPT_PLANE
     return [
         losses(done),
