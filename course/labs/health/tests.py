@@ -255,7 +255,7 @@ def timeouts(done: Trial) -> set[int]:
 
 
 def losses(done: Trial) -> Finding:
-    """No path loses more than its faults cost a class that leaves it; what a timeout takes does not count."""
+    """No path loses more than its faults cost a class that leaves it. Losses at a timeout do not count."""
     excused = timeouts(done)
     lost = Counter(one.path for one in done.log.of("lost", done.phase("faults")) if one.at_ns not in excused)
     over, told = 0, "no path lost more than its faults must cost"
