@@ -195,12 +195,6 @@ def _port(fields: Fields) -> ProfilePort:
     )
 
 
-def paths(rows: Sequence[Any], ports: Sequence[ProfilePort]) -> tuple[ProfilePath, ...]:
-    """The decoded paths of one destination, as `parse` checks and types them. Raises `ProfileError`."""
-    fields = Fields("destination", {"paths": rows}, ProfileError)
-    return tuple(_path(row, [port.port for port in ports]) for row in fields.rows("paths"))
-
-
 def _destination(name: str, fields: Fields, ports: list[int], base_rtt_ns: int) -> Destination:
     paths = tuple(_path(row, ports) for row in fields.rows("paths"))
     if not paths:

@@ -74,6 +74,11 @@ class QueueConfig:
     depth_bytes: int = 0
     rate_pps: int = 0
 
+    @property
+    def limits(self) -> tuple[int, int, int]:
+        """All fields in order: `dataclasses.astuple` copies each of them, and a large fabric has a million."""
+        return self.depth_packets, self.depth_bytes, self.rate_pps
+
 
 @dataclass(frozen=True, slots=True)
 class PortConfig:

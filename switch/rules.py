@@ -193,7 +193,7 @@ def check_port(number: int, config: PortConfig) -> None:
         if not 0 <= getattr(config, name) <= 1:
             raise EngineError(f"port {number}: a {name} is a share of 0 to 1, not {getattr(config, name)}")
     numbers = [getattr(config, name) for name in PORT_DEFAULTS if not name.endswith("_seed")]
-    if min([*numbers, *(limit for queue in config.queues for limit in astuple(queue))]) < 0:
+    if min([*numbers, *(limit for queue in config.queues for limit in queue.limits)]) < 0:
         raise EngineError(f"port {number}: rates, depths and delays cannot be negative")
     if config.pfc_classes:
         _check_pfc(number, config)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
 from common import files
-from topo.address import host_address, nic_usid, port_address, usid_address
+from topo.address import host_address, nic_usid, port_address, switch_usid, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host
 from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, probe_ways
@@ -94,6 +95,40 @@ def _destination(plan: Plan, host: Host, other: Host) -> dict[str, Any]:
 def pair_rtt_ns(plan: Plan, host: Host, other: Host) -> int:
     """The base round trip of two hosts."""
     return plan.path_rtt_ns(crossed(plan, host, other))
+
+
+@dataclass(frozen=True, slots=True)
+class PathTemplate:
+    """A path from the hosts of one leaf to those of another, but for the last uSID, which names the NIC.
+
+    The destination address is `prefix | nic << shift`; without a `shift` it is `prefix`, the baseline's.
+    """
+
+    ev: int
+    port: int
+    plane: int
+    via: str | None
+    prefix: int
+    shift: int | None
+
+    def address(self, nic: int) -> IPv6Address:
+        """The outer destination of packets to the NIC with this uSID."""
+        return IPv6Address(self.prefix if self.shift is None else self.prefix | nic << self.shift)
+
+
+def path_templates(plan: Plan, host: Host, other: Host) -> tuple[PathTemplate, ...]:
+    """The templates of a pair's paths, in the order of `path_rows`: the same for all hosts under the same two leaves,
+    but for the baseline, where each receiver has its own.
+    """
+    if plan.encapsulation == "none":
+        address = int(IPv6Address(host_address(plan, other)))
+        return tuple(PathTemplate(EV_BASE + seed, 1, 0, None, address, None) for seed in range(BASELINE_EVS))
+    found = []
+    for ev, path in evs(plan, host, other):
+        prefix = int(usid_address(plan, [switch_usid(switch) for switch in path.switches]))
+        shift = 80 - 16 * len(path.switches)
+        found.append(PathTemplate(ev, path.port, path.plane, path.via, prefix, shift))
+    return tuple(found)
 
 
 def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,3 +33,6 @@ class Permutation(StreamWorkload):
     def targets(self, rank: int) -> Sequence[str]:
         ranks = self.setup.ranks
         return [ranks[(rank + self._shift) % len(ranks)]]
+
+    def sources(self, rank: int) -> Iterable[int]:
+        return [(rank - self._shift) % len(self.setup.ranks)]

@@ -8,7 +8,7 @@ a host lets no acknowledgement out before it has taken completions, so by then t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -77,12 +77,8 @@ class StreamWorkload(Workload):
         super().__init__(setup, options)
         qps = range(options.qps)
         self._outgoing = {peer: [_Outgoing() for _ in qps] for peer in self.targets(setup.rank)}
-        self._incoming = {
-            peer: [_Incoming() for _ in qps]
-            for rank, peer in enumerate(setup.ranks)
-            if setup.host in self.targets(rank)
-        }
-        self._rank_of = {peer: rank for rank, peer in enumerate(setup.ranks) if peer in self._incoming}
+        self._rank_of = {setup.ranks[rank]: rank for rank in self.sources(setup.rank)}
+        self._incoming = {peer: [_Incoming() for _ in qps] for peer in self._rank_of}
         self._stop_ns: int | None = None
         self._report_ns = 0
         self._reported = dict.fromkeys(self._incoming, 0)
@@ -97,6 +93,12 @@ class StreamWorkload(Workload):
         """The hosts that the host of this rank sends to."""
         raise NotImplementedError
 
+    def sources(self, rank: int) -> Iterable[int]:
+        """The ranks of the hosts that send to the host of this rank, ascending. A kind that knows them says so, because
+        asking all ranks of a large fabric for their targets takes long."""
+        host = self.setup.ranks[rank]
+        return (other for other in range(len(self.setup.ranks)) if host in self.targets(other))
+
     def size(self, sender: int, qp: int, number: int) -> int:
         """Bytes of a message, known to both ends."""
         return self._stream.size
@@ -109,9 +111,9 @@ class StreamWorkload(Workload):
     # Workload.
 
     def inboxes(self) -> dict[str, int]:
-        ranks, host = self.setup.ranks, self.setup.host
-        needed = dict.fromkeys(self.targets(ranks.index(host)), 0)
-        needed.update({peer: self._slots_bytes() for rank, peer in enumerate(ranks) if host in self.targets(rank)})
+        ranks, own = self.setup.ranks, self.setup.ranks.index(self.setup.host)
+        needed = dict.fromkeys(self.targets(own), 0)
+        needed.update({ranks[rank]: self._slots_bytes() for rank in self.sources(own)})
         return needed
 
     def outbox_bytes(self, peer: str) -> int:

@@ -1,6 +1,7 @@
 """NIC profiles of simulated hosts: as in `topo.profile`, but destinations and paths are made when they are first read.
 
 A thousand hosts are a million destinations of each other and have 134 million paths; a permutation uses a thousandth.
+Paths follow a template for each pair of leaves (`topo.profile.PathTemplate`).
 """
 
 from __future__ import annotations
@@ -11,73 +12,69 @@ from ipaddress import IPv6Address
 from typing import overload
 
 from endpoint import profile
-from endpoint.profile import Destination, NicProfile, ProfilePath, ProfilePort
-from topo.address import host_address
+from endpoint.profile import Destination, NicProfile, ProfilePath
+from topo.address import host_address, nic_usid
 from topo.node import Host
 from topo.plan import Plan
-from topo.profile import nic_profile, pair_rtt_ns, path_rows
+from topo.profile import PathTemplate, nic_profile, pair_rtt_ns, path_templates
 
 
-class Shared(dict[tuple[int, str], tuple[ProfilePath, ...]]):
-    """Paths by the leaf of the sender and the name of the receiver: all hosts under one leaf have the same ones."""
+class Templates(dict[tuple[int, int], tuple[PathTemplate, ...]]):
+    """By the leaves of sender and receiver: their paths but for the receiver's uSID."""
 
     OF_ONE_HOST = False  # no host is told of how many others in its process have asked for
 
 
 class Paths(Sequence[ProfilePath]):
-    """Every path from one host to another, read as `endpoint.profile` reads them."""
+    """Every path from one host to another, as `endpoint.profile` reads them, made each time that one is looked at.
 
-    __slots__ = ("_here", "_made", "_plan", "_ports", "_shared", "_there")
+    A transport looks once and keeps what it chooses.
+    """
 
-    def __init__(self, plan: Plan, here: Host, there: Host, ports: tuple[ProfilePort, ...], shared: Shared) -> None:
+    __slots__ = ("_here", "_plan", "_templates", "_there")
+
+    def __init__(self, plan: Plan, here: Host, there: Host, templates: Templates) -> None:
         self._plan = plan
         self._here = here
         self._there = there
-        self._ports = ports
-        self._shared = shared
-        self._made: tuple[ProfilePath, ...] | None = None
+        self._templates = templates
 
-    def _all(self) -> tuple[ProfilePath, ...]:
-        if self._made is None:
-            place = self._plan.leaf_of(self._here), self._there.name
-            if place not in self._shared:
-                rows = path_rows(self._plan, self._here, self._there)
-                self._shared[place] = profile.paths(rows, self._ports)
-            self._made = self._shared[place]
-        return self._made
+    def _found(self) -> tuple[PathTemplate, ...]:
+        plan = self._plan
+        if plan.encapsulation == "none":
+            return path_templates(plan, self._here, self._there)
+        place = plan.leaf_of(self._here), plan.leaf_of(self._there)
+        if place not in self._templates:
+            self._templates[place] = path_templates(plan, self._here, self._there)
+        return self._templates[place]
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._found())
 
     def __iter__(self) -> Iterator[ProfilePath]:
-        return iter(self._all())
+        nic = nic_usid(self._plan.downlink_of(self._there))
+        return (ProfilePath(one.ev, one.port, one.plane, one.via, one.address(nic)) for one in self._found())
 
     @overload
     def __getitem__(self, place: int) -> ProfilePath: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[ProfilePath]: ...
     def __getitem__(self, place: int | slice) -> ProfilePath | Sequence[ProfilePath]:
-        return self._all()[place]
+        return tuple(self)[place]
 
 
 class Destinations(Mapping[str, Destination]):
     """Every other host, in the plan's order. `addresses` has all hosts by name with their addresses."""
 
-    __slots__ = ("_addresses", "_here", "_made", "_plan", "_ports", "_shared")
+    __slots__ = ("_addresses", "_here", "_made", "_plan", "_templates")
 
     def __init__(
-        self,
-        plan: Plan,
-        here: Host,
-        ports: tuple[ProfilePort, ...],
-        addresses: Mapping[str, tuple[Host, IPv6Address]],
-        shared: Shared,
+        self, plan: Plan, here: Host, addresses: Mapping[str, tuple[Host, IPv6Address]], templates: Templates
     ) -> None:
         self._plan = plan
         self._here = here
-        self._ports = ports
         self._addresses = addresses
-        self._shared = shared
+        self._templates = templates
         self._made: dict[str, Destination] = {}
 
     def __len__(self) -> int:
@@ -96,7 +93,7 @@ class Destinations(Mapping[str, Destination]):
             if name not in self:
                 raise KeyError(name)
             other, address = self._addresses[name]
-            paths = Paths(self._plan, self._here, other, self._ports, self._shared)
+            paths = Paths(self._plan, self._here, other, self._templates)
             round_trip_ns = pair_rtt_ns(self._plan, self._here, other)
             found = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
         return found
@@ -108,8 +105,8 @@ class HostProfiles:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._addresses = {host.name: (host, IPv6Address(host_address(plan, host))) for host in plan.hosts()}
-        self._shared = Shared()
+        self._templates = Templates()
 
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=()))
-        return replace(own, destinations=Destinations(self._plan, host, own.ports, self._addresses, self._shared))
+        return replace(own, destinations=Destinations(self._plan, host, self._addresses, self._templates))

@@ -314,7 +314,7 @@ class NativeEngine:
             value = getattr(config, name) * (LOSS_UNIT if name in PORT_SHARES else 1)
             values.append(int(value) & binding.NEVER)
         for queue in config.queues:
-            values += astuple(queue)
+            values += queue.limits
         with self._guard:
             if self._c.device_configure_port(self.device, port, words(values), now_ns):
                 raise EngineError(f"port {port}: out of memory")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from common.client import ControlError
 from endpoint.group import WorkloadGroup
-from tests.helpers.workload_fake import FakeClient, FakeNet
+from endpoint.transport import Transport
+from endpoint.workloads import Setup, make
+from endpoint.workloads.stream import StreamWorkload
+from tests.helpers.workload_fake import FakeClient, FakeNet, FakeTransport
 
 
 def group(net: FakeNet, kind: str, ranks: int | list[str], **options: Any) -> WorkloadGroup:
@@ -310,3 +313,31 @@ def test_offers_made_with_other_options_do_not_connect():
         offers[host] = clients[host].result(clients[host].send("workload.prepare", **request))["offers"]
     with pytest.raises(ControlError, match="both must be prepared with the same options"):
         clients["h0"].result(clients["h0"].send("workload.connect", name="w", offers={"h1": offers["h1"]["h0"]}))
+
+
+SOURCES = [
+    ("permutation", {"shift": 3}),
+    ("incast", {}),
+    ("mix", {}),
+    ("write_bw", {}),
+    ("write_bw", {"bidirectional": True}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), SOURCES)
+def test_the_sources_of_a_rank_are_the_ranks_whose_targets_it_is(kind: str, options: dict[str, Any]) -> None:
+    """A kind may say them at once: receivers must expect the very hosts that send."""
+    for ranks in (2,) if kind == "write_bw" else (2, 3, 7):
+        names = tuple(f"h{index}" for index in range(ranks))
+        if options.get("shift", 1) % ranks == 0:
+            continue
+        net = FakeNet(seed=1, hosts=ranks)
+        for rank in range(ranks):
+            transport = cast(Transport, FakeTransport(net, names[rank]))
+            workload = make(
+                Setup("w", kind, names[rank], names, transport, lambda line, fields: None, lambda: 0), options
+            )
+            assert isinstance(workload, StreamWorkload)
+            senders = [other for other in range(ranks) if names[rank] in workload.targets(other)]
+            assert list(workload.sources(rank)) == senders
+            assert [peer for peer, size in workload.inboxes().items() if size] == [names[one] for one in senders]

@@ -9,12 +9,15 @@ import pytest
 from endpoint import profile
 from endpoint.record_count import count_records
 from running.worlds.profiles import HostProfiles
+from tests.topo.topologies.shapes import SMALL
 from topo.plan import Plan
 from topo.planfile import load_plan
 from topo.profile import nic_profile
 
 
-@pytest.mark.parametrize("plan", [load_plan("tiny"), load_plan("lab"), load_plan("rack").single_plane()])
+@pytest.mark.parametrize(
+    "plan", [load_plan("tiny"), load_plan("lab"), load_plan("rack").single_plane(), *SMALL.values()]
+)
 def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan: Plan) -> None:
     profiles = HostProfiles(plan)
     for host in plan.hosts():
