@@ -18,7 +18,7 @@ from collections import Counter
 import pytest
 
 from tests.helpers.console_blocks import PAGES, ROOT, blocks, missing, printed_by
-from tests.helpers.torch_world import require_torch
+from tests.helpers.pytorch.world import require_torch
 from topo.emulation import state
 
 ELSEWHERE = {

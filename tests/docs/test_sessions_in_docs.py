@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.console_blocks import ROOT, Block, blocks, missing, printed_by
-from tests.helpers.torch_world import require_torch
+from tests.helpers.pytorch.world import require_torch
 
 FOLDERS = ("docs", "schedules")
 """Folders of the tree that commands on pages read."""

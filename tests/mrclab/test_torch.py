@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.helpers.torch_world import EXAMPLES, ROOT, read_json, require_torch, run_gloo, run_ranks
+from tests.helpers.pytorch.world import EXAMPLES, ROOT, read_json, require_torch, run_gloo, run_ranks
 
 RANKS = 3
-CASES = ROOT / "tests" / "helpers" / "torch_cases.py"
+CASES = ROOT / "tests" / "helpers" / "pytorch" / "cases.py"
 NAMES = (
     "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "send_recv",
 )  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.helpers.living_lab import MRCLAB, mrclab, tiny
-from tests.helpers.torch_world import EXAMPLES, require_torch
+from tests.helpers.pytorch.world import EXAMPLES, require_torch
 from tests.helpers.waiting import eventually
 from topo.emulation.lab import Lab
 

@@ -12,7 +12,7 @@ import pytest
 
 from scenarios import ddp
 from scenarios.scenario import Scenario, Setting
-from tests.helpers.torch_world import ROOT, require_torch
+from tests.helpers.pytorch.world import ROOT, require_torch
 from topo.planfile import load_plan
 
 PLAN = load_plan("lab")

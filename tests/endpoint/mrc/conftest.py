@@ -4,7 +4,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.helpers import native_codec
+from tests.helpers.transport import native_codec
 
 
 @pytest.fixture(scope="session")

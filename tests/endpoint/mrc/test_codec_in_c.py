@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from endpoint.nic import frame, icrc, wire
 from endpoint.nic.packet import RECEIVE, RECEIVE_OFFSET, SACK
-from tests.helpers.native_codec import SANITIZE, compiler
+from tests.helpers.transport.native_codec import SANITIZE, compiler
 
 ROOT = Path(__file__).parents[3]
 HERE, PEER, PORT_ADDRESS, LIST = (bytes([number]) * 16 for number in range(1, 5))

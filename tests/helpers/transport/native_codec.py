@@ -11,7 +11,7 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-SOURCE = Path(__file__).parents[2] / "endpoint" / "nic" / "native" / "codec_native.c"
+SOURCE = Path(__file__).parents[3] / "endpoint" / "nic" / "native" / "codec_native.c"
 SANITIZE = "MRCLAB_CODEC_SANITIZE"
 """In the environment: compile with sanitizers; the process must have been started with libasan loaded."""
 

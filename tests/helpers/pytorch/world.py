@@ -17,7 +17,7 @@ from running.worlds.simulated import SimulatedWorld
 from scenarios.ddp import NoTorchError, torch_python
 from topo.planfile import load_plan
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SECOND = 1_000_000_000
 EXAMPLES = ROOT / "mrclab" / "torch" / "examples"
 
