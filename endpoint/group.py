@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from common.client import ControlError, ControlTimeoutError
 
 START_AHEAD_NS = 50_000_000
+HOSTS_TOLD_MAX = 4
+"""Of those with one complaint: a fabric may have thousands."""
 
 
 class AgentClient(Protocol):
@@ -104,16 +106,17 @@ class WorkloadGroup:
         return self._all("workload.remove", {host: {"name": self.name} for host in self.ranks})
 
     def _all(self, op: str, arguments: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """The operation on all hosts at the same time. Raises ControlError with every host's complaint."""
+        """The operation on all hosts at the same time. Raises ControlError with the complaints, each with its hosts."""
         idents = {host: self._clients[host].send(op, **arguments[host]) for host in self.ranks}
-        results, complaints = {}, []
+        results: dict[str, Any] = {}
+        complaints: dict[str, list[str]] = {}
         for host, ident in idents.items():
             try:
                 results[host] = self._clients[host].result(ident)
             except ControlError as error:
-                complaints.append(f"{host}: {error}")
+                complaints.setdefault(str(error), []).append(host)
         if complaints:
-            raise ControlError("; ".join(complaints))
+            raise ControlError("; ".join(f"{some(hosts)}: {words}" for words, hosts in complaints.items()))
         return results
 
     def _remove_quietly(self) -> None:
@@ -122,3 +125,9 @@ class WorkloadGroup:
                 client.result(client.send("workload.remove", name=self.name))
             except ControlError:
                 continue  # this host never had the workload
+
+
+def some(hosts: Sequence[str]) -> str:
+    """The first hosts by name, and how many more there are: "h0, h1", "h0, h1, h2, h3 and 8188 more"."""
+    more = len(hosts) - HOSTS_TOLD_MAX
+    return ", ".join(hosts[:HOSTS_TOLD_MAX]) + (f" and {more} more" if more > 0 else "")

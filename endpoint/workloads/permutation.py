@@ -25,6 +25,7 @@ class PermutationOptions(StreamOptions):
 
 class Permutation(StreamWorkload):
     OPTIONS: ClassVar[type[Options]] = PermutationOptions
+    RANKS_MAX: ClassVar[int] = 16_384  # a rank has two peers, however many there are
 
     def __init__(self, setup: Setup, options: PermutationOptions) -> None:
         self._shift = options.shift

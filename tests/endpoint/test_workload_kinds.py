@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from common.client import ControlError
 from endpoint.group import WorkloadGroup
 from endpoint.transport import Transport
-from endpoint.workloads import Setup, make
+from endpoint.workloads import KINDS, Setup, make
 from endpoint.workloads.stream import StreamWorkload
 from tests.helpers.workload_fake import FakeClient, FakeNet, FakeTransport
 
@@ -341,3 +341,16 @@ def test_the_sources_of_a_rank_are_the_ranks_whose_targets_it_is(kind: str, opti
             senders = [other for other in range(ranks) if names[rank] in workload.targets(other)]
             assert list(workload.sources(rank)) == senders
             assert [peer for peer, size in workload.inboxes().items() if size] == [names[one] for one in senders]
+
+
+def test_a_complaint_of_many_hosts_is_told_once_with_the_first_of_them():
+    net = FakeNet(seed=1, hosts=9)
+    with pytest.raises(
+        ControlError,
+        match=r"^h0, h1, h2, h3 and 5 more: permutation: shift is 9: with 9 ranks each would send to itself",
+    ):
+        group(net, "permutation", 9, size=64, messages=1, shift=9)
+
+
+def test_a_permutation_may_have_as_many_ranks_as_a_fabric_of_eight_thousand_hosts():
+    assert KINDS["permutation"].RANKS_MAX >= 8192 > KINDS["all_to_all"].RANKS_MAX
