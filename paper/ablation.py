@@ -28,14 +28,16 @@ DIFFERENCES = (
 SOURCES = "Where each rule's alternative comes from, and what the rule is for:"
 
 
-def variants(short: bool, factor: float = 1.0) -> list[Variant]:
-    """The lab's MRC, the same without each rule, and strict MRC, for each scenario whose traffic is the hosts' own.
+def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Variant]:
+    """The lab's MRC, the same without each rule, and strict MRC, for each of these scenarios, or for all without names.
 
-    `factor` stretches or shortens every phase.
+    `factor` stretches or shortens every phase. ValueError for a name that is not a scenario's of `library.NAMES`.
     """
+    if unknown := [name for name in names if name not in library.NAMES]:
+        raise ValueError(f"--ablate takes scenarios: {', '.join(library.NAMES)} (got {unknown[0]!r})")
     return [
         Variant(scenario, transport, settings=settings, others=others(scenario, short, factor))
-        for scenario in library.NAMES
+        for scenario in names or library.NAMES
         for transport, settings in [(LAB, ()), *((LAB, (without(rule),)) for rule in RULES), (STRICT, ())]
     ]
 
@@ -51,14 +53,14 @@ def without(rule: Rule) -> tuple[str, str]:
     return rule.setting, rule.strict if isinstance(rule.strict, str) else json.dumps(rule.strict)
 
 
-def subjects(choose: Choose, seed: int, short: bool, factor: float = 1.0) -> list[Subject]:
+def subjects(choose: Choose, seed: int, names: Sequence[str], short: bool, factor: float = 1.0) -> list[Subject]:
     """The variants, checked."""
-    return [subject(variant, choose, seed) for variant in variants(short, factor)]
+    return [subject(variant, choose, seed) for variant in variants(names, short, factor)]
 
 
-def command(seeds: str, short: bool, factor: float) -> str:
+def command(names: Sequence[str], seeds: str, short: bool, factor: float) -> str:
     """The command that makes the page again."""
-    words = ["./lab reproduce --ablate --seeds", seeds, *(["--short"] if short else [])]
+    words = ["./lab reproduce --ablate", *names, "--seeds", seeds, *(["--short"] if short else [])]
     return " ".join([*words, *([f"--time {factor:g}"] if factor != 1 else [])])
 
 
@@ -69,12 +71,13 @@ def markdown(found: Sequence[Statement], made_by: str) -> str:
         *((f"without `{rule.setting}`", lambda one, rule=rule: without(rule) in one.settings) for rule in RULES),
         ("none of them", lambda one: one.transport == STRICT),
     ]
-    by_scenario = [one for name in library.NAMES for one in found if one.variant.scenario == name]
+    names = [name for name in library.NAMES if any(one.variant.scenario == name for one in found)]
+    by_scenario = [one for name in names for one in found if one.variant.scenario == name]
     counted = [[title, *(cell(one) for one in by_scenario if of(one.variant))] for title, of in kinds]
     parts = [
         TITLE,
         wrapped(f"`{made_by}` made this page. {INTRODUCTION}"),
-        rows(["MRC with", *library.NAMES], counted),
+        rows(["MRC with", *names], counted),
         wrapped(DIFFERENCES),
     ]
     parts += [rows(["scenario", "rule", "goodput kept, with less without"], gains(found))]

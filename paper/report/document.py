@@ -31,9 +31,16 @@ ONE_SET = (
 )
 STRICT = (
     "The figures run MRC without the lab's own rules (`--transport mrc-strict`). `./lab run` keeps these rules by"
-    " default, because the scenario `incast` asks for flows within 10 % of each other and was false under strict MRC in"
-    " one of its seeds. Figure 18 shows why that can be: without the receiver's penalty seven flows into one NIC are"
-    " not even. `./lab reproduce --ablate` runs every scenario without each rule."
+    " default, because the scenario `incast` needs one of them, the receiver's penalty. It asks for seven flows within"
+    " 10 % of their mean. With seeds 1 to 10 strict MRC was false each time (seed 1: 49 % off), and 9 % of all packets"
+    " were sent again; the default was true each time, with 0.6 %. The penalty alone decides: the default without it"
+    " was false and strict MRC with it was true, for both seeds tried. No flow is slow for good: without a penalty the"
+    " flows change places over hundreds of round trips, so that windows of 184 round trips are 61 to 127 % off, and"
+    " 1,470 round trips together 25 % (seed 1). The paper's samples are of a second, which is tens of thousands of"
+    " round trips. The nine other scenarios that the ablation goes over were true with strict MRC and seeds 1 to 10:"
+    " `nic-port` whole, the rest with `--time 0.3`. The scenario `nic-optics` needs retries that end; strict MRC has"
+    " those of the API's examples, without end, and waits for the light. `./lab reproduce --ablate` runs the scenarios"
+    " without each rule."
 )
 KNOBS = "Experiments, one knob at a time:"
 WIDTH = 150

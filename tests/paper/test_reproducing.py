@@ -439,12 +439,12 @@ def ablated(variant: Variant, kept: float) -> Statement:
 
 
 def test_the_ablation_takes_each_rule_off_once_and_lists_what_it_buys() -> None:
-    wanted = ablation.variants(short=True)
+    wanted = ablation.variants([], short=True)
     assert len(wanted) == len(library.NAMES) * (len(RULES) + 2)
     found = [ablated(one, 0.5 if ("plane_suspicion", "false") in one.settings else 0.9) for one in wanted]
-    shown = ablation.markdown(found, ablation.command("6", short=True, factor=0.3))
+    shown = ablation.markdown(found, ablation.command([], "6", short=True, factor=0.3))
     assert "`./lab reproduce --ablate --seeds 6 --short --time 0.3` made this page." in shown.replace("\n", " ")
-    assert {one.others[-1] for one in ablation.variants(short=False, factor=0.3)} == {"0.3"}
+    assert {one.others[-1] for one in ablation.variants(["incast"], short=False, factor=0.3)} == {"0.3"}
     assert shown.count("| 6 of 6 ") == len(wanted)
     assert "| grey-link | `plane_suspicion` | +40.00 % (+40.00 to +40.00) |" in shown
     assert shown.count("+40.00 %") == len(library.NAMES)
@@ -453,6 +453,14 @@ def test_the_ablation_takes_each_rule_off_once_and_lists_what_it_buys() -> None:
         assert rule.source in shown
 
 
+def test_an_ablation_of_some_scenarios_has_columns_for_these() -> None:
+    wanted = ablation.variants(["incast"], short=False)
+    assert len(wanted) == len(RULES) + 2
+    shown = ablation.markdown([ablated(one, 0.9) for one in wanted], ablation.command(["incast"], "6", False, 1.0))
+    assert "`./lab reproduce --ablate incast --seeds 6` made this page." in shown
+    assert "| MRC with | incast |" in shown
+
+
 def test_an_ablation_of_a_figure_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "9a", "--ablate", "--runs", str(tmp_path)]) == 2
-    assert "--ablate goes over the scenarios, not over figures (got 9a)" in capsys.readouterr().err
+    assert "--ablate takes scenarios: smoke, link-flap, " in capsys.readouterr().err

@@ -36,7 +36,8 @@ EXAMPLES = """examples:
   ./lab reproduce htsim --short
   ./lab reproduce shape
   ./lab reproduce dcqcn --markdown dcqcn.md
-  ./lab reproduce --ablate --seeds 100"""
+  ./lab reproduce --ablate --seeds 100
+  ./lab reproduce --ablate incast grey-link --seeds 20"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -44,7 +45,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
     reproduce.set_defaults(world="simulated")
     add = reproduce.add_argument
-    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
+    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
@@ -185,11 +186,9 @@ def ablate(arguments: argparse.Namespace) -> int:
     from studies.sweeping.store import RowStore
     from studies.sweeping.sweep import Sweep
 
-    if arguments.figures:
-        raise ValueError(f"--ablate goes over the scenarios, not over figures (got {' '.join(arguments.figures)})")
     seeds = parse_seeds(arguments.seeds)
     folder, page = arguments.runs / "sweeps", arguments.runs / "reproduction" / "ablation.md"
-    subjects = ablation.subjects(chosen, seeds[0], arguments.short, arguments.time)
+    subjects = ablation.subjects(chosen, seeds[0], arguments.figures, arguments.short, arguments.time)
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, page.parent))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
@@ -201,7 +200,7 @@ def ablate(arguments: argparse.Namespace) -> int:
                 with SweepProgress(Console(), sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
         finally:
-            made_by = ablation.command(arguments.seeds, arguments.short, arguments.time)
+            made_by = ablation.command(arguments.figures, arguments.seeds, arguments.short, arguments.time)
             shown = ablation.markdown(statements(sweep), made_by)
             page.parent.mkdir(parents=True, exist_ok=True)
             for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
