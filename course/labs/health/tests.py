@@ -18,7 +18,7 @@ from judging.verdict import Finding
 from scenarios.scenario import TimedFault, Workload
 
 LOST_DEAD, KEPT, USED_AGAIN, KEPT_LOSSY, LOST_GREY, RETURNS_GREY = 24, 0.8, 0.5, 0.8, 45, 4
-LEAVES_LOSSY = 9
+LEAVES_LOSSY, SOUND_OUT = 9, 2
 HUNT_KEPT, HUNT_KEPT_PLANE, HUNT_KEPT_LOSSY, HUNT_BACK = 0.55, 0.35, 0.92, 0.9
 HUNT_LOST, HUNT_RELAPSE, HUNT_STRAY = {"blackhole": 16, "loss": 32}, 5, 10
 """Packets that one of four paths may lose by its first fault, by each further one, and without any. Of more paths each
@@ -116,9 +116,13 @@ def left(work: StudentWork) -> Gate:
 def keeps(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
     found = share(done, part(done.run, "faults"))
-    gates = (left(work), Gate("goodput", 100 * found, 100 * KEPT, " %"))
-    gone = {one.path for one in done.log.of("leave", done.phase("faults"))}
-    told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(gone)}"
+    gone = [one.path for one in done.log.of("leave", done.phase("faults"))]
+    gates = (
+        left(work),
+        Gate("goodput", 100 * found, 100 * KEPT, " %"),
+        Gate("times that sound paths went out", sum(one != path for one in gone), SOUND_OUT, at_most=True),
+    )
+    told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(set(gone))}"
     return judged(f"without path {path} the others carry the load", told, gates, look(done), "leave only what loses")
 
 

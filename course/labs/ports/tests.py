@@ -228,7 +228,11 @@ def ordered(work: StudentWork) -> TestOutcome:
         Gate("until the truth is believed for good", found[peer], WRONG, " round trips", at_most=True),
     )
     told = f"after the port was back, {peer} believed in the end what is true after {found[peer]:.1f} round trips"
+    ways = {n.planes[0] for n in updates(done, Span("", up.at_ns, up.at_ns + 1)) if n.peer == peer}
     advice = "an old update, overtaken on the way, changed what was known already: heed only numbers that are newer"
+    if ways and ways != set(up.planes):
+        planes = " and ".join(map(str, sorted(ways)))
+        advice = f"{NIC} told {peer} by plane {planes} alone, and this way may be long: send by every port that is up"
     return judged(
         f"an update that was overtaken (plane {slow} takes 220 ms) changes nothing", told, gates, look(done), advice
     )

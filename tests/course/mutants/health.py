@@ -9,7 +9,7 @@ NOTHING = (
 )
 
 MUTANTS = (
-    Mutant("leaves with the first loss", instead(LEAVE, "if True:"), "no reason to leave|stay away|wait for probes"),
+    Mutant("leaves with the first loss", instead(LEAVE, "if True:"), "no reason to leave|stay away|wait for probes|without a reason"),
     Mutant("never leaves", instead(LEAVE, "if False:"), "second loss"),
     Mutant("never comes back", instead(BACK, "if False:"), "bring it back"),
     Mutant("never probes", instead("self.probes.add(path)", "pass"), "never probed"),
@@ -18,7 +18,7 @@ MUTANTS = (
     Mutant("comes back by the clock", instead("self.probes.add(path)", "self.out = self.out - {path}"), "wait for probes"),
     Mutant("one answer will do", instead("NEEDED, NEEDED_MOST = 2, 8", "NEEDED, NEEDED_MOST = 1, 1"), "in a row|packets lost"),
     Mutant("leaves the whole plane", instead("self.out.add(path)", "self.out |= set(range(len(self.suspicion)))"), "leave only|carry|paths went out|wait for probes"),
-    Mutant("forgets that arrivals count", instead("self.suspicion[path] = max(0.0, self.suspicion[path] - 0.25)", "pass"), "count in favour"),
+    Mutant("forgets that arrivals count", instead("self.suspicion[path] = max(0.0, self.suspicion[path] - 0.25)", "pass"), "count in favour|without a reason"),
     Mutant("leaves another path", instead("self.out.add(path)", "self.out.add((path + 1) % len(self.suspicion))"), "second loss|wait for probes"),
     Mutant("numbers from one", instead("self.out.add(path)", "self.out.add(path + 1)"), "out must be|second loss|wait for probes|out of range"),
 )  # fmt: skip
