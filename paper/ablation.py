@@ -22,10 +22,10 @@ INTRODUCTION = (
     " which the scenario's checks were true."
 )
 DIFFERENCES = (
-    "What each rule buys: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals. Only"
-    " differences whose interval excludes zero are listed."
+    "The gain of each rule: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals."
+    " Only differences whose interval excludes zero are listed."
 )
-SOURCES = "Where each rule's alternative comes from, and what the rule is for:"
+SOURCES = "Each rule with its purpose, and its alternative with the source:"
 
 
 def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Variant]:
@@ -81,8 +81,11 @@ def markdown(found: Sequence[Statement], made_by: str) -> str:
         wrapped(DIFFERENCES),
     ]
     parts += [rows(["scenario", "rule", "goodput kept, with less without"], gains(found))]
-    sources = [[f"`{rule.setting}`", f"{rule.lab}: {rule.gain}", f"{rule.strict}: {rule.source}"] for rule in RULES]
-    parts += [wrapped(SOURCES), rows(["setting", "the lab", "strict"], sources)]
+    parts += [wrapped(SOURCES)]
+    parts += [
+        wrapped(f"- `{one.setting}`: {one.lab} ({one.gain}); strict MRC: {one.strict} ({one.source})", "  ")
+        for one in RULES
+    ]
     return "\n".join(parts)
 
 
