@@ -34,7 +34,7 @@ PATTERNS = {
 MOST = {
     "headless clause": 63,
     "software as a person": 22,
-    "whatever": 15,
+    "whatever": 14,
     "of its own": 26,
     "noun a noun": 11,
     "is wanted": 0,
