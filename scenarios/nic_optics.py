@@ -102,7 +102,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="nic-optics",
-    title="A dark NIC transceiver ends the job, and nothing else",
+    title="A dark NIC transceiver costs the job, and nothing else",
     description=(
         "All ports of one NIC share a transceiver. When the transceiver flaps, no path is left: the queue pairs to and "
         "from that NIC run out of retries, and the job with them. Queue pairs between other hosts stay alive, and a "
