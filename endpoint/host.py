@@ -7,9 +7,9 @@ leaves before the data it acknowledges has been looked at. Streams rely on it.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from sys import intern
 from typing import Any, Protocol
 
 from common.fields import Fields
@@ -308,7 +308,7 @@ class HostNic:
             name=name,
             kind=kind,
             host=self.profile.host,
-            ranks=tuple(map(sys.intern, ranks)),  # hosts of one process share names: each request was read anew
+            ranks=tuple(map(intern, ranks)),  # hosts of one process share names: each request was read anew
             transport=self.transport,
             journal=lambda line, fields: self._journal(self._clock(), line, fields),
             clock=self._clock,
