@@ -21,7 +21,6 @@ from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.loss.sleek import SleekRule
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.ev_set import EvSet
@@ -34,8 +33,6 @@ from endpoint.mrc.paths.select_round_robin import RoundRobinSelection
 from endpoint.mrc.paths.select_single_path import SinglePathSelection
 from endpoint.mrc.paths.select_two_choices import TwoChoicesSelection
 from endpoint.mrc.paths.selection import Selection
-from endpoint.mrc.peer import Peer
-from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.seams.guards import (
     USERS,
     GuardedCongestion,
@@ -45,8 +42,6 @@ from endpoint.mrc.seams.guards import (
     GuardedSelection,
 )
 from endpoint.nic.config import ConfigError, Settings
-from endpoint.nic.events import EventLog
-from endpoint.nic.port import PortSet
 
 SELECTIONS: dict[str, type[Selection]] = {
     "mrc": MrcSelection,
@@ -108,7 +103,11 @@ class Chosen:
     def __init__(self, settings: Settings) -> None:
         self._selection = settings.selection
         self._loss = settings.loss
-        self._operations = find_operations(settings.operations)
+        rule = find_operations(settings.operations)
+        self.operations: Callable[..., EndpointOperations] = (
+            (lambda *given: GuardedOperations(rule, *given)) if rule in USERS else rule
+        )
+        """Makes the rule for port status updates of a NIC."""
         self._patience_ns = settings.loss_patience_ns
         self._values: dict[str, dict[str, Any]] = {}
         given = settings.parameters or {}
@@ -159,18 +158,3 @@ class Chosen:
             found = kind(base_rtt_ns, jitter_ns, values)
         found.be_patient(self._patience_ns)
         return found
-
-    def operations(
-        self,
-        peers: PeerTable,
-        ports: PortSet,
-        log: EventLog,
-        rng: Random,
-        mismatches: MismatchLog,
-        on_peer_ports: Callable[[Peer, int, int], None],
-    ) -> EndpointOperations:
-        """The rule for port status updates of a NIC."""
-        kind = self._operations
-        if kind in USERS:
-            return GuardedOperations(kind, peers, ports, log, rng, mismatches, on_peer_ports)
-        return kind(peers, ports, log, rng, mismatches, on_peer_ports)
