@@ -74,7 +74,7 @@ def knobs() -> list[Knob]:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What a knob does to each workload, Gb/s; 0 where a collective did not end."""
+    """The goodput of each workload with a knob, Gb/s; 0 where a collective did not end."""
 
     title: str
     gbps: tuple[float, ...]
@@ -137,7 +137,7 @@ def cells(value: float, usual: float) -> list[str]:
 
 
 def said(made: Sequence[Row]) -> str:
-    """What the table shows, counted."""
+    """The counts of the table, in sentences."""
     mrc, settings = made[0], made[1:]
     drawn = settings[-len(SEEDS) :]
     sentences = []

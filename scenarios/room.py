@@ -33,7 +33,7 @@ def shifted(plan: Plan, shift: int) -> Flows:
 
 @dataclass(frozen=True)
 class Loads:
-    """What flows put on the links of one plane, as multiples of a link's rate."""
+    """The load of flows on the links of one plane, as multiples of a link's rate."""
 
     plan: Plan
     flows: Flows

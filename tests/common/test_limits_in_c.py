@@ -49,7 +49,7 @@ LISTED = {
 
 
 def numbers(file: str, name: str) -> list[int]:
-    """What the file's enums say of a name: an integer, or one that is shifted."""
+    """The value of a name in the file's enums: an integer, or one that is shifted."""
     text = (ROOT / file).read_text()
     found = re.findall(rf"\b{name} = ({NUMBER})(?: << (\d+))?[,; ]", text)
     return [int(value, 0) << int(shift or 0) for value, shift in found]
