@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judging.reports.plots import RUNS, figure, svg
+from judging.reports.drawing import figure, svg
+from judging.reports.plots import RUNS
 from paper.figure import Chart, Points
 from paper.outcome import Outcome
 
