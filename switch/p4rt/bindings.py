@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +23,18 @@ from google.protobuf.internal import builder
 from google.rpc import status_pb2
 
 IMPORTED_BY_THEM = (any_pb2, status_pb2)  # files that P4Runtime's refer to must be in the pool before
+_LITERAL = re.compile(r"""\bserialized_pb=(b'(?:[^'\\\n]|\\.)+'|b"(?:[^"\\\n]|\\.)+")""")
+"""How a module of the old form gives its descriptor: a literal of bytes in one line, not empty."""
 
 
 def _serialized(path: Path) -> bytes | None:
-    """The file descriptor in a generated module of the old form; None in one of the new form."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.keyword) and node.arg == "serialized_pb" and isinstance(node.value, ast.Constant):
-            value = node.value.value
-            if isinstance(value, bytes) and value:
-                return value
-    return None
+    """The file descriptor in a generated module of the old form; None in one of the new form.
+
+    The one literal is looked for, because parsing 9,000 lines would take a tenth of a second in every command.
+    """
+    found = _LITERAL.search(path.read_text())
+    value = ast.literal_eval(found[1]) if found else None
+    return value if isinstance(value, bytes) else None
 
 
 def _module(name: str) -> Any:
