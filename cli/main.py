@@ -8,9 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from cli import huge_pages
 from cli.command_table import COMMANDS, place
 from cli.compiled_form import StartAgainError, start_again
-from cli.needs import needs, start_with_huge_pages
+from cli.needs import in_virtual_time, needs
 from cli.ownership import handing_over
 from cli.root import need_root
 from common import files
@@ -90,8 +91,8 @@ def _run(words: list[str], whole: bool) -> int:
     """Carry out a command; `whole` says that these are the words of this process and not of a caller in it."""
     namespace = parser(words[0]).parse_args(words)  # imports the command's module: Ctrl-C may also come here
     namespace.whole = whole
-    if whole:
-        start_with_huge_pages(namespace)
+    if whole and in_virtual_time(namespace):
+        huge_pages.start_with_them()
     reading = namespace.command == "fault" and namespace.verb is None
     if COMMANDS[namespace.command].root and not reading:
         need_root(COMMANDS[namespace.command].root)

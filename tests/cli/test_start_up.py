@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cli import huge_pages
 from cli import main as cli
 from cli.command_table import COMMANDS
 from cli.needs import in_virtual_time
@@ -113,3 +114,18 @@ def test_real_links_start_without_huge_pages(tmp_path: Path) -> None:
 def test_which_commands_run_in_virtual_time(words: str, virtual: bool) -> None:
     namespace = cli.parser(words.split()[0]).parse_args(words.split())
     assert in_virtual_time(namespace) is virtual
+
+
+@pytest.mark.parametrize(
+    ("words", "there"),
+    [
+        ("run smoke --world simulated --seed 1", True),
+        ("run smoke --world=simulated", True),
+        ("--needs run smoke --world simulated", False),
+        ("run smoke --world emulated", False),
+        ("run smoke --world", False),
+        ("", False),
+    ],
+)
+def test_words_that_name_virtual_time_are_known_before_they_are_parsed(words: str, there: bool) -> None:
+    assert huge_pages.named(words.split()) is there
