@@ -1,8 +1,10 @@
 """Virtual time that several processes share, in conservative turns.
 
 A turn ends a cable's length after the earliest event of all: nothing that one process does in it can reach a switch of
-another before its end. Then frames change hands. A turn's length changes no result: events at one nanosecond are
-ordered by time, port and sending (`switch.fabric`), wherever a frame comes from and whenever it is brought.
+another before its end. Then frames change hands. Switches stop at the end of a turn, and hosts a cable later: a frame
+that is still to be brought reaches a leaf first. So fewer hosts are served twice for one cable's time. A turn's length
+changes no result: events at one nanosecond are ordered by time, port and sending (`switch.fabric`), wherever a frame
+comes from and whenever it is brought.
 """
 
 from __future__ import annotations
@@ -41,14 +43,15 @@ class SharedTime(VirtualTime):
             next_ns, between_ns = self._exchange(error)
             if next_ns >= end_ns:
                 break
-            error = self._turn(min(end_ns, next_ns + between_ns) - 1)
+            error = self._turn(min(end_ns, next_ns + between_ns), end_ns)
             self._beat()
         super().run_until(t_ns)  # nothing is left to happen
 
-    def _turn(self, t_ns: int) -> Exception | None:
+    def _turn(self, turn_end_ns: int, end_ns: int) -> Exception | None:
+        """One turn; hosts go on beyond its end, and not beyond `end_ns`. Returns what was raised in it."""
         self.turns += 1
         try:
-            super().run_until(t_ns)
+            self._pass(turn_end_ns, end_ns)
         except Exception as error:
             return portable(error)
         return None

@@ -73,10 +73,16 @@ class VirtualTime:
 
     def run_until(self, t_ns: int) -> None:
         """Let time pass up to `t_ns`, and have everything at that instant happen too."""
+        self._pass(t_ns + 1, t_ns + 1)
+        self.now_ns = max(self.now_ns, t_ns)
+
+    def _pass(self, end_ns: int, hosts_end_ns: int) -> None:
+        """Have everything before `end_ns` happen, and what hosts do before `hosts_end_ns` (not less) as far as no
+        switch can change it any more."""
         self._before()
-        end_ns, fabric = t_ns + 1, self._fabric
+        fabric = self._fabric
         while fabric.reached_ns < end_ns or not self._over(end_ns):
-            horizon_ns = min(fabric.run(self._alarm_ns(), end_ns), end_ns)
+            horizon_ns = min(fabric.run(self._alarm_ns(), end_ns), hosts_end_ns)
             numbers = dict.fromkeys(fabric.gather(horizon_ns))
             numbers.update(dict.fromkeys(self._due(horizon_ns)))
             for number in numbers:  # one host after the other, so that its frames are still in caches
@@ -88,7 +94,6 @@ class VirtualTime:
                 if frames:
                     fabric.send(frames)
             self.now_ns = max(self.now_ns, horizon_ns - 1)  # for who watches; no host is asked for anything earlier
-        self.now_ns = max(self.now_ns, t_ns)
 
     def pass_until(self, happened: Callable[[], bool], limit_ns: int) -> bool:
         """Let time pass until something has happened, looking once a tick; False when it has not by `limit_ns`."""

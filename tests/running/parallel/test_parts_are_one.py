@@ -54,11 +54,11 @@ def test_what_one_part_raises_all_of_them_raise(tmp_path: Path, monkeypatch: pyt
     turn = SharedTime._turn
     told: list[int] = []
 
-    def broken(self: SharedTime, t_ns: int) -> Exception | None:
+    def broken(self: SharedTime, turn_end_ns: int, end_ns: int) -> Exception | None:
         if self.now_ns < 10**8:
-            return turn(self, t_ns)
+            return turn(self, turn_end_ns, end_ns)
         told.append(self._ranks.rank)
-        return OSError("a part is broken") if self._ranks.rank == 1 else turn(self, t_ns)
+        return OSError("a part is broken") if self._ranks.rank == 1 else turn(self, turn_end_ns, end_ns)
 
     monkeypatch.setattr(SharedTime, "_turn", broken)
     with pytest.raises(OSError, match="a part is broken"):

@@ -161,8 +161,9 @@ def test_what_one_process_raises_ends_the_run_with_its_words(
         "if os.environ.get('PMI_RANK') == '1':\n"
         "    from running.parallel.shared_time import SharedTime\n"
         "    turn = SharedTime._turn\n"
-        "    def raising(self, t_ns):\n"
-        "        return RuntimeError('the second part is broken') if self.now_ns > 10**9 else turn(self, t_ns)\n"
+        "    def raising(self, turn_end_ns, end_ns):\n"
+        "        broken = RuntimeError('the second part is broken')\n"
+        "        return broken if self.now_ns > 10**9 else turn(self, turn_end_ns, end_ns)\n"
         "    SharedTime._turn = raising\n"
     )
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
