@@ -1,4 +1,4 @@
-"""An EV event, as the MRC core makes it and as a program gets it by the door."""
+"""An EV event, as the MRC core makes it and as a program gets it over uverbs."""
 
 from __future__ import annotations
 

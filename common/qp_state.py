@@ -1,4 +1,4 @@
-"""States of a queue pair, as the transports, the door and programs name them."""
+"""States of a queue pair, as the transports, uverbs and programs name them."""
 
 from __future__ import annotations
 

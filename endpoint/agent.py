@@ -18,11 +18,11 @@ from common.journal import Journal
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
-from endpoint.door.server import DoorServer
 from endpoint.driver import RING_BYTES, Driver
 from endpoint.host import SAMPLE_INTERVAL_NS, HostNic
 from endpoint.nic.dialect import UDP_PORTS
 from endpoint.stackguard import StackGuard
+from endpoint.uverbs.server import UverbsServer
 
 LINE_BYTES_MAX = 16 << 20
 """The longest request: offers of many queue pairs, and denylists, are long."""
@@ -108,7 +108,7 @@ class _Agent:
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
         server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
         stack.callback(server.close)
-        self._host.guest = DoorServer(
+        self._host.guest = UverbsServer(
             profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns
         )
         self._wake_on_signals(stack)

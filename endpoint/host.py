@@ -36,7 +36,7 @@ class RequestError(ValueError):
 
 
 class Guest(Protocol):
-    """Somebody else who uses the host's transport: the door for programs (`endpoint.door`)."""
+    """Somebody else who uses the host's transport: the programs of the host (`endpoint.uverbs`)."""
 
     def step(self, now_ns: int) -> None:
         """Something has arrived or become due: look for completions."""

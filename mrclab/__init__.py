@@ -8,7 +8,7 @@
         qp.post_send(mrclab.SendWR(1, mr, 0, mr.length, peer["mr"]["addr"], peer["mr"]["rkey"], imm_data=7))
         completion, = cq.wait()
 
-docs/door.md is the manual. Names are those of pyverbs where there is something to name.
+docs/uverbs.md is the manual. Names are those of pyverbs where there is something to name.
 """
 
 from mrclab.channel import CompChannel

@@ -6,7 +6,7 @@ import select
 import socket
 from collections.abc import Mapping
 
-from common import door
+from common import uverbs
 from mrclab.connection import Connection
 from mrclab.cq import ArmedQueue
 from mrclab.errors import DeviceGoneError, RefusedError
@@ -51,7 +51,7 @@ class CompChannel:
                 continue
             if not message:
                 raise DeviceGoneError(f"the agent of {connection.host} has ended")
-            queue = self._queues.get(door.unpack_event(message))
+            queue = self._queues.get(uverbs.unpack_event(message))
             if queue is not None:  # else of a queue that was closed since
                 queue.unacknowledged += 1
                 return queue

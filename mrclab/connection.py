@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from common import door
+from common import uverbs
 from mrclab.errors import DeviceGoneError, RefusedError
 
 _NET_UNIX = Path("/proc/thread-self/net/unix")
@@ -25,27 +25,27 @@ _ONE_DESCRIPTOR = socket.CMSG_LEN(array.array("i").itemsize)
 def get_device_list() -> list[str]:
     """The NICs that a program in this network namespace can open, by the names of their hosts: one, or none."""
     try:
-        return door.hosts(_NET_UNIX.read_text())
+        return uverbs.hosts(_NET_UNIX.read_text())
     except OSError:
         return []
 
 
 def in_virtual_time() -> bool:
     """Whether this process was started in a simulated host and has not opened its NIC yet."""
-    return door.STEPPED in os.environ
+    return uverbs.STEPPED in os.environ
 
 
 class Connection:
     """`on_completion` gets every completion, in order, whenever a message with some is read."""
 
-    def __init__(self, host: str | None, on_completion: Callable[[door.Row], None]) -> None:
+    def __init__(self, host: str | None, on_completion: Callable[[uverbs.Row], None]) -> None:
         """Raises `DeviceGoneError` when there is no such NIC here."""
         self._on_completion = on_completion
         self._answers: dict[int, tuple[dict[str, Any], int | None]] = {}
         self._last_id = 0
         self._poll = select.poll()
         self._now_ns = self._taken = 0
-        inherited = os.environ.pop(door.STEPPED, None)
+        inherited = os.environ.pop(uverbs.STEPPED, None)
         self.stepped = inherited is not None
         """Whether this program lives in virtual time: its socket was there before it began, and time waits for it."""
         self._socket = self._connect(host) if inherited is None else self._inherit(host, inherited)
@@ -67,7 +67,7 @@ class Connection:
         self.host = devices[0] if host is None else host
         found_socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            found_socket.connect(door.address(self.host))
+            found_socket.connect(uverbs.address(self.host))
         except OSError as error:
             found_socket.close()
             there = f"; there is {', '.join(devices)}" if devices else ""
@@ -104,24 +104,26 @@ class Connection:
     def _ask(self, op: str, arguments: dict[str, Any]) -> int:
         ident = self._last_id = self._last_id % 0xFFFFFFFF + 1
         message = json.dumps({"id": ident, "op": op, **arguments}).encode()
-        if len(message) > door.MESSAGE_BYTES_MAX:
-            raise RefusedError(f"{op}: the request has {len(message)} bytes; {door.MESSAGE_BYTES_MAX} are the most")
+        if len(message) > uverbs.MESSAGE_BYTES_MAX:
+            raise RefusedError(f"{op}: the request has {len(message)} bytes; {uverbs.MESSAGE_BYTES_MAX} are the most")
         self._send(message)
         return ident
 
-    def post(self, requests: Iterable[door.Request], *, wait: bool = False) -> None:
+    def post(self, requests: Iterable[uverbs.Request], *, wait: bool = False) -> None:
         """Work requests, as many to a message as fit; `wait` until they are in force."""
         rows = list(requests)
-        for first in range(0, len(rows), door.ROWS_MAX):
-            last = first + door.ROWS_MAX >= len(rows)
+        for first in range(0, len(rows), uverbs.ROWS_MAX):
+            last = first + uverbs.ROWS_MAX >= len(rows)
             self._last_id = self._last_id % 0xFFFFFFFF + 1
-            self._send(door.pack_requests(rows[first : first + door.ROWS_MAX], self._last_id if wait and last else 0))
+            self._send(
+                uverbs.pack_requests(rows[first : first + uverbs.ROWS_MAX], self._last_id if wait and last else 0)
+            )
         if wait and rows:
             self._answer(self._last_id, "post_recv")
 
-    def arm(self, arm: door.Arm) -> None:
+    def arm(self, arm: uverbs.Arm) -> None:
         """Ask for an event of a queue on its channel."""
-        self._send(door.pack_arm(arm))
+        self._send(uverbs.pack_arm(arm))
 
     def _answer(self, ident: int, op: str) -> tuple[Any, int | None]:
         deadline_s = time.monotonic() + (_STEPPED_ANSWER_S if self.stepped else _ANSWER_S)
@@ -148,7 +150,7 @@ class Connection:
             self.receive(timeout_s)
         elif not self._take():
             until_ns = None if timeout_s is None else self._now_ns + max(1, round(timeout_s * 1e9))
-            self._send(door.pack_wait(self._taken, until_ns))
+            self._send(uverbs.pack_wait(self._taken, until_ns))
             self._wait(select.POLLIN, None)
             self._take()
 
@@ -191,11 +193,11 @@ class Connection:
                 raise DeviceGoneError(f"the agent of {self.host} has ended")
             taken = True
             self._taken += 1
-            if message[0] == door.TIME:
-                self._now_ns = door.unpack_time(message)
+            if message[0] == uverbs.TIME:
+                self._now_ns = uverbs.unpack_time(message)
                 continue
-            if message[0] == door.COMPLETIONS:
-                for row in door.unpack_completions(message):
+            if message[0] == uverbs.COMPLETIONS:
+                for row in uverbs.unpack_completions(message):
                     self._on_completion(row)
                 continue
             answer = json.loads(message)
@@ -204,7 +206,7 @@ class Connection:
             self._answers[answer["id"]] = answer, descriptor
 
     def _message(self) -> tuple[bytes, int | None]:
-        message, ancillary, _, _ = self._socket.recvmsg(door.MESSAGE_BYTES_MAX, _ONE_DESCRIPTOR)
+        message, ancillary, _, _ = self._socket.recvmsg(uverbs.MESSAGE_BYTES_MAX, _ONE_DESCRIPTOR)
         for level, kind, data in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 return message, array.array("i", data)[0]

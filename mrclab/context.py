@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from common import door
+from common import uverbs
 from mrclab.channel import CompChannel
 from mrclab.connection import Connection
 from mrclab.control import Control, EvEventCQ
@@ -56,12 +56,12 @@ class Context(Control):
         self._connection = Connection(name, self._completed)
         try:
             called = program or os.path.basename(sys.argv[0]) or "python"
-            about = self._connection.call("open", version=door.VERSION, program=called)
+            about = self._connection.call("open", version=uverbs.VERSION, program=called)
         except BaseException:
             self._connection.close()
             raise
         self.name: str = about["host"]
-        self.limits = door.Limits(**about["limits"])
+        self.limits = uverbs.Limits(**about["limits"])
         """What this program may have at a time."""
 
     def __enter__(self) -> Context:
@@ -137,11 +137,11 @@ class Context(Control):
         for channel in self._channels:
             channel.drop()
 
-    def _completed(self, row: door.Row) -> None:
+    def _completed(self, row: uverbs.Row) -> None:
         cq = self._cqs.get(row.cq)
         if cq is None:
             return
-        if row.opcode != door.WC_SILENT:
+        if row.opcode != uverbs.WC_SILENT:
             cq.push(row)
         elif (qp := self._qps.get(row.qpn)) is not None:
             qp.silenced(row.byte_len)

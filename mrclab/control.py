@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common import door
+from common import uverbs
 from common.ev_event import EvEvent as EvEvent
 from mrclab.connection import Connection
 from mrclab.cq import ArmedQueue
@@ -82,7 +82,7 @@ class EvEventCQ(ArmedQueue):
 
     def req_notify(self, solicited_only: bool = False) -> None:
         """The next event is to be one on the queue's channel; so is any that was not polled."""
-        self._connection.arm(door.Arm(self.number, 0, solicited_only))
+        self._connection.arm(uverbs.Arm(self.number, 0, solicited_only))
 
 
 class Control:
@@ -123,7 +123,7 @@ class Control:
     def modify_ev_profile(self, profile_id: int, **attributes: Any) -> None:
         """Set attributes of an EV profile and take a step of its states, for all programs: `profile_state` (init,
         offline, online), `ev_mode` (auto, explicit, generated), `ev_count`, `ev_min_active`, `ev_event_mask`, `fields`,
-        `replace_ev`, `modify_ev_state`. docs/door.md has examples. Raises `RefusedError`."""
+        `replace_ev`, `modify_ev_state`. docs/uverbs.md has examples. Raises `RefusedError`."""
         self._connection.call("modify_ev_profile", profile=profile_id, attributes=attributes)
 
     def make_explicit_ev_profile(self, profile_id: int, evs: Sequence[tuple[int, int]], **attributes: Any) -> None:

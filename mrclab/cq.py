@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from common import door
+from common import uverbs
 from mrclab.connection import Connection
 from mrclab.errors import RefusedError
 
@@ -26,9 +26,9 @@ class WCStatus(enum.Enum):
 class WCOpcode(enum.Enum):
     """What has ended: a write of this program, or a receive that a write with immediate of the peer took."""
 
-    RDMA_WRITE = door.WC_WRITE
-    RDMA_WRITE_WITH_IMM = door.WC_WRITE_WITH_IMM
-    RECV_RDMA_WITH_IMM = door.WC_RECV_WITH_IMM
+    RDMA_WRITE = uverbs.WC_WRITE
+    RDMA_WRITE_WITH_IMM = uverbs.WC_WRITE_WITH_IMM
+    RECV_RDMA_WITH_IMM = uverbs.WC_RECV_WITH_IMM
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class WC:
     imm_data: int | None
 
 
-_STATUSES = tuple(WCStatus(name) for name in door.STATUSES)
+_STATUSES = tuple(WCStatus(name) for name in uverbs.STATUSES)
 
 
 class ArmedQueue:
@@ -109,9 +109,9 @@ class CQ(ArmedQueue):
     def req_notify(self, solicited_only: bool = False) -> None:
         """The next completion is to be an event on the queue's channel; with `solicited_only`, the next that its sender
         asked attention for, or that failed. For one event only. What has come before and was not polled is none."""
-        self._connection.arm(door.Arm(self.number, self._seen, solicited_only))
+        self._connection.arm(uverbs.Arm(self.number, self._seen, solicited_only))
 
-    def push(self, row: door.Row) -> None:
+    def push(self, row: uverbs.Row) -> None:
         """A completion has come."""
         self._seen += 1
         status, opcode = _STATUSES[row.status], WCOpcode(row.opcode)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from common import door
+from common import uverbs
 from common.qp_state import QPState as QPState
 from mrclab.connection import Connection
 from mrclab.cq import CQ, WC, WCOpcode
@@ -192,7 +192,7 @@ class QP:
         else:
             self._sends -= 1
 
-    def _row(self, request: SendWR) -> door.Request:
+    def _row(self, request: SendWR) -> uverbs.Request:
         if not 0 <= request.offset <= request.mr.length - request.length or request.length < 1:
             raise RefusedError(
                 f"a write of {request.length} bytes from byte {request.offset} of a region of {request.mr.length}"
@@ -203,10 +203,10 @@ class QP:
         _within("length", request.length, 32)
         _within("rkey", request.rkey, 32)
         _within("imm_data", imm_data, 32)
-        opcode = door.WRITE if request.imm_data is None else door.WRITE_WITH_IMM
-        flags = (0 if request.signaled else door.UNSIGNALED) | (door.SOLICITED if request.solicited else 0)
+        opcode = uverbs.WRITE if request.imm_data is None else uverbs.WRITE_WITH_IMM
+        flags = (0 if request.signaled else uverbs.UNSIGNALED) | (uverbs.SOLICITED if request.solicited else 0)
         place = request.offset, request.remote_addr, self.qp_num, request.length
-        return door.Request(request.wr_id, *place, request.mr.lkey, request.rkey, imm_data, opcode, flags)
+        return uverbs.Request(request.wr_id, *place, request.mr.lkey, request.rkey, imm_data, opcode, flags)
 
     def _room(self, what: str, posted: int, limit: int, more: int) -> None:
         if posted + more > limit:
@@ -215,8 +215,8 @@ class QP:
             raise QueueFullError(f"{self.cq.outstanding} of {self.cq.cqe} places of the CQ are taken; poll it")
 
 
-def _receive(wr_id: int, qp_num: int) -> door.Request:
-    return door.Request(wr_id, 0, 0, qp_num, 0, 0, 0, 0, door.RECV)
+def _receive(wr_id: int, qp_num: int) -> uverbs.Request:
+    return uverbs.Request(wr_id, 0, 0, qp_num, 0, 0, 0, 0, uverbs.RECV)
 
 
 def _within(name: str, value: int, bits: int) -> None:

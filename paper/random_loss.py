@@ -157,9 +157,9 @@ class Collective:
         wanted = [(size, loss) for loss, sizes in self.sizes.items() for size in sizes]
         return [self.part(transport, loss, size, short) for size, loss in sorted(wanted) for transport in TRANSPORTS]
 
-    def quantities(self, whys: Mapping[tuple[str, float], str]) -> list[Quantity]:
+    def quantities(self, reasons: Mapping[tuple[str, float], str]) -> list[Quantity]:
         """A quantity per run. One without loss must fail if a thousandth is lost, or else if neighbouring ranks are
-        under one leaf; one with losses must fail if nothing is lost. `whys` are by transport and loss."""
+        under one leaf; one with losses must fail if nothing is lost. `reasons` are by transport and loss."""
         return [
             readings.of(self.figure).quantity(
                 name,
@@ -167,7 +167,7 @@ class Collective:
                 "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
                 calibrates=PROFILE.calibrates(self.figure, name),
                 fails=self.failing(transport, loss, size),
-                why=whys.get((transport, loss), ""),
+                why=reasons.get((transport, loss), ""),
             )
             for loss, sizes in self.sizes.items()
             for transport in TRANSPORTS

@@ -1,4 +1,4 @@
-"""Programs of a scenario: ordinary processes in the hosts, which use MRC through the door (docs/door.md)."""
+"""Programs of a scenario: ordinary processes in the hosts, which use MRC over uverbs (docs/uverbs.md)."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def check_command(words: Sequence[str], *, emulated: bool) -> None:
     if not emulated:
         tcp = "programs that meet by TCP run on real links only; in virtual time there is no TCP between hosts"
         if any(SERVER in word for word in words):
-            raise ValueError(f"--program with {SERVER}: {tcp} (docs/door.md)")
+            raise ValueError(f"--program with {SERVER}: {tcp} (docs/uverbs.md)")
         if verbs and (calls := sdk.connections_of(found)):
             raise ValueError(f"--program: {words[0]} imports {' and '.join(calls)}: {tcp} (docs/libmrc.md)")
     if verbs:

@@ -124,7 +124,7 @@ def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
 
 
 def agents_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
-    """An agent in every host, and nothing for it to do: programs come in by its door (docs/door.md)."""
+    """An agent in every host, and nothing for it to do: programs reach it over uverbs (docs/uverbs.md)."""
     if arguments.words:
         raise ValueError(f"traffic agents takes no further words (got {arguments.words[0]!r})")
     start_agents(traffic, arguments)

@@ -105,7 +105,7 @@ int cq_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
     for (int round = 0;; round++) {
         pthread_mutex_lock(&nic->lock);
         int taken = take(cq, count, wc);
-        int error = taken ? 0 : door_take(nic);
+        int error = taken ? 0 : uverbs_take(nic);
         if (!taken)
             taken = take(cq, count, wc);
         bool again = !taken && !error && !round && count > 0;
@@ -131,7 +131,7 @@ int cq_arm(struct ibv_cq *verbs, int solicited_only)
     } message = {.kind = KIND_ARM, .solicited = !!solicited_only, .cq = cq->number};
     pthread_mutex_lock(&nic->lock);
     message.seen = cq->of_events ? 0 : cq->seen;
-    int error = door_send(nic, &message, sizeof message);
+    int error = uverbs_send(nic, &message, sizeof message);
     pthread_mutex_unlock(&nic->lock);
     return error;
 }
@@ -150,7 +150,7 @@ struct mrc_cq *cq_make(struct nic *nic, const char *op, int cqe, void *context, 
     pthread_mutex_init(&cq->cq.mutex, NULL);
     pthread_cond_init(&cq->cq.cond, NULL);
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, op, ",\"cqe\":%d%s", cqe, with);
+    int error = uverbs_call(nic, op, ",\"cqe\":%d%s", cqe, with);
     if (!error && !text_integer(text_find(nic->answer, "result.cq"), &number))
         error = EPROTO;
     if (!error) {
@@ -194,7 +194,7 @@ PUBLIC int ibv_destroy_cq(struct ibv_cq *verbs)
         error = refuse(EBUSY, "a completion queue with %u queue pairs and %u unacknowledged events stays", cq->users,
                        cq->unacknowledged);
     else if (nic->fd >= 0)
-        error = door_call(nic, "destroy_cq", ",\"cq\":%u", cq->number);
+        error = uverbs_call(nic, "destroy_cq", ",\"cq\":%u", cq->number);
     if (error == EIO)
         error = 0; /* the agent is gone, and the queue with it */
     if (!error) {
@@ -221,7 +221,7 @@ PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
     if (!made)
         return NULL;
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "create_comp_channel", "%s", "");
+    int error = uverbs_call(nic, "create_comp_channel", "%s", "");
     if (!error && (!text_integer(text_find(nic->answer, "result.channel"), &number) || nic->answer_fd < 0))
         error = EPROTO;
     if (!error) {
@@ -245,7 +245,7 @@ PUBLIC int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
     if (channel->refcnt)
         error = refuse(EBUSY, "a completion channel that %d queues have stays", channel->refcnt);
     else if (nic->fd >= 0)
-        error = door_call(nic, "destroy_comp_channel", ",\"channel\":%u", ((struct mrc_comp_channel *)channel)->number);
+        error = uverbs_call(nic, "destroy_comp_channel", ",\"channel\":%u", ((struct mrc_comp_channel *)channel)->number);
     pthread_mutex_unlock(&nic->lock);
     if (error && error != EIO)
         return error;

@@ -23,7 +23,7 @@ PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
     char hosts[DEVICES_MAX][HOST_MAX];
     int count = 0;
     if (!stepped_process())
-        count = door_hosts(hosts, DEVICES_MAX);
+        count = uverbs_hosts(hosts, DEVICES_MAX);
     else if (*stepped_place())
         strcpy(hosts[count++], stepped_place());
     if (!count && !stepped_process())
@@ -121,7 +121,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
     if (port != PORT)
         return refuse(EINVAL, "port %u: a device has one, port %d, for all planes", port, PORT);
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "query_device", "%s", "");
+    int error = uverbs_call(nic, "query_device", "%s", "");
     if (!error)
         error = learn(nic);
     pthread_mutex_unlock(&nic->lock);
@@ -228,7 +228,7 @@ PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
     if (!error) {
         *kept = *device;
         pthread_mutex_init(&nic->lock, NULL);
-        error = door_open(nic, device->name + strlen(device_prefix));
+        error = uverbs_open(nic, device->name + strlen(device_prefix));
     }
     if (!error) {
         error = learn(nic);
@@ -237,7 +237,7 @@ PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
         if (!error && (nic->verbs.context.async_fd = eventfd(0, EFD_CLOEXEC)) < 0)
             error = errno;
         if (error)
-            door_close(nic);
+            uverbs_close(nic);
     }
     if (error) {
         free(nic);
@@ -253,7 +253,7 @@ PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 PUBLIC int ibv_close_device(struct ibv_context *context)
 {
     struct nic *nic = nic_of(context);
-    door_close(nic);
+    uverbs_close(nic);
     close(context->async_fd);
     free(context->device);
     free(nic);

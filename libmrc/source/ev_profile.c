@@ -136,7 +136,7 @@ PUBLIC int mrc_ctl_modify_ev_profile(struct mrc_context *context, uint64_t id, s
     if (error)
         return failed(error);
     pthread_mutex_lock(&nic->lock);
-    error = door_call(nic, "modify_ev_profile", ",\"profile\":%lu,\"attributes\":{%s}", (unsigned long)id,
+    error = uverbs_call(nic, "modify_ev_profile", ",\"profile\":%lu,\"attributes\":{%s}", (unsigned long)id,
                       text.length ? text.at + 1 : "");
     pthread_mutex_unlock(&nic->lock);
     return failed(error);
@@ -153,7 +153,7 @@ static uint64_t told(const struct nic *nic, const char *path)
 
 static int ask(struct nic *nic, uint64_t id, uint64_t first)
 {
-    return door_call(nic, "query_ev_profile", ",\"profile\":%lu,\"first\":%lu", (unsigned long)id, (unsigned long)first);
+    return uverbs_call(nic, "query_ev_profile", ",\"profile\":%lu,\"first\":%lu", (unsigned long)id, (unsigned long)first);
 }
 
 static bool take_row(const char *row, uint64_t *values, int count)

@@ -101,7 +101,7 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
         return NULL;
     pthread_mutex_lock(&nic->lock);
     let_agent_in(nic);
-    int error = door_call(nic, "reg_mr", ",\"length\":%zu,\"remote_write\":%s,\"addr\":%lu,\"iova\":%lu,\"proof\":%lu",
+    int error = uverbs_call(nic, "reg_mr", ",\"length\":%zu,\"remote_write\":%s,\"addr\":%lu,\"iova\":%lu,\"proof\":%lu",
                           length, access & IBV_ACCESS_REMOTE_WRITE ? "true" : "false", (unsigned long)addr,
                           (unsigned long)iova, (unsigned long)nic->secret);
     if (!error && (!text_integer(text_find(nic->answer, "result.lkey"), &lkey) ||
@@ -111,7 +111,7 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
         region->shadow = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, nic->answer_fd, 0);
         if (region->shadow == MAP_FAILED) {
             error = errno;
-            door_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
+            uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
         }
     }
     if (!error) {
@@ -163,7 +163,7 @@ PUBLIC int ibv_dereg_mr(struct ibv_mr *mr)
     struct nic *nic = nic_of(mr->context);
     struct region *region = (struct region *)mr;
     pthread_mutex_lock(&nic->lock);
-    int error = nic->fd >= 0 ? door_call(nic, "dereg_mr", ",\"lkey\":%u", mr->lkey) : 0;
+    int error = nic->fd >= 0 ? uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", mr->lkey) : 0;
     if (error == EIO)
         error = 0;
     if (!error)

@@ -173,7 +173,7 @@ PUBLIC struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *context, struc
     mask |= attr->attr.num_remote_recv_peers ? MRC_QP_HINT_NUM_REMOTE_RECV_PEERS : 0;
     hint_text(&attr->attr, mask, text, sizeof text);
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "create_qp_hint", ",\"attributes\":{%s}", text);
+    int error = uverbs_call(nic, "create_qp_hint", ",\"attributes\":{%s}", text);
     if (!error && !text_integer(text_find(nic->answer, "result.hint"), &number))
         error = EPROTO;
     pthread_mutex_unlock(&nic->lock);
@@ -189,7 +189,7 @@ PUBLIC struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *context, struc
 PUBLIC int mrc_destroy_qp_hint(struct mrc_qp_hint *hint)
 {
     pthread_mutex_lock(&hint->nic->lock);
-    int error = door_call(hint->nic, "destroy_qp_hint", ",\"hint\":%u", hint->number);
+    int error = uverbs_call(hint->nic, "destroy_qp_hint", ",\"hint\":%u", hint->number);
     pthread_mutex_unlock(&hint->nic->lock);
     if (!error || error == EIO)
         free(hint);
@@ -203,7 +203,7 @@ PUBLIC int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *
     (void)mask; /* what is not asked for may be filled as well */
     memset(attr, 0, sizeof *attr);
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "query_qp_hint", ",\"hint\":%u", hint->number);
+    int error = uverbs_call(nic, "query_qp_hint", ",\"hint\":%u", hint->number);
     if (!error && text_integer(text_find(nic->answer, "result.num_qps_per_peer"), &value))
         attr->num_qps_per_peer = (int)value;
     if (!error && text_integer(text_find(nic->answer, "result.num_send_peers"), &value))
@@ -221,7 +221,7 @@ PUBLIC int mrc_modify_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr 
     if (error)
         return failed(error);
     pthread_mutex_lock(&hint->nic->lock);
-    error = door_call(hint->nic, "modify_qp_hint", ",\"hint\":%u,\"attributes\":{%s}", hint->number, text);
+    error = uverbs_call(hint->nic, "modify_qp_hint", ",\"hint\":%u,\"attributes\":{%s}", hint->number, text);
     pthread_mutex_unlock(&hint->nic->lock);
     return failed(error);
 }

@@ -69,7 +69,7 @@ PUBLIC int mrc_ctl_query_port(struct mrc_context *context, uint8_t port, struct 
     uint64_t state = 0;
     (void)mask; /* there is one attribute */
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "query_port", ",\"port_num\":%u", port);
+    int error = uverbs_call(nic, "query_port", ",\"port_num\":%u", port);
     if (!error && !text_integer(text_find(nic->answer, "result.port_admin_state"), &state))
         error = EPROTO;
     pthread_mutex_unlock(&nic->lock);
@@ -86,7 +86,7 @@ PUBLIC int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port, struct
     if (!mask)
         return 0;
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "modify_port", ",\"port_num\":%u,\"port_admin_state\":%d", port, (int)attr->port_admin_state);
+    int error = uverbs_call(nic, "modify_port", ",\"port_num\":%u,\"port_admin_state\":%d", port, (int)attr->port_admin_state);
     pthread_mutex_unlock(&nic->lock);
     return failed(error);
 }
@@ -116,7 +116,7 @@ PUBLIC int mrc_ctl_modify_cc_profile(struct mrc_context *context, uint64_t id, s
                  cfg->qa_gate, cfg->qa_threshold, cfg->target_delay);
     }
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "modify_cc_profile", ",\"profile\":%lu,\"algorithm\":%s,\"config\":{%s}", (unsigned long)id,
+    int error = uverbs_call(nic, "modify_cc_profile", ",\"profile\":%lu,\"algorithm\":%s,\"config\":{%s}", (unsigned long)id,
                           algorithm, text);
     pthread_mutex_unlock(&nic->lock);
     return failed(error);
@@ -142,7 +142,7 @@ PUBLIC int mrc_ctl_query_cc_profile(struct mrc_context *context, uint64_t id, st
     struct nic *nic = context->nic;
     char name[64] = "";
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "query_cc_profile", ",\"profile\":%lu", (unsigned long)id);
+    int error = uverbs_call(nic, "query_cc_profile", ",\"profile\":%lu", (unsigned long)id);
     if (!error) {
         attr->profile_state = attr->cur_profile_state = MRC_CTL_PROFILE_ONLINE;
         text_string(text_find(nic->answer, "result.algorithm"), name, sizeof name);
@@ -192,7 +192,7 @@ PUBLIC int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev
     if (!cq->of_events || count < 1)
         return -refuse(EINVAL, "%d EV events of a queue %s them", count, cq->of_events ? "of" : "without");
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "poll_ev_event", ",\"cq\":%u,\"num_entries\":%d", cq->number,
+    int error = uverbs_call(nic, "poll_ev_event", ",\"cq\":%u,\"num_entries\":%d", cq->number,
                           count < EVENTS_MAX ? count : EVENTS_MAX);
     const char *row = error ? NULL : text_first(text_find(nic->answer, "result.events"));
     for (; row && found < count; row = text_next(row), found++) {
@@ -238,7 +238,7 @@ PUBLIC int mrc_ctl_ep_batch_send_wait(struct mrc_context *context, uint8_t traff
                                    requests[at].req_id, address, ev, requests[at].req_ev.port);
     }
     pthread_mutex_lock(&nic->lock);
-    int error = door_call(nic, "ep_batch_send_wait", ",\"op_type\":\"ev_probe\",\"requests\":[%s],\"rsp_timeout\":%u", rows,
+    int error = uverbs_call(nic, "ep_batch_send_wait", ",\"op_type\":\"ev_probe\",\"requests\":[%s],\"rsp_timeout\":%u", rows,
                           timeout_ns);
     const char *row = error ? NULL : text_first(text_find(nic->answer, "result.responses"));
     for (; row && *found < count; row = text_next(row)) {

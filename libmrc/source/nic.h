@@ -16,7 +16,7 @@
 #define PUBLIC __attribute__((visibility("default")))
 
 enum {
-    MESSAGE_MAX = 16384, /* bytes; common/door.py */
+    MESSAGE_MAX = 16384, /* bytes; common/uverbs.py */
     ROWS_MAX = 256,
     HOST_MAX = 64,
     SECRET_MAX = 64,
@@ -25,7 +25,7 @@ enum {
     PORT = 1,     /* the only one of a device */
 };
 
-/* Rows of the door's messages, as docs/door.md has them. */
+/* Rows of uverbs' messages, as docs/uverbs.md has them. */
 struct request_row {
     uint64_t wr_id, offset, remote_addr;
     uint32_t qpn, length, lkey, rkey, imm_data;
@@ -92,7 +92,7 @@ struct mrc_qp {
 struct nic {
     struct verbs_context verbs; /* its context is what programs hold */
     pthread_mutex_t lock;
-    int fd; /* the door; -1: gone */
+    int fd; /* the uverbs socket; -1: gone */
     char host[HOST_MAX], transport[16];
     char secret[SECRET_MAX]; /* where the agent looks for it */
     union ibv_gid gid;
@@ -121,18 +121,18 @@ static inline struct mrc_qp *pair_of(struct ibv_qp *qp)
     return (struct mrc_qp *)((char *)qp - offsetof(struct mrc_qp, verbs));
 }
 
-/* door.c */
-int door_open(struct nic *, const char *host); /* 0 or errno */
-void door_close(struct nic *);
+/* uverbs.c */
+int uverbs_open(struct nic *, const char *host); /* 0 or errno */
+void uverbs_close(struct nic *);
 /* One verb; locked. 0 or errno. `arguments` are JSON members with a comma in front. The result is under "result" of
  * `nic->answer`; a descriptor that came with it is `answer_fd`, which the caller takes by setting it to -1. */
-__attribute__((format(printf, 3, 4))) int door_call(struct nic *, const char *op, const char *arguments, ...);
-int door_send(struct nic *, const void *message, size_t size); /* locked; 0 or errno */
-int door_await(struct nic *, uint32_t id, const char *op);     /* locked: the answer to a message with this id */
-int door_take(struct nic *);                                   /* locked: take in all that has come; 0 or errno */
-uint32_t door_id(struct nic *);                                /* locked */
-void door_sleep(struct nic *, int ms);                         /* until there is something to take; -1: for ever */
-int door_hosts(char (*hosts)[HOST_MAX], int room);             /* the NICs of this network namespace; how many */
+__attribute__((format(printf, 3, 4))) int uverbs_call(struct nic *, const char *op, const char *arguments, ...);
+int uverbs_send(struct nic *, const void *message, size_t size); /* locked; 0 or errno */
+int uverbs_await(struct nic *, uint32_t id, const char *op);     /* locked: the answer to a message with this id */
+int uverbs_take(struct nic *);                                   /* locked: take in all that has come; 0 or errno */
+uint32_t uverbs_id(struct nic *);                                /* locked */
+void uverbs_sleep(struct nic *, int ms);                         /* until there is something to take; -1: for ever */
+int uverbs_hosts(char (*hosts)[HOST_MAX], int room);             /* the NICs of this network namespace; how many */
 
 /* stepped.c */
 enum { FOR_EVER = -1, EMPTY_WAIT_MS = 1, NS_PER_MS = 1000000 };

@@ -18,7 +18,7 @@ static int flush(struct nic *nic, struct batch *batch, uint32_t id)
         return 0;
     batch->head.kind = KIND_POST;
     batch->head.id = id;
-    int error = door_send(nic, batch, sizeof batch->head + batch->head.rows * sizeof *batch->rows);
+    int error = uverbs_send(nic, batch, sizeof batch->head + batch->head.rows * sizeof *batch->rows);
     batch->head.rows = 0;
     return error;
 }
@@ -111,13 +111,13 @@ int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv
         batch.rows[batch.head.rows++] = (struct request_row){.wr_id = wr->wr_id, .qpn = verbs->qp_num, .opcode = OP_RECV};
         qp->receives++;
         if (batch.head.rows == ROWS_MAX)
-            error = flush(nic, &batch, last = door_id(nic));
+            error = flush(nic, &batch, last = uverbs_id(nic));
     }
     int unsent = 0;
     if (batch.head.rows)
-        unsent = flush(nic, &batch, last = door_id(nic));
+        unsent = flush(nic, &batch, last = uverbs_id(nic));
     if (last && !unsent)
-        unsent = door_await(nic, last, "post_recv");
+        unsent = uverbs_await(nic, last, "post_recv");
     pthread_mutex_unlock(&nic->lock);
     if (error && bad)
         *bad = wr;

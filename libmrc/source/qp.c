@@ -69,7 +69,7 @@ struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_
     if (!qp)
         return NULL;
     pthread_mutex_lock(&nic->lock);
-    error = door_call(nic, "create_qp",
+    error = uverbs_call(nic, "create_qp",
                       ",\"cq\":%u,\"recv_cq\":%u,\"attributes\":{\"max_send_wr\":%u,\"max_recv_wr\":%u,\"sq_sig_all\":%s%s}",
                       ((struct mrc_cq *)attr->send_cq)->number, ((struct mrc_cq *)attr->recv_cq)->number,
                       attr->cap.max_send_wr ? attr->cap.max_send_wr : 1, attr->cap.max_recv_wr ? attr->cap.max_recv_wr : 1,
@@ -104,7 +104,7 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp *verbs)
     struct nic *nic = nic_of(verbs->context);
     struct mrc_qp *qp = pair_of(verbs);
     pthread_mutex_lock(&nic->lock);
-    int error = nic->fd >= 0 ? door_call(nic, "destroy_qp", ",\"qpn\":%u", verbs->qp_num) : 0;
+    int error = nic->fd >= 0 ? uverbs_call(nic, "destroy_qp", ",\"qpn\":%u", verbs->qp_num) : 0;
     if (error == EIO)
         error = 0;
     if (!error) {
@@ -209,7 +209,7 @@ int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const cha
         snprintf(psn, sizeof psn, ",\"sq_psn\":%u", set.sq_psn);
     char attributes[1024];
     snprintf(attributes, sizeof attributes, "%s%s", psn, more);
-    error = door_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current, peer,
+    error = uverbs_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current, peer,
                       attributes[0] ? attributes + 1 : "");
     if (!error) {
         qp->set = set;
@@ -235,7 +235,7 @@ int pair_query(struct mrc_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_a
     struct nic *nic = nic_of(qp->verbs.context);
     char name[16] = "";
     uint64_t psn = 0;
-    int error = door_call(nic, "query_qp", ",\"qpn\":%u", qp->verbs.qp_num);
+    int error = uverbs_call(nic, "query_qp", ",\"qpn\":%u", qp->verbs.qp_num);
     if (error)
         return error;
     text_string(text_find(nic->answer, "result.state"), name, sizeof name);

@@ -1,4 +1,4 @@
-/* Programs in virtual time (docs/door.md): the socket is there before the program begins, and the lab's time moves only
+/* Programs in virtual time (docs/uverbs.md): the socket is there before the program begins, and the lab's time moves only
  * while the program waits here.
  *
  * Clocks and sleeps of libc are the lab's in such a process, so that a program measures what the lab does. There is
@@ -15,7 +15,7 @@
 
 #include "nic.h"
 
-static const char variable[] = "MRCLAB_DOOR"; /* DESCRIPTOR:HOST */
+static const char variable[] = "MRCLAB_UVERBS"; /* DESCRIPTOR:HOST */
 enum { SECOND = 1000000000 };
 
 static bool in_virtual_time;
@@ -98,14 +98,14 @@ int stepped_wait(struct nic *nic, int64_t wait_ns)
         int64_t until_ns;
     } message = {.kind = KIND_WAIT, .until_ns = wait_ns == FOR_EVER ? FOR_EVER : (int64_t)now() + wait_ns};
     uint32_t before = nic->taken;
-    int error = door_take(nic);
+    int error = uverbs_take(nic);
     if (error || nic->taken != before) /* there was news already */
         return error;
     message.taken = nic->taken;
-    error = door_send(nic, &message, sizeof message);
+    error = uverbs_send(nic, &message, sizeof message);
     while (!error && nic->taken == before) {
-        door_sleep(nic, -1);
-        error = door_take(nic);
+        uverbs_sleep(nic, -1);
+        error = uverbs_take(nic);
     }
     return error;
 }

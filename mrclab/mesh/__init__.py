@@ -1,1 +1,1 @@
-"""Messages between the ranks of a job, over queue pairs of the door. No module here knows PyTorch."""
+"""Messages between the ranks of a job, over queue pairs of uverbs. No module here knows PyTorch."""

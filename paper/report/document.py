@@ -58,9 +58,9 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     ]
     if orders := table.orders(outcomes):
         parts += ["## Order before size\n", wrapped(ORDER), rows(table.ORDER_HEAD, orders)]
-    if whys := table.whys(outcomes):
+    if reasons := table.reasons(outcomes):
         parts += ["## What differs, and why\n"]
-        parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in whys]
+        parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in reasons]
     parts += missed(standing.all_rows(outcomes))
     for outcome in outcomes:
         parts += section(outcome)

@@ -20,7 +20,7 @@ VERDICT = QUANTITY_HEAD.index("verdict")
 def html(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
     title = "The MRC paper, figure by figure"
-    whys, orders = table.whys(outcomes), table.orders(outcomes)
+    reasons, orders = table.reasons(outcomes), table.orders(outcomes)
     made = standing.all_rows(outcomes)
     return page.page(
         title,
@@ -31,7 +31,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
         page.section(
             "Order before size", *((page.paragraph(ORDER), page.table(table.ORDER_HEAD, orders)) if orders else ())
         ),
-        page.section("What differs, and why", page.table(table.WHY_HEAD, whys) if whys else None),
+        page.section("What differs, and why", page.table(table.WHY_HEAD, reasons) if reasons else None),
         page.section(
             "Misses by cause",
             *(

@@ -163,7 +163,7 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def whys(outcomes: Sequence[Outcome]) -> Rows:
+def reasons(outcomes: Sequence[Outcome]) -> Rows:
     """Quantities that are farther off, those of one reason together; "unknown" without one."""
     named: dict[tuple[str, str], list[str]] = {}
     for outcome in outcomes:

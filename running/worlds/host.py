@@ -7,8 +7,8 @@ from typing import Any
 
 from common.client import ControlError, ControlTimeoutError
 from endpoint.denylist import FAULTS
-from endpoint.door.stepped import SteppedDoor
 from endpoint.host import HostNic
+from endpoint.uverbs.stepped import SteppedUverbs
 from endpoint.virtual_host import VirtualHost
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import call
@@ -26,7 +26,7 @@ class SimulatedHost:
         """`number` is the fabric's, `pace` the plan's. A NIC with this host's `clock` is attached before all else."""
         self.node = node
         self.nic: HostNic
-        self.door: SteppedDoor
+        self.uverbs: SteppedUverbs
         self.virtual: VirtualHost | None = None
         """There once the NIC is."""
         self._number = number
@@ -41,9 +41,9 @@ class SimulatedHost:
         """The host's own time: ahead of the world's while the host lives through a turn."""
         return self._time.now_ns if self.virtual is None else max(self.virtual.now_ns, self._time.now_ns)
 
-    def attach(self, nic: HostNic, entrance: SteppedDoor) -> None:
+    def attach(self, nic: HostNic, entrance: SteppedUverbs) -> None:
         self.nic = nic
-        self.door = entrance
+        self.uverbs = entrance
         self.virtual = VirtualHost(nic, self._number)
 
     # endpoint.group.AgentClient
@@ -76,7 +76,7 @@ class SimulatedHost:
 
     def settle(self) -> None:
         """Serve the programs of this host that run until they wait, and send what they have posted."""
-        if self.door.settle(self._time.now_ns):
+        if self.uverbs.settle(self._time.now_ns):
             self._act()
 
     # changes

@@ -1,4 +1,4 @@
-"""Processes of programs in the simulated world: real ones, which virtual time waits for (`endpoint.door.stepped`)."""
+"""Processes of programs in the simulated world: real ones, which virtual time waits for (`endpoint.uverbs.stepped`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from common import door
-from endpoint.door.stepped import SteppedDoor, SteppedProgram
+from common import uverbs
+from endpoint.uverbs.stepped import SteppedProgram, SteppedUverbs
 
 END_S = 30.0
 """Real time that a process may take to end, once it has closed its NIC or was asked to end."""
@@ -17,13 +17,13 @@ END_S = 30.0
 class SteppedProcess:
     """`running.worlds.world.Process`. Its output goes to a file."""
 
-    def __init__(self, host: str, argv: Sequence[str], log: Path, entrance: SteppedDoor, settle: Callable[[], None]):
+    def __init__(self, host: str, argv: Sequence[str], log: Path, entrance: SteppedUverbs, settle: Callable[[], None]):
         """`settle` serves the programs that run, before anything is said of them. OSError if it cannot be started."""
         self._settle = settle
         self._place, theirs = entrance.admit(log.stem)
         # The kernel ends the process with this one, however this one ends.
         words = ["setpriv", "--pdeathsig", "TERM", "--", *argv]
-        environment = {**os.environ, door.STEPPED: f"{theirs.fileno()}:{host}"}
+        environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:{host}"}
         with theirs, log.open("wb") as output:
             self._process = subprocess.Popen(
                 words,

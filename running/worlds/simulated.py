@@ -15,9 +15,9 @@ from typing import Any, ClassVar, assert_never
 
 from common.journal import Journal
 from endpoint import factory
-from endpoint.door.stepped import ANSWER_S, SteppedDoor
 from endpoint.host import HostNic
 from endpoint.nic import dialect
+from endpoint.uverbs.stepped import ANSWER_S, SteppedUverbs
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.fabric import MakeFabric, SimulatedFabric
@@ -126,14 +126,14 @@ class SimulatedWorld:
 
     def _nic(
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
-    ) -> tuple[HostNic, SteppedDoor]:
+    ) -> tuple[HostNic, SteppedUverbs]:
         own = self._profiles.of(host)
         journal = Journal(directory.journal(host.name), host.name, clock)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0, counted=transport.counted)
         made = HostNic(own, nic, journal.write_at, transport_name=transport.agent, clock=clock, now_ns=0)
-        entrance = SteppedDoor(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
+        entrance = SteppedUverbs(own, nic, transport.agent, journal=journal.write_at, answer_s=self._answer_s)
         return made, entrance
 
     # running.worlds.world.World
@@ -191,10 +191,10 @@ class SimulatedWorld:
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """The process computes in no time at all: time stands still until it waits in a call of `mrclab`."""
         simulated = next(simulated for node, simulated in self._hosts.items() if node.name == host)
-        simulated.nic.guest = simulated.door  # not before: a guest is asked after every packet
+        simulated.nic.guest = simulated.uverbs  # not before: a guest is asked after every packet
         log_file = self._directory.log(log)
         log_file.parent.mkdir(exist_ok=True)
-        process = SteppedProcess(host, argv, log_file, simulated.door, self._settle)
+        process = SteppedProcess(host, argv, log_file, simulated.uverbs, self._settle)
         self._processes.append(process)
         return process
 

@@ -96,7 +96,7 @@ class TestOnRealLinks:
         mrclab("undo", "all", "--name", one)
         assert "436 entries" in mrclab("controller", "verify", "--name", one)
 
-    def test_programs_over_the_door_run_in_two_labs_at_once(self, two_labs: None) -> None:
+    def test_programs_over_uverbs_run_in_two_labs_at_once(self, two_labs: None) -> None:
         for name in NAMES:
             mrclab("traffic", "agents", "--name", name)
         servers = [

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from common import door
-from endpoint.door import control
+from common import uverbs
 from endpoint.mrc import cc_profiles
 from endpoint.mrc.paths import ev_profile
 from endpoint.nic import attributes
+from endpoint.uverbs import control
 from judging.measures import counters
 from switch import engine
 
@@ -26,15 +26,15 @@ OWNED = {
     (f"{RUNTIME}/device/device.h", "WAITING_MAX"): engine.WAITING_PACKETS_MAX,
     (f"{RUNTIME}/device/device.h", "DROP_PORT"): engine.DROP_PORT,
     (f"{RUNTIME}/device/device.h", "PRIORITIES"): engine.PRIORITIES,
-    (f"{LIBRARY}/nic.h", "MESSAGE_MAX"): door.MESSAGE_BYTES_MAX,
-    (f"{LIBRARY}/nic.h", "ROWS_MAX"): door.ROWS_MAX,
-    (f"{LIBRARY}/nic.h", "KIND_POST"): door.POST,
-    (f"{LIBRARY}/nic.h", "KIND_COMPLETIONS"): door.COMPLETIONS,
-    (f"{LIBRARY}/nic.h", "KIND_WAIT"): door.WAIT,
-    (f"{LIBRARY}/nic.h", "KIND_TIME"): door.TIME,
-    (f"{LIBRARY}/nic.h", "KIND_ARM"): door.ARM,
-    (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): door.UNSIGNALED,
-    (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): door.SOLICITED,
+    (f"{LIBRARY}/nic.h", "MESSAGE_MAX"): uverbs.MESSAGE_BYTES_MAX,
+    (f"{LIBRARY}/nic.h", "ROWS_MAX"): uverbs.ROWS_MAX,
+    (f"{LIBRARY}/nic.h", "KIND_POST"): uverbs.POST,
+    (f"{LIBRARY}/nic.h", "KIND_COMPLETIONS"): uverbs.COMPLETIONS,
+    (f"{LIBRARY}/nic.h", "KIND_WAIT"): uverbs.WAIT,
+    (f"{LIBRARY}/nic.h", "KIND_TIME"): uverbs.TIME,
+    (f"{LIBRARY}/nic.h", "KIND_ARM"): uverbs.ARM,
+    (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): uverbs.UNSIGNALED,
+    (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): uverbs.SOLICITED,
     (f"{LIBRARY}/mrc.c", "MPR_MAX"): attributes.MPR_MAX,
     (f"{LIBRARY}/mrc_ctl.c", "PROFILES_MAX"): ev_profile.PROFILES_MAX,
     (f"{LIBRARY}/mrc_ctl.c", "EVS_MAX"): ev_profile.COUNT_MAX,
@@ -42,8 +42,13 @@ OWNED = {
     (f"{LIBRARY}/mrc_ctl.c", "PROBES_MAX"): control.PROBES_MAX,
 }
 LISTED = {
-    (f"{LIBRARY}/nic.h", "OP_"): (door.WRITE, door.WRITE_WITH_IMM, door.RECV),
-    (f"{LIBRARY}/nic.h", "DONE_"): (door.WC_WRITE, door.WC_WRITE_WITH_IMM, door.WC_RECV_WITH_IMM, door.WC_SILENT),
+    (f"{LIBRARY}/nic.h", "OP_"): (uverbs.WRITE, uverbs.WRITE_WITH_IMM, uverbs.RECV),
+    (f"{LIBRARY}/nic.h", "DONE_"): (
+        uverbs.WC_WRITE,
+        uverbs.WC_WRITE_WITH_IMM,
+        uverbs.WC_RECV_WITH_IMM,
+        uverbs.WC_SILENT,
+    ),
 }
 """Enums without numbers: C counts from 0."""
 
@@ -61,7 +66,7 @@ def test_c_and_python_have_the_same_limit(file: str, name: str) -> None:
 
 
 @pytest.mark.parametrize(("file", "prefix"), LISTED)
-def test_c_counts_the_opcodes_of_the_door_in_the_order_of_python(file: str, prefix: str) -> None:
+def test_c_counts_the_opcodes_of_uverbs_in_the_order_of_python(file: str, prefix: str) -> None:
     (listed,) = re.findall(rf"enum {{ ({prefix}[A-Z_, ]+) }};", (ROOT / file).read_text())
     assert tuple(range(len(listed.split(", ")))) == LISTED[file, prefix]
 

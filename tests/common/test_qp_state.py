@@ -1,4 +1,4 @@
-"""The states of a queue pair: one list for the transports, the door and programs in Python, and C's own spelling."""
+"""The states of a queue pair: one list for the transports, uverbs and programs in Python, and C's own spelling."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from pathlib import Path
 
 import mrclab
-from common import door
+from common import uverbs
 from common.qp_state import QPState
 from endpoint import transport
 
 
 def test_all_parts_in_python_have_the_same_states() -> None:
     assert mrclab.QPState is transport.QPState is QPState
-    assert door.STATES == ("reset", "init", "rtr", "rts", "error")  # docs/door.md
+    assert uverbs.STATES == ("reset", "init", "rtr", "rts", "error")  # docs/uverbs.md
 
 
 def test_the_library_in_c_spells_the_same_states_in_the_same_order() -> None:
     text = (Path(__file__).parents[2] / "libmrc/source/qp.c").read_text()
     table = re.findall(r"\[IBV_QPS_\w+\] = \"(\w+)\"", text)
-    assert tuple(table) == door.STATES
+    assert tuple(table) == uverbs.STATES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.door_rig import rig
+from benchmarks.rig.uverbs_rig import rig
 from judging.run import Run
 from running.choices import Choices
 from running.directory import RunDirectory
@@ -55,6 +55,6 @@ def test_the_path_selection_of_the_guide_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("holding", ["MRC has no RNR", "solicited_only=True"])
-def test_the_programs_of_the_doors_page_run(holding: str) -> None:
+def test_the_programs_of_the_page_on_uverbs_run(holding: str) -> None:
     with rig() as made:
-        exec(code("docs/door.md", holding), dict(zip(("one", "other"), made.names, strict=True)))
+        exec(code("docs/uverbs.md", holding), dict(zip(("one", "other"), made.names, strict=True)))

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig.door_rig import rig
-from common import door
-from endpoint.door.session import Message, Session
+from benchmarks.rig.uverbs_rig import rig
+from common import uverbs
+from endpoint.uverbs.session import Message, Session
 from running import sdk
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
@@ -82,21 +82,21 @@ def flipped(data: bytes, chance: random.Random) -> bytes:
 
 def miscounted(data: bytes, chance: random.Random) -> bytes:
     """Completions of which one has another queue, length, status or kind, or comes twice."""
-    rows = list(door.unpack_completions(data))
+    rows = list(uverbs.unpack_completions(data))
     at = chance.randrange(len(rows))
     field = chance.choice(["qpn", "cq", "byte_len", "status", "opcode", ""])
     odd = chance.choice([0, 1, 2, 3, 4, 6, 7, 100, 255]) if field in ("status", "opcode") else chance.randrange(1 << 32)
     rows[at] = rows[at]._replace(**{field: odd}) if field else rows[at]
-    return door.pack_completions(rows if field else [*rows, rows[at]])
+    return uverbs.pack_completions(rows if field else [*rows, rows[at]])
 
 
 def lied(message: Message, chance: random.Random, said: list[bytes]) -> Message:
     """A message in place of a true one."""
     data, descriptor = message
     kind = chance.random()
-    if kind < 0.5 and data[0] == door.JSON:
-        data = json.dumps(bent(json.loads(data), chance)).encode()[: door.MESSAGE_BYTES_MAX]
-    elif kind < 0.5 and len(data) > door.HEAD.size:
+    if kind < 0.5 and data[0] == uverbs.JSON:
+        data = json.dumps(bent(json.loads(data), chance)).encode()[: uverbs.MESSAGE_BYTES_MAX]
+    elif kind < 0.5 and len(data) > uverbs.HEAD.size:
         data = miscounted(data, chance)
     elif kind < 0.8:
         data = flipped(data, chance)
@@ -145,7 +145,9 @@ def told(
         nonlocal lies, honest, only
         chance.seed(seed)
         said.clear()
-        only = chance.choice([None, door.COMPLETIONS])  # most messages are answers, and a lie there soon ends a program
+        only = chance.choice(
+            [None, uverbs.COMPLETIONS]
+        )  # most messages are answers, and a lie there soon ends a program
         lies, honest = 0, 0 if only else chance.choice([0, 5, 20, 30, 40, 60])
         environment = {
             **os.environ,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.door_rig import rig
-from endpoint.door.program_memory import ProgramMemory, Sink
+from benchmarks.rig.uverbs_rig import rig
+from endpoint.uverbs.program_memory import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
-from tests.helpers.stranger import NEEDS_ROOT, door_of_a_stranger
+from tests.helpers.stranger import NEEDS_ROOT, uverbs_of_a_stranger
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 
@@ -60,11 +60,11 @@ def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
 
 
 @NEEDS_ROOT
-def test_a_program_does_not_talk_to_a_door_that_another_user_has_opened(plain: Run) -> None:
+def test_a_program_does_not_talk_to_a_socket_that_another_user_has_opened(plain: Run) -> None:
     """Whoever binds a host's name before the agent does would hear every program of the host."""
-    with door_of_a_stranger("h4098"):
+    with uverbs_of_a_stranger("h4098"):
         done = plain("writes")
-        assert done.returncode == 0, "with a stranger's door beside its own, a program uses its own"
+        assert done.returncode == 0, "with a stranger's socket beside its own, a program uses its own"
         done = plain("writes", "mrc_h4098")
     assert done.returncode != 0
     assert "the socket of h4098 belongs to user 65534, not to the lab or to you" in done.stderr
@@ -131,5 +131,5 @@ def test_a_program_outside_of_the_lab_finds_no_device_and_is_told(tmp_path: Path
     assert done.returncode == 0
     assert "no NIC in this network namespace" in done.stderr
     for stepped, devices in {"5:h0": 1, "h0": 0, "5:": 0, "5:" + "h" * 64: 0}.items():
-        found = subprocess.run([str(program)], env={**environment, "MRCLAB_DOOR": stepped}, check=False)
+        found = subprocess.run([str(program)], env={**environment, "MRCLAB_UVERBS": stepped}, check=False)
         assert found.returncode == devices

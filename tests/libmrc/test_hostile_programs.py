@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.door_rig import Rig, rig
+from benchmarks.rig.uverbs_rig import Rig, rig
 from tests.helpers.waiting import eventually
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
@@ -64,7 +64,7 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 
 def programs_of(made: Rig) -> int:
-    return sum(len(door._programs) for door in made.doors)
+    return sum(len(server._programs) for server in made.servers)
 
 
 def descriptors() -> int:
@@ -94,7 +94,7 @@ def unharmed(program: str) -> Iterator[Rig]:
         assert neighbour.returncode == 0, said
         assert int(said) > 0
         eventually(lambda: programs_of(made) == 0, "the neighbour's sessions are over", 30)
-        assert [door.qps() for door in made.doors] == [[], []]
+        assert [server.qps() for server in made.servers] == [[], []]
         eventually(lambda: (descriptors(), regions_of(made)) == quiet, "descriptors and memory are given back", 30)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.door_rig import rig
+from benchmarks.rig.uverbs_rig import rig
 from running import sdk
 from switch.native.build import compiler
 from tests.libmrc.requirements import REQUIREMENTS

@@ -1,4 +1,4 @@
-"""Messages between two ranks over doors in memory: whatever is lost or early, all bytes arrive, once, in order."""
+"""Messages between two ranks over uverbs in memory: whatever is lost or early, all bytes arrive, once, in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mrclab
-from benchmarks.rig.door_rig import Rig, rig
+from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.mesh.engine import JobFailedError, MeshEngine, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from common import door
-from endpoint.door.stepped import ProgramStuckError
+from common import uverbs
+from endpoint.uverbs.stepped import ProgramStuckError
 from running.directory import RunDirectory
 from running.programs import Programs
 from running.transport_choice import transport
@@ -146,7 +146,7 @@ def test_a_program_that_dies_takes_only_its_own_things_along(tmp_path: Path) -> 
         assert living.poll() == 0
         made.wait_until(200 * SECOND)  # the killed one is noticed when its time has come
         assert killed.poll() == -signal.SIGKILL
-        host = made.clients["h0"].door
+        host = made.clients["h0"].uverbs
         assert (host.qps(), host.next_timer_ns()) == ([], None)
     assert printed(directory, "h1") == ["3000000000"]
     states = [json.loads(line) for line in directory.journal("h0").read_text().splitlines()]
@@ -154,7 +154,9 @@ def test_a_program_that_dies_takes_only_its_own_things_along(tmp_path: Path) -> 
     assert ends == ["the program ended", "the program ended"]
 
 
-@pytest.mark.parametrize("message", [b"\x09nonsense", b"{not json", bytes([door.WAIT]) + b"short", bytes([door.POST])])
+@pytest.mark.parametrize(
+    "message", [b"\x09nonsense", b"{not json", bytes([uverbs.WAIT]) + b"short", bytes([uverbs.POST])]
+)
 def test_a_message_that_the_library_never_sends_ends_the_session_and_not_the_world(
     tmp_path: Path, message: bytes
 ) -> None:
@@ -169,10 +171,10 @@ def test_a_message_that_the_library_never_sends_ends_the_session_and_not_the_wor
 def test_what_is_told_before_a_program_waits_is_not_slept_over(tmp_path: Path) -> None:
     """The answer to a verb, taken later: a wait that does not know of it would sleep for ever."""
     code = OPEN + (
-        "from common import door\n"
+        "from common import uverbs\n"
         "connection = context._connection\n"
         'connection._send(b\'{"id": 99, "op": "query_device"}\')\n'
-        "connection._send(door.pack_wait(connection._taken, None))\n"
+        "connection._send(uverbs.pack_wait(connection._taken, None))\n"
         "connection._wait(1, 30.0)\n"
         "connection._take()\n"
         "print(99 in connection._answers)\n"
@@ -188,7 +190,7 @@ def test_a_program_has_one_context_and_its_children_none(tmp_path: Path) -> None
     code = OPEN + (
         "try: mrclab.Context('h0')\n"  # by name: beside this test, others may have NICs in this network namespace
         "except mrclab.DeviceGoneError as error: print(error)\n"
-        "import os; print(os.environ.get('MRCLAB_DOOR'))\n"
+        "import os; print(os.environ.get('MRCLAB_UVERBS'))\n"
     )
     with world(tmp_path) as (made, directory):
         spawn(made, "h0", code)

@@ -7,8 +7,8 @@ from dataclasses import fields, replace
 from ipaddress import IPv6Address
 
 from common.fields import Fields
-from endpoint.door.refusal import RefusedError
 from endpoint.transport import QPInfo
+from endpoint.uverbs.refusal import RefusedError
 
 
 def named_peer(given: Fields, hosts: Mapping[str, str], own: QPInfo) -> QPInfo:

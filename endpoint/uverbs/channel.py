@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from common import door
+from common import uverbs
 
 
 class Channel:
@@ -30,7 +30,7 @@ class Channel:
 
     def flush(self) -> None:
         """Send the events that there is room for."""
-        while self._owed and self._notify(door.pack_event(self._owed[0])):
+        while self._owed and self._notify(uverbs.pack_event(self._owed[0])):
             del self._owed[0]
             self.sent += 1
 

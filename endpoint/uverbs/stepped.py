@@ -1,4 +1,4 @@
-"""The door of a host in virtual time: programs are served one at a time, and time moves only while all of them wait.
+"""The uverbs server of a host in virtual time: one program is served at a time, and time moves only while all wait.
 
 Nobody knows how much virtual time a process's computing should take, so that it takes none: from the moment in which a
 program is told something until it waits again in a call of the library (`CQ.wait`, `Context.sleep`), its host's time
@@ -16,15 +16,15 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common import door
-from endpoint.door.channel import make_channel
-from endpoint.door.device import describe
-from endpoint.door.program_memory import SECRET_BYTES, ProgramMemory
-from endpoint.door.session import Message, Session
-from endpoint.door.shared_memory import make_shared
-from endpoint.door.violation import Violation
+from common import uverbs
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
+from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.device import describe
+from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.session import Message, Session
+from endpoint.uverbs.shared_memory import make_shared
+from endpoint.uverbs.violation import Violation
 
 ANSWER_S = 60.0
 _CREDENTIALS = struct.Struct("=3i")  # process, user, group: the kernel's word with every message
@@ -53,7 +53,7 @@ class SteppedProgram:
         """Messages that it has been sent; one that has not taken all of them does not count as waiting."""
 
 
-class SteppedDoor:
+class SteppedUverbs:
     """`endpoint.host.Guest`: the programs of a host in virtual time."""
 
     def __init__(
@@ -63,14 +63,14 @@ class SteppedDoor:
         transport_name: str,
         *,
         journal: Journal,
-        limits: door.Limits | None = None,
+        limits: uverbs.Limits | None = None,
         answer_s: float = ANSWER_S,
     ) -> None:
         self._profile = profile
         self._transport = transport
         self._transport_name = transport_name
         self._journal = journal
-        self._limits = limits or door.Limits()
+        self._limits = limits or uverbs.Limits()
         self._answer_s = answer_s
         self._programs: list[SteppedProgram] = []
 
@@ -113,7 +113,7 @@ class SteppedDoor:
                     or (program.until_ns is not None and program.until_ns <= now_ns)
                 ):
                     program.waiting, program.until_ns = False, None
-                    self._send(program, Message(door.pack_time(now_ns)))
+                    self._send(program, Message(uverbs.pack_time(now_ns)))
                     if message is not None:
                         self._send(program, message)
                     self._serve(program, now_ns)
@@ -142,10 +142,10 @@ class SteppedDoor:
                 self._drop(program, now_ns, "the program ended")
                 return
             try:
-                if message[0] == door.WAIT:
-                    seen, until_ns = door.unpack_wait(message)
+                if message[0] == uverbs.WAIT:
+                    seen, until_ns = uverbs.unpack_wait(message)
                     if program.session.take_news():  # an event of a channel, which it may have looked for too early
-                        self._send(program, Message(door.pack_time(now_ns)))
+                        self._send(program, Message(uverbs.pack_time(now_ns)))
                     elif seen == program.sent:
                         program.waiting, program.until_ns = True, until_ns
                         return
@@ -153,18 +153,20 @@ class SteppedDoor:
                     opened = bool(program.session.program)
                     program.session.receive(message, now_ns)
                     if not opened and program.session.program:
-                        self._send(program, Message(door.pack_time(now_ns)))
+                        self._send(program, Message(uverbs.pack_time(now_ns)))
                         self._write(program, now_ns, "open", "")
-            except (Violation, door.FormatError) as error:
+            except (Violation, uverbs.FormatError) as error:
                 with contextlib.suppress(OSError):
-                    program.socket.send(door.refusal(str(error)))
+                    program.socket.send(uverbs.refusal(str(error)))
                 self._drop(program, now_ns, str(error))
 
     def _message(self, program: SteppedProgram) -> bytes:
         """The next message; empty when the program has ended."""
         try:
             # With room for the credentials alone, the kernel drops descriptors that a program sends.
-            message, brought, _, _ = program.socket.recvmsg(door.MESSAGE_BYTES_MAX, socket.CMSG_LEN(_CREDENTIALS.size))
+            message, brought, _, _ = program.socket.recvmsg(
+                uverbs.MESSAGE_BYTES_MAX, socket.CMSG_LEN(_CREDENTIALS.size)
+            )
             for level, kind, data in brought:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
                     program.process = _CREDENTIALS.unpack(data)[0]
@@ -172,7 +174,7 @@ class SteppedDoor:
         except TimeoutError:
             raise ProgramStuckError(
                 f"program {program.name} on {self._profile.host} has computed for more than {self._answer_s:g} s, or"
-                " waits outside of the library's calls: virtual time cannot go on (docs/door.md)"
+                " waits outside of the library's calls: virtual time cannot go on (docs/uverbs.md)"
             ) from None
         except OSError:
             return b""

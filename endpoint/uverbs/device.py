@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from common import door
+from common import uverbs
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 
@@ -14,7 +14,7 @@ def describe(profile: NicProfile, transport: Transport, transport_name: str) -> 
     """The answer to `query_device`, and most of that to `open`: the device, and its ports as they are now."""
     up = {row["port"]: row.get("up", True) for row in transport.counters().get("ports", ())}
     return {
-        "version": door.VERSION,
+        "version": uverbs.VERSION,
         "host": profile.host,
         "address": str(profile.address),
         "transport": transport_name,

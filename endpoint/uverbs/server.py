@@ -1,4 +1,4 @@
-"""The door of a host: the socket that programs connect to, and their turns. `session.py` reads their messages.
+"""The uverbs server of a host: the socket that programs connect to, and their turns. `session.py` reads their messages.
 
 All sockets hang on one epoll descriptor, which the driver's loop watches: it is readable when a program has said
 something or when one that did not read has room again. Nothing here ever waits for a program. One that floods is read
@@ -16,17 +16,17 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common import door
+from common import uverbs
 from common.server import Readers
-from endpoint.door.channel import make_channel
-from endpoint.door.closer import Closer
-from endpoint.door.device import describe
-from endpoint.door.program_memory import SECRET_BYTES, ProgramMemory
-from endpoint.door.session import Message, Session
-from endpoint.door.shared_memory import make_shared
-from endpoint.door.violation import Violation
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
+from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.closer import Closer
+from endpoint.uverbs.device import describe
+from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.session import Message, Session
+from endpoint.uverbs.shared_memory import make_shared
+from endpoint.uverbs.violation import Violation
 
 PROGRAMS_MAX = 32
 _SERVED_MAX = 16  # programs in one go
@@ -40,8 +40,8 @@ _PEER_CREDENTIALS = struct.Struct("3i")
 Journal = Callable[[int, str, Mapping[str, Any]], None]
 
 
-class DoorServer:
-    """`endpoint.host.Guest`: the programs of a host, over sockets. Raises OSError when the door is open already."""
+class UverbsServer:
+    """`endpoint.host.Guest`: the programs of a host, over sockets. Raises OSError when the socket is open already."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class DoorServer:
         *,
         journal: Journal,
         clock: Callable[[], int],
-        limits: door.Limits | None = None,
+        limits: uverbs.Limits | None = None,
     ) -> None:
         self._profile = profile
         self._transport = transport
@@ -60,17 +60,17 @@ class DoorServer:
         self._readers = readers
         self._journal = journal
         self._clock = clock
-        self._limits = limits or door.Limits()
+        self._limits = limits or uverbs.Limits()
         self._programs: dict[int, _Program] = {}
         self._hosts = {name: str(found.address) for name, found in profile.destinations.items()}
         self._resume_ns: int | None = None
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)
         try:
-            self._listener.bind(door.address(profile.host))
+            self._listener.bind(uverbs.address(profile.host))
             self._listener.listen(PROGRAMS_MAX)
         except OSError as error:
             self._listener.close()
-            raise OSError(f"the door of {profile.host} cannot be opened: {error.strerror}") from error
+            raise OSError(f"the uverbs socket of {profile.host} cannot be opened: {error.strerror}") from error
         self._closer = Closer()
         self._epoll = select.epoll()
         self._epoll.register(self._listener, select.EPOLLIN)
@@ -179,7 +179,7 @@ class DoorServer:
         opened = bool(program.session.program)
         try:
             if brought or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-                raise Violation(f"a message above {door.MESSAGE_BYTES_MAX} bytes, or with descriptors")
+                raise Violation(f"a message above {uverbs.MESSAGE_BYTES_MAX} bytes, or with descriptors")
             program.session.receive(message, self._clock())
         except Violation as error:
             self._last_words(program.socket, str(error))
@@ -232,7 +232,7 @@ class DoorServer:
 
     def _last_words(self, to: socket.socket, error: str) -> None:
         with contextlib.suppress(OSError):
-            to.send(door.refusal(error))
+            to.send(uverbs.refusal(error))
 
     def _write(self, program: _Program, state: str, cause: str) -> None:
         fields = {"name": program.session.program, "pid": program.pid, "state": state, "cause": cause}
@@ -255,7 +255,7 @@ class _Program:
 
 def _receive(source: socket.socket) -> tuple[bytes, list[int], int]:
     """One message, the descriptors that it brought, and flags."""
-    return socket.recv_fds(source, door.MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)[:3]
+    return socket.recv_fds(source, uverbs.MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)[:3]
 
 
 def _send(to: socket.socket, message: Message) -> None:

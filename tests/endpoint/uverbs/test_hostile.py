@@ -19,17 +19,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import mrclab
-from benchmarks.rig.door_rig import End, rig
 from benchmarks.rig.profiles import profile as profile_data
-from common import door
+from benchmarks.rig.uverbs_rig import End, rig
+from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
-from endpoint.door.channel import make_channel
-from endpoint.door.session import Session
-from endpoint.door.shared_memory import make_shared
-from endpoint.door.violation import Violation
+from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.session import Session
+from endpoint.uverbs.shared_memory import make_shared
+from endpoint.uverbs.violation import Violation
 from mrclab.connection import Connection
-from tests.helpers.stranger import NEEDS_ROOT, door_of_a_stranger
+from tests.helpers.stranger import NEEDS_ROOT, uverbs_of_a_stranger
 from tests.helpers.waiting import eventually
 
 OPERATIONS = [
@@ -47,13 +47,13 @@ KEYS = [
 
 def knock(host: str) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    made.connect(door.address(host))
+    made.connect(uverbs.address(host))
     made.settimeout(20)
     return made
 
 
 def say_open(to: socket.socket) -> None:
-    to.send(json.dumps({"id": 1, "op": "open", "version": door.VERSION, "program": "hostile"}).encode())
+    to.send(json.dumps({"id": 1, "op": "open", "version": uverbs.VERSION, "program": "hostile"}).encode())
     assert json.loads(to.recv(1 << 16))["ok"]
 
 
@@ -88,8 +88,8 @@ def take_all(end: End) -> None:
 
 
 def request(**changes: int) -> bytes:
-    values = dict.fromkeys(door.Request._fields, 0) | {"length": 1} | changes
-    return door.pack_requests([door.Request(**values)])
+    values = dict.fromkeys(uverbs.Request._fields, 0) | {"length": 1} | changes
+    return uverbs.pack_requests([uverbs.Request(**values)])
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def request(**changes: int) -> bytes:
         (b'{"id": 1, "op": "query_device"}', "the first message"),
         (b'{"op": "open"}', "an integer as its id"),
         (b"{" + b'"a":[' * 3000, "none"),
-        (b"x" * (door.MESSAGE_BYTES_MAX + 1), "above"),
+        (b"x" * (uverbs.MESSAGE_BYTES_MAX + 1), "above"),
     ],
 )
-def test_who_does_not_open_the_door_first_is_cut_off_with_a_reason(pair, message, words):
+def test_who_does_not_open_first_is_cut_off_with_a_reason(pair, message, words):
     made, one, other = pair
     with knock(made.names[0]) as hostile:
         hostile.send(message)
@@ -114,8 +114,8 @@ def test_who_does_not_open_the_door_first_is_cut_off_with_a_reason(pair, message
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (struct.pack("=BxHI", door.POST, 5, 0), "says 5 rows"),
-        (struct.pack("=BxHI", door.POST, 0, 0), "says 0 rows"),
+        (struct.pack("=BxHI", uverbs.POST, 5, 0), "says 5 rows"),
+        (struct.pack("=BxHI", uverbs.POST, 0, 0), "says 0 rows"),
         (b"\x01", "least"),
         (request()[:-1], "rows"),
         (request(qpn=99999), "which is not this program's"),
@@ -137,10 +137,10 @@ def test_a_program_cannot_use_the_memory_or_the_queue_pairs_of_another(pair):
     for fields in ({"qpn": one.qp.qp_num, "lkey": one.mr.lkey}, {"qpn": own.qp.qp_num, "lkey": one.mr.lkey}):
         thief = End(made.names[0])
         thief.qp.connect(other.qp.info())
-        values = dict.fromkeys(door.Request._fields, 0) | {"length": 8} | fields
+        values = dict.fromkeys(uverbs.Request._fields, 0) | {"length": 8} | fields
         if fields["qpn"] == own.qp.qp_num:
             values["qpn"] = thief.qp.qp_num
-        thief.context._connection.post([door.Request(**values)])
+        thief.context._connection.post([uverbs.Request(**values)])
         with pytest.raises(mrclab.DeviceGoneError, match="not this program's"):
             thief.cq.wait(20)
         thief.context.close()
@@ -153,7 +153,7 @@ def test_a_queue_that_is_overrun_on_purpose_ends_its_owner(pair):
     greedy, target = End(made.names[0], cqe=16), End(made.names[1])
     greedy.qp.connect(target.qp.info())
     target.qp.connect(greedy.qp.info())
-    row = door.Request(1, 0, target.mr.addr, greedy.qp.qp_num, 8, greedy.mr.lkey, target.mr.rkey, 0, door.WRITE)
+    row = uverbs.Request(1, 0, target.mr.addr, greedy.qp.qp_num, 8, greedy.mr.lkey, target.mr.rkey, 0, uverbs.WRITE)
     greedy.context._connection.post([row] * 200)
     with pytest.raises(mrclab.DeviceGoneError, match="no room"):
         take_all(greedy)
@@ -220,7 +220,7 @@ def test_a_flood_of_requests_by_one_program_leaves_time_for_the_others(pair):
         works(one, other)
     for flood in floods:
         flood.close()
-    eventually(lambda: len(made.doors[0]._programs) == 1, "the floods are gone")
+    eventually(lambda: len(made.servers[0]._programs) == 1, "the floods are gone")
 
 
 def test_more_programs_than_there_is_room_for_are_told_so(pair):
@@ -229,7 +229,7 @@ def test_more_programs_than_there_is_room_for_are_told_so(pair):
     assert any("programs use the NIC" in last_words(late) for late in crowd[-8:])
     for program in crowd:
         program.close()
-    eventually(lambda: len(made.doors[0]._programs) == 1, "the crowd is gone")
+    eventually(lambda: len(made.servers[0]._programs) == 1, "the crowd is gone")
     works(one, other)
 
 
@@ -240,14 +240,14 @@ def session(transport: str = "mrc") -> tuple[Session, Any]:
     """A session, and the NIC that the test looks into."""
     profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
     nic: Any = factory.make(transport, profile, 1, {}, 0)
-    limits = door.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
+    limits = uverbs.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
     return Session(
         nic, hosts={"h1": "fd00:1::1"}, about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
     ), nic
 
 
 numbers = st.sampled_from([-(2**70), -1, 0, 1, 2, 3, 16, 64, 100, 4096, 65536, 2**24, 2**32, 2**64, 10**30])
-scalars = st.none() | st.booleans() | numbers | st.floats() | st.text(max_size=5) | st.sampled_from(door.STATES)
+scalars = st.none() | st.booleans() | numbers | st.floats() | st.text(max_size=5) | st.sampled_from(uverbs.STATES)
 infos = st.fixed_dictionaries(
     {"host": st.just("h1") | scalars},
     optional=dict.fromkeys(["qpn", "psn", "mpr", "max_write_imm", "trim_nack", "pmtu", "x"], numbers | scalars),
@@ -269,12 +269,12 @@ controls = st.builds(
 fields64 = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1])
 fields32 = st.integers(0, (1 << 32) - 1) | st.sampled_from([0, 1, 17, 18])
 posts = st.lists(
-    st.builds(door.Request, *[fields64] * 3, *[fields32] * 5, st.integers(0, 255), st.integers(0, 255)),
+    st.builds(uverbs.Request, *[fields64] * 3, *[fields32] * 5, st.integers(0, 255), st.integers(0, 255)),
     min_size=1,
     max_size=3,
-).map(door.pack_requests)
+).map(uverbs.pack_requests)
 
-arms = st.builds(door.Arm, fields32, fields64, st.booleans()).map(door.pack_arm)
+arms = st.builds(uverbs.Arm, fields32, fields64, st.booleans()).map(uverbs.pack_arm)
 
 
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
@@ -303,7 +303,7 @@ def test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_ever
         while (outgoing := found.outgoing()) is not None:
             if outgoing.descriptor is not None:
                 os.close(outgoing.descriptor)
-            if outgoing.data[0] == door.JSON:
+            if outgoing.data[0] == uverbs.JSON:
                 assert json.loads(outgoing.data)["id"] is not None
     found.close(100)
     assert not nic.qps
@@ -336,8 +336,8 @@ def fuzz(made, one: End, other: End, count: int, seed: int) -> int:
         json.dumps({"id": 1, "op": "create_ev_event_cq", "cqe": 8, "channel": 1}).encode(),
         json.dumps({"id": 1, "op": "create_qp_hint", "attributes": {"num_qps_per_peer": 4}}).encode(),
         json.dumps({"id": 1, "op": "query_ev_profile", "profile": 0}).encode(),
-        door.pack_arm(door.Arm(1, 0, False)),
-        request(qpn=18, opcode=door.RECV),
+        uverbs.pack_arm(uverbs.Arm(1, 0, False)),
+        request(qpn=18, opcode=uverbs.RECV),
         request(qpn=18, lkey=one.mr.lkey, rkey=other.mr.rkey, remote_addr=other.mr.addr, length=100),
     ]
     ended = 0
@@ -371,8 +371,8 @@ def test_mangled_messages_over_the_socket_harm_nobody_else(pair):
     gc.collect()  # what earlier tests left to it may hold descriptors
     held = len(os.listdir("/proc/self/fd"))
     assert fuzz(made, one, other, 5_000, 7) > 100
-    eventually(lambda: len(made.doors[0]._programs) == 1, "all hostile programs are gone")
-    assert len(made.doors[0].qps()) == 1
+    eventually(lambda: len(made.servers[0]._programs) == 1, "all hostile programs are gone")
+    assert len(made.servers[0].qps()) == 1
     eventually(lambda: len(os.listdir("/proc/self/fd")) == held, "all their descriptors are closed")
 
 
@@ -380,7 +380,7 @@ def test_mangled_messages_over_the_socket_harm_nobody_else(pair):
 def test_two_hundred_thousand_mangled_messages_harm_nobody_else(pair):
     made, one, other = pair
     assert fuzz(made, one, other, 200_000, 8) > 1000
-    eventually(lambda: len(made.doors[0]._programs) == 1, "all hostile programs are gone")
+    eventually(lambda: len(made.servers[0]._programs) == 1, "all hostile programs are gone")
 
 
 def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_read(
@@ -388,19 +388,19 @@ def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_
 ) -> None:
     """The kernel tells of the reset before it hands out what the agent had said."""
     agent, program = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    monkeypatch.setenv(door.STEPPED, f"{program.detach()}:h0")
+    monkeypatch.setenv(uverbs.STEPPED, f"{program.detach()}:h0")
     connection = Connection(None, lambda row: None)
     with contextlib.closing(connection), agent:
-        connection.arm(door.Arm(1, 0, False))
-        agent.send(door.refusal("nonsense"))
+        connection.arm(uverbs.Arm(1, 0, False))
+        agent.send(uverbs.refusal("nonsense"))
         agent.close()
         with pytest.raises(mrclab.DeviceGoneError, match="has cut this program off: nonsense"):
             connection.receive()
 
 
 @NEEDS_ROOT
-def test_a_program_does_not_talk_to_a_door_that_another_user_has_opened():
+def test_a_program_does_not_talk_to_a_socket_that_another_user_has_opened():
     """Whoever binds a host's name before the agent does would hear every program of the host."""
     refused = "the socket of h4097 belongs to user 65534, not to the lab"
-    with door_of_a_stranger("h4097"), pytest.raises(mrclab.DeviceGoneError, match=refused):
+    with uverbs_of_a_stranger("h4097"), pytest.raises(mrclab.DeviceGoneError, match=refused):
         Connection("h4097", lambda row: None)

@@ -1,4 +1,4 @@
-"""The format of the door between a program and the NIC of its host (docs/door.md): both sides must agree on it.
+"""The format of uverbs, between a program and the NIC of its host (docs/uverbs.md): both sides must agree on it.
 
 A message is one datagram of an AF_UNIX SOCK_SEQPACKET socket. Verbs that are rare are JSON objects, as on the control
 sockets; work requests and completions are rows of fixed size, many to a message, in the machine's own byte order:
@@ -19,12 +19,12 @@ VERSION = 1
 MESSAGE_BYTES_MAX = 16_384
 ROWS_MAX = 256
 """Work requests or completions in one message."""
-_PREFIX = "mrclab/door/"
+_PREFIX = "mrclab/uverbs/"
 
 POST, COMPLETIONS, WAIT, TIME, ARM, JSON = 1, 2, 3, 4, 5, ord("{")
 """The first byte of a message. WAIT and TIME exist in virtual time only."""
 
-STEPPED = "MRCLAB_DOOR"
+STEPPED = "MRCLAB_UVERBS"
 """The environment variable of a program in virtual time: its socket's descriptor and its host, such as `5:h3`."""
 
 HEAD = struct.Struct("=BxHI")
@@ -113,12 +113,12 @@ class Limits:
 
 
 def address(host: str) -> str:
-    """The abstract name of a host's door. The kernel keeps such names per network namespace, and files nothing."""
+    """The abstract name of a host's uverbs socket. The kernel keeps such names per network namespace, without files."""
     return f"\0{_PREFIX}{host}"
 
 
 def hosts(proc_net_unix: str) -> list[str]:
-    """The hosts whose doors are open in a network namespace, from the text of its /proc/net/unix."""
+    """The hosts whose uverbs sockets are open in a network namespace, from the text of its /proc/net/unix."""
     found = set()
     for line in proc_net_unix.splitlines():
         _, at, name = line.partition(f" @{_PREFIX}")

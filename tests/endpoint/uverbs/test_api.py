@@ -1,4 +1,4 @@
-"""The OCP API's functions at the door, as a program has them: over the real socket, between two NICs in memory."""
+"""The OCP API's functions over uverbs, as a program has them: over the real socket, between two NICs in memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import mrclab
-from benchmarks.rig.door_rig import End, rig
-from common import door
+from benchmarks.rig.uverbs_rig import End, rig
+from common import uverbs
 from mrclab import EvState, QPAttrMask, QPState, SendWR, WCStatus
 from tests.helpers.waiting import eventually
 
@@ -292,7 +292,7 @@ def test_a_program_that_never_takes_its_events_costs_only_itself_and_gets_them_a
             qp.modify(QPState.ERR)
         for _ in range(20):
             for cq in cqs:
-                here._connection.arm(door.Arm(cq.number, 0, False))
+                here._connection.arm(uverbs.Arm(cq.number, 0, False))
         here.query_device()
         one.write(other, 1, 0, 64)
         assert statuses(one, 1) == {1: WCStatus.SUCCESS}

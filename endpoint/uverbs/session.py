@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from common import door
+from common import uverbs
 from common.fields import Fields
-from endpoint.door.channel import Channel
-from endpoint.door.control import EVENTS_MAX, ControlVerbs, EventQueue
-from endpoint.door.peers import named_peer
-from endpoint.door.program_memory import ProgramMemory
-from endpoint.door.queues import Armed, Completions, GuestQp
-from endpoint.door.refusal import RefusedError
-from endpoint.door.violation import Violation
 from endpoint.transport import MemoryRegion, QPState, QueueFull, Transport
+from endpoint.uverbs.channel import Channel
+from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
+from endpoint.uverbs.peers import named_peer
+from endpoint.uverbs.program_memory import ProgramMemory
+from endpoint.uverbs.queues import Armed, Completions, GuestQp
+from endpoint.uverbs.refusal import RefusedError
+from endpoint.uverbs.violation import Violation
 
 QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
@@ -52,19 +52,19 @@ class Session:
         about: Callable[[], Mapping[str, Any]],
         make_memory: MakeMemory,
         make_channel: MakeChannel,
-        limits: door.Limits | None = None,
+        limits: uverbs.Limits | None = None,
         memory: ProgramMemory | None = None,
         administrator: bool = True,
     ) -> None:
         self.program = ""
-        """What it calls itself, once it has opened the door."""
+        """What it calls itself, once it has opened its connection."""
         self.qps: dict[int, GuestQp] = {}
         self._transport = transport
         self._hosts = hosts
         self._about = about
         self._make_memory = make_memory
         self._memory = memory
-        self._limits = limits or door.Limits()
+        self._limits = limits or uverbs.Limits()
         self._opened = False
         self._regions: dict[int, MemoryRegion] = {}
         self._cqs: dict[int, Completions] = {}
@@ -97,18 +97,18 @@ class Session:
 
     def receive(self, message: bytes, now_ns: int) -> None:
         """Carry out one message. Raises `Violation`."""
-        if message[0] == door.POST and self._opened:
+        if message[0] == uverbs.POST and self._opened:
             try:
-                ident, requests = door.unpack_requests(message)
-            except door.FormatError as error:
+                ident, requests = uverbs.unpack_requests(message)
+            except uverbs.FormatError as error:
                 raise Violation(str(error)) from error
             for request in requests:
                 self._post(request)
             if ident:
                 self._answer({"id": ident, "ok": True, "result": {}})
-        elif message[0] == door.ARM and self._opened:
+        elif message[0] == uverbs.ARM and self._opened:
             self._arm(message)
-        elif message[0] == door.JSON:
+        elif message[0] == uverbs.JSON:
             self._verb(message, now_ns)
         else:
             raise Violation("the first message of a program is open" if not self._opened else "an unknown message")
@@ -119,8 +119,8 @@ class Session:
         if self._answers:
             return self._answers.popleft()
         for completions in self._cqs.values():
-            if rows := completions.take(door.ROWS_MAX):
-                return Message(door.pack_completions(rows))
+            if rows := completions.take(uverbs.ROWS_MAX):
+                return Message(uverbs.pack_completions(rows))
         self._flush()
         return None
 
@@ -179,15 +179,15 @@ class Session:
 
     # --- work requests -------------------------------------------------------------------------------------------
 
-    def _post(self, request: door.Request) -> None:
+    def _post(self, request: uverbs.Request) -> None:
         guest = self.qps.get(request.qpn)
         if guest is None:
             raise Violation(f"a work request for QP {request.qpn}, which is not this program's")
-        receive = request.opcode == door.RECV
+        receive = request.opcode == uverbs.RECV
         cq = guest.receives if receive else guest.completions
         if guest.queue is None and cq.outstanding >= cq.capacity:
             raise Violation(f"completion queue {cq.number} has no room for another work request")
-        if request.opcode not in (door.WRITE, door.WRITE_WITH_IMM, door.RECV):
+        if request.opcode not in (uverbs.WRITE, uverbs.WRITE_WITH_IMM, uverbs.RECV):
             raise Violation(f"opcode {request.opcode} of a work request")
         if guest.qp.state is QPState.ERROR:
             guest.completions.drain(self.qps)  # those of earlier requests come first
@@ -206,10 +206,10 @@ class Session:
             guest.receiving += 1
         else:
             guest.outstanding += 1
-            if request.flags & door.UNSIGNALED:
+            if request.flags & uverbs.UNSIGNALED:
                 cq.unsignaled(guest)
 
-    def _post_write(self, guest: GuestQp, request: door.Request) -> None:
+    def _post_write(self, guest: GuestQp, request: uverbs.Request) -> None:
         region = self._regions.get(request.lkey)
         if region is None:
             raise Violation(f"a write from memory with lkey {request.lkey:#x}, which is not this program's")
@@ -220,17 +220,17 @@ class Session:
             request.length,
             request.remote_addr,
             request.rkey,
-            request.imm_data if request.opcode == door.WRITE_WITH_IMM else None,
-            signaled=not request.flags & door.UNSIGNALED,
-            solicited=bool(request.flags & door.SOLICITED),
+            request.imm_data if request.opcode == uverbs.WRITE_WITH_IMM else None,
+            signaled=not request.flags & uverbs.UNSIGNALED,
+            solicited=bool(request.flags & uverbs.SOLICITED),
         )
 
     # --- verbs -----------------------------------------------------------------------------------------------------
 
     def _arm(self, message: bytes) -> None:
         try:
-            arm = door.unpack_arm(message)
-        except door.FormatError as error:
+            arm = uverbs.unpack_arm(message)
+        except uverbs.FormatError as error:
             raise Violation(str(error)) from error
         if completions := self._cqs.get(arm.cq):
             completions.armed.arm(arm.seen, arm.solicited)
@@ -265,16 +265,16 @@ class Session:
 
     def _answer(self, answer: Mapping[str, Any]) -> None:
         text = json.dumps(answer, separators=(",", ":")).encode()
-        if len(text) > door.MESSAGE_BYTES_MAX:
-            error = f"the answer would have {len(text)} bytes; {door.MESSAGE_BYTES_MAX} are the most"
+        if len(text) > uverbs.MESSAGE_BYTES_MAX:
+            error = f"the answer would have {len(text)} bytes; {uverbs.MESSAGE_BYTES_MAX} are the most"
             text = json.dumps({"id": answer["id"], "ok": False, "error": error}).encode()
         self._answers.append(Message(text, self._descriptor))
         self._descriptor = None
 
     def _open(self, request: Fields, now_ns: int) -> Any:
         version = request.integer("version")
-        if version != door.VERSION:
-            raise RefusedError(f"the program speaks version {version} of the door's format, this agent {door.VERSION}")
+        if version != uverbs.VERSION:
+            raise RefusedError(f"the program speaks version {version} of uverbs, this agent {uverbs.VERSION}")
         if self._opened:
             raise RefusedError("open was said before")
         self.program = request.string("program")[:64]
@@ -415,11 +415,11 @@ class Session:
 
     def _modify_qp(self, request: Fields, now_ns: int) -> Any:
         guest = self._qp(request)
-        state = QPState(request.choice("state", door.STATES)) if request.has("state") else None
+        state = QPState(request.choice("state", uverbs.STATES)) if request.has("state") else None
         peer = None
         if request.has("peer"):
             peer = named_peer(request.fields("peer"), self._hosts, guest.qp.info())
-        cur_state = QPState(request.choice("cur_state", door.STATES)) if request.has("cur_state") else None
+        cur_state = QPState(request.choice("cur_state", uverbs.STATES)) if request.has("cur_state") else None
         given = self._attributes(request, "self", "state", "now_ns", "peer", "cur_state")
         if "qp_hint" in given:
             self._control.check_hint(given["qp_hint"])

@@ -1,4 +1,4 @@
-"""Programs at the door of a host: verbs as a user has them, over the real socket, between two NICs in memory."""
+"""Programs over uverbs of a host: verbs as a user has them, over the real socket, between two NICs in memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import threading
 import pytest
 
 import mrclab
-from benchmarks.rig.door_rig import End, rig
-from common import door
+from benchmarks.rig.uverbs_rig import End, rig
+from common import uverbs
 from mrclab import SendWR, WCOpcode, WCStatus
 from mrclab.qp import QPState
 from tests.helpers.waiting import eventually
@@ -149,7 +149,7 @@ def test_shared_memory_can_be_neither_cut_nor_grown_nor_sealed(pair):
 
 
 def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
-    limits = door.Limits(memory_bytes=1 << 21, qps=2)
+    limits = uverbs.Limits(memory_bytes=1 << 21, qps=2)
     with rig(limits=limits, timeout=10, retry_exponential=0) as made:
         one, other = End(made.names[0]), End(made.names[1])
         one.qp.connect(other.qp.info())
@@ -160,7 +160,7 @@ def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
         with pytest.raises(mrclab.RefusedError, match="2 qps at a time"):
             one.context.create_qp(one.cq)
         other.context.close()
-        eventually(lambda: made.doors[1].qps() == [], "the other end is gone")
+        eventually(lambda: made.servers[1].qps() == [], "the other end is gone")
         one.write(other, 3, 0, 64)
         (failed,) = one.cq.wait(20)
         assert failed.status is WCStatus.RETRY_EXC_ERR
@@ -168,8 +168,8 @@ def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
         states = [(line["node"], line["state"]) for line in made.lines if line["kind"] == "program"]
         eventually(lambda: sum(line["kind"] == "program" for line in made.lines) == 4, "both are journalled as closed")
         assert states[:2] == [(name, "open") for name in made.names]
-        for door_, nic in zip(made.doors, made.nics, strict=True):
-            assert door_.qps() == []
+        for server, nic in zip(made.servers, made.nics, strict=True):
+            assert server.qps() == []
             assert not nic.qps
             assert not nic.memory.writable
 
@@ -184,9 +184,9 @@ def test_a_program_that_is_killed_leaves_nothing_and_harms_nobody(pair):
     with subprocess.Popen([sys.executable, "-c", script, made.names[0]], stdout=subprocess.PIPE) as victim:
         assert victim.stdout is not None
         assert victim.stdout.readline()
-        assert len(made.doors[0].qps()) == 9
+        assert len(made.servers[0].qps()) == 9
         victim.kill()
-    eventually(lambda: len(made.doors[0].qps()) == 1, "its queue pairs are gone")
+    eventually(lambda: len(made.servers[0].qps()) == 1, "its queue pairs are gone")
     one.write(other, 1, 0, 5000)
     assert [completion.status for completion in one.cq.wait(20)] == [WCStatus.SUCCESS]
 

@@ -1,4 +1,4 @@
-"""Two hosts back to back in one thread, with real doors: no root, no packet sockets. Frames cross in memory."""
+"""Two hosts back to back in one thread, with real uverbs sockets: no root needed. Frames cross in memory."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import Any
 
 import mrclab
 from benchmarks.rig.profiles import profile as profile_data
-from common import door
+from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
-from endpoint.door.server import DoorServer
 from endpoint.host import HostNic
+from endpoint.uverbs.server import UverbsServer
 from mrclab import SendWR
 
 _numbers = itertools.count()
 
 
 class Rig:
-    """`names` are the hosts' names: of this process only, since a network namespace has one door of a name."""
+    """`names` are the hosts' names: of this process only, since a network namespace has one socket of a name."""
 
-    def __init__(self, transport: str = "mrc", limits: door.Limits | None = None, **settings: Any) -> None:
+    def __init__(self, transport: str = "mrc", limits: uverbs.Limits | None = None, **settings: Any) -> None:
         self.names = [f"t{os.getpid()}x{next(_numbers)}", f"t{os.getpid()}x{next(_numbers)}"]
         self.lines: list[dict[str, Any]] = []
         self.lose_every = 0
@@ -37,14 +37,14 @@ class Rig:
         self._wake, self._woken = os.pipe()
         self._stop = False
         self.nics: list[Any] = []  # tests look into them
-        self.doors: list[DoorServer] = []
+        self.servers: list[UverbsServer] = []
         self.hosts = [self._host(number, transport, limits, settings) for number in range(2)]
         self.failure: BaseException | None = None
         self.turns = 0
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _host(self, number: int, transport: str, limits: door.Limits | None, settings: dict[str, Any]) -> HostNic:
+    def _host(self, number: int, transport: str, limits: uverbs.Limits | None, settings: dict[str, Any]) -> HostNic:
         text = json.dumps(profile_data(number, rate_bps=1_000_000_000, evs_per_plane=4))
         for old, new in zip(("h0", "h1"), self.names, strict=True):
             text = text.replace(f'"{old}"', f'"{new}"')
@@ -56,10 +56,10 @@ class Rig:
             self.lines.append({"t_ns": t_ns, "node": profile.host, "kind": kind, **fields})
 
         host = HostNic(profile, nic, journal, clock=time.monotonic_ns, now_ns=now_ns)
-        door_ = DoorServer(profile, nic, transport, self, journal=journal, clock=time.monotonic_ns, limits=limits)
-        host.guest = door_
+        server = UverbsServer(profile, nic, transport, self, journal=journal, clock=time.monotonic_ns, limits=limits)
+        host.guest = server
         self.nics.append(nic)
-        self.doors.append(door_)
+        self.servers.append(server)
         return host
 
     # common.server.Readers
@@ -126,7 +126,7 @@ class End:
 
 
 @contextmanager
-def rig(transport: str = "mrc", limits: door.Limits | None = None, **settings: Any) -> Iterator[Rig]:
+def rig(transport: str = "mrc", limits: uverbs.Limits | None = None, **settings: Any) -> Iterator[Rig]:
     made = Rig(transport, limits, **settings)
     try:
         yield made

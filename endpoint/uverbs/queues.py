@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 
-from common import door
-from endpoint.door.channel import Channel
+from common import uverbs
 from endpoint.transport import Completion, CompletionQueue, CompletionStatus, QueuePair
+from endpoint.uverbs.channel import Channel
 
-_OPCODES = {"write": door.WC_WRITE, "write_imm": door.WC_WRITE_WITH_IMM, "recv_imm": door.WC_RECV_WITH_IMM}
+_OPCODES = {"write": uverbs.WC_WRITE, "write_imm": uverbs.WC_WRITE_WITH_IMM, "recv_imm": uverbs.WC_RECV_WITH_IMM}
 _AS_COMPLETED = {
-    door.WRITE: door.WC_WRITE,
-    door.WRITE_WITH_IMM: door.WC_WRITE_WITH_IMM,
-    door.RECV: door.WC_RECV_WITH_IMM,
+    uverbs.WRITE: uverbs.WC_WRITE,
+    uverbs.WRITE_WITH_IMM: uverbs.WC_WRITE_WITH_IMM,
+    uverbs.RECV: uverbs.WC_RECV_WITH_IMM,
 }
-_STATUSES = {status: door.STATUSES.index(status.value) for status in CompletionStatus}
+_STATUSES = {status: uverbs.STATUSES.index(status.value) for status in CompletionStatus}
 _POLL = 256
 
 
@@ -102,7 +102,7 @@ class Completions:
         self.capacity = capacity
         self.outstanding = 0
         self.armed = Armed(number, channel)
-        self._ready: deque[door.Row] = deque()
+        self._ready: deque[uverbs.Row] = deque()
         self._unsignaled: dict[int, GuestQp] = {}
         """The queue pairs that may have unsignaled writes under way."""
 
@@ -145,28 +145,28 @@ class Completions:
                 guest.silenced += done
                 guest.outstanding -= done
                 self.outstanding -= done
-                self._ready.append(door.Row(0, guest.qp.qpn, self.number, done, 0, 0, door.WC_SILENT))
+                self._ready.append(uverbs.Row(0, guest.qp.qpn, self.number, done, 0, 0, uverbs.WC_SILENT))
             if not guest.outstanding:
                 del self._unsignaled[guest.qp.qpn]
 
-    def flushed(self, guest: GuestQp, request: door.Request) -> None:
+    def flushed(self, guest: GuestQp, request: uverbs.Request) -> None:
         """Complete a request that came when its queue pair had failed already."""
         self.outstanding += 1
         opcode, status = _AS_COMPLETED[request.opcode], _STATUSES[CompletionStatus.FLUSHED]
-        self._ready.append(door.Row(request.wr_id, guest.qp.qpn, self.number, 0, 0, status, opcode))
+        self._ready.append(uverbs.Row(request.wr_id, guest.qp.qpn, self.number, 0, 0, status, opcode))
         self.armed.produce(True)
 
-    def take(self, limit: int) -> list[door.Row]:
+    def take(self, limit: int) -> list[uverbs.Row]:
         """Up to `limit` completions, the oldest first; their room is free again."""
         rows = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
-        self.outstanding -= sum(row.opcode != door.WC_SILENT for row in rows)
+        self.outstanding -= sum(row.opcode != uverbs.WC_SILENT for row in rows)
         return rows
 
     def forget(self, guest: GuestQp) -> None:
         """The queue pair goes, or begins a new life: its completions that are not taken yet and its requests go
         with the old one."""
         kept = deque(row for row in self._ready if row.qpn != guest.qp.qpn)
-        gone = sum(row.qpn == guest.qp.qpn and row.opcode != door.WC_SILENT for row in self._ready)
+        gone = sum(row.qpn == guest.qp.qpn and row.opcode != uverbs.WC_SILENT for row in self._ready)
         self.outstanding -= gone
         if guest.completions is self:
             self.outstanding -= guest.outstanding
@@ -176,7 +176,7 @@ class Completions:
         self._ready = kept
         self._unsignaled.pop(guest.qp.qpn, None)
 
-    def _row(self, done: Completion) -> door.Row:
+    def _row(self, done: Completion) -> uverbs.Row:
         imm_data = 0 if done.immediate is None else done.immediate
         status, opcode = _STATUSES[done.status], _OPCODES[done.opcode]
-        return door.Row(done.wr_id, done.qpn, self.number, done.byte_len, imm_data, status, opcode)
+        return uverbs.Row(done.wr_id, done.qpn, self.number, done.byte_len, imm_data, status, opcode)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from endpoint.door.refusal import RefusedError
+from endpoint.uverbs.refusal import RefusedError
 
 SECRET_BYTES = 32
 Sink = Callable[[int, memoryview], bool]

@@ -1,4 +1,4 @@
-"""The job at the door of two NICs in memory: sums, weights to the bit, a network that loses, and one that is gone."""
+"""The job over uverbs of two NICs in memory: sums, weights to the bit, a network that loses, and one that is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mrclab
-from benchmarks.rig.door_rig import Rig, rig
+from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.training import __main__ as job
 from mrclab.training import data
 from mrclab.training.model import Model

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from common import door
+from common import uverbs
 from common.fields import Fields
-from endpoint.door.queues import Armed
-from endpoint.door.refusal import RefusedError
 from endpoint.transport import Transport
+from endpoint.uverbs.queues import Armed
+from endpoint.uverbs.refusal import RefusedError
 
 PROBES_MAX = 128
 """EV probes of one program under way; it waits for all of them before the next."""
@@ -71,7 +71,7 @@ class ControlVerbs:
         self,
         transport: Transport,
         hosts: Mapping[str, str],
-        limits: door.Limits,
+        limits: uverbs.Limits,
         answer: Callable[[int, Any], None],
         *,
         administrator: bool,

@@ -7,12 +7,12 @@ import os
 from typing import Any
 
 from benchmarks.rig.profiles import profile as profile_data
-from common import door
+from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
-from endpoint.door.channel import make_channel
-from endpoint.door.session import Session
-from endpoint.door.shared_memory import make_shared
+from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.session import Session
+from endpoint.uverbs.shared_memory import make_shared
 
 
 def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
@@ -39,9 +39,9 @@ def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
         return result
 
     def write(wr_id: int) -> None:
-        session.receive(door.pack_requests([door.Request(wr_id, 0, 0, qpn, 64, lkey, 1, 0, door.WRITE)]), 0)
+        session.receive(uverbs.pack_requests([uverbs.Request(wr_id, 0, 0, qpn, 64, lkey, 1, 0, uverbs.WRITE)]), 0)
 
-    ask("open", version=door.VERSION, program="test")
+    ask("open", version=uverbs.VERSION, program="test")
     lkey = ask("reg_mr", length=4096, remote_write=False)["lkey"]
     cq, other = ask("create_cq", cqe=64)["cq"], ask("create_cq", cqe=64)["cq"]
     peer = next(iter(profile.destinations.values()))
@@ -57,5 +57,5 @@ def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
     session.outgoing()  # the answer
     told = session.outgoing()
     assert told is not None
-    assert [row.wr_id for row in door.unpack_completions(told.data)] == [1, 2, 3]
+    assert [row.wr_id for row in uverbs.unpack_completions(told.data)] == [1, 2, 3]
     session.close(0)

@@ -13,7 +13,7 @@ class Closer:
     def __init__(self) -> None:
         self._queue: SimpleQueue[int] = SimpleQueue()
         self._given = self._closed = 0
-        threading.Thread(target=self._run, name="door closer", daemon=True).start()
+        threading.Thread(target=self._run, name="uverbs closer", daemon=True).start()
 
     @property
     def backlog(self) -> int:

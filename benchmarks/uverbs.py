@@ -1,7 +1,7 @@
-"""What the door for programs costs beside rings in shared memory: `python benchmarks/door.py`. Neither root nor a lab.
+"""What the uverbs socket costs beside rings in shared memory: `python benchmarks/uverbs.py`. Neither root nor a lab.
 
 A program posts n work requests and waits for their n completions; an agent of nothing else answers. Rows are packed
-and unpacked alike; between the two lies a SOCK_SEQPACKET socket, as at the door, or a ring in shared memory each way
+and unpacked alike; between the two lies a SOCK_SEQPACKET socket, as for uverbs, or a ring in shared memory each way
 with an eventfd as doorbell. Processor time of both processes together, and the time until the completions are there.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from common import door
+from common import uverbs
 
 BATCHES = (1, 16, 256)
 _WORD = struct.Struct("=Q")
@@ -29,7 +29,7 @@ _RING_BYTES = 1 << 16
 
 
 class Socket:
-    """As at the door."""
+    """As uverbs does it."""
 
     def __init__(self) -> None:
         self.ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -39,7 +39,7 @@ class Socket:
 
     def receive(self, end: int) -> bytes:
         select.select([self.ends[end]], [], [])
-        return self.ends[end].recv(door.MESSAGE_BYTES_MAX)
+        return self.ends[end].recv(uverbs.MESSAGE_BYTES_MAX)
 
 
 class Rings:
@@ -80,12 +80,12 @@ class Rings:
 
 def answer(channel: Any) -> None:
     """Complete all that is posted, until a message that is no work request."""
-    while (message := channel.receive(1))[0] == door.POST:
+    while (message := channel.receive(1))[0] == uverbs.POST:
         rows = [
-            door.Row(request.wr_id, request.qpn, 1, request.length, 0, 0, door.WC_WRITE)
-            for request in door.unpack_requests(message)[1]
+            uverbs.Row(request.wr_id, request.qpn, 1, request.length, 0, 0, uverbs.WC_WRITE)
+            for request in uverbs.unpack_requests(message)[1]
         ]
-        channel.send(1, door.pack_completions(rows))
+        channel.send(1, uverbs.pack_completions(rows))
 
 
 def measure(make: Callable[[], Any], batch: int, rounds: int) -> tuple[float, float]:
@@ -95,11 +95,11 @@ def measure(make: Callable[[], Any], batch: int, rounds: int) -> tuple[float, fl
     if child == 0:
         answer(channel)
         os._exit(0)
-    requests = [door.Request(number, 0, 0, 17, 4096, 1, 2, 0, door.WRITE) for number in range(batch)]
+    requests = [uverbs.Request(number, 0, 0, 17, 4096, 1, 2, 0, uverbs.WRITE) for number in range(batch)]
     before_s, started_s = time.process_time(), time.perf_counter()
     for _ in range(rounds):
-        channel.send(0, door.pack_requests(requests))
-        found = list(door.unpack_completions(channel.receive(0)))
+        channel.send(0, uverbs.pack_requests(requests))
+        found = list(uverbs.unpack_completions(channel.receive(0)))
         assert len(found) == batch
     waited_s = time.perf_counter() - started_s
     spent_s = time.process_time() - before_s

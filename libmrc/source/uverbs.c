@@ -1,4 +1,4 @@
-/* The connection to the host's agent: the door's messages (docs/door.md), and what a program finds when it has ended. */
+/* The connection to the host's agent: uverbs' messages (docs/uverbs.md), and what a program finds when it has ended. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "nic.h"
 
-static const char prefix[] = "mrclab/door/";
+static const char prefix[] = "mrclab/uverbs/";
 enum { VERSION = 1, ANSWER_S = 30 };
 
 static pthread_mutex_t opened_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,7 +47,7 @@ static int gone(struct nic *nic, const char *why)
     return EIO;
 }
 
-int door_hosts(char (*hosts)[HOST_MAX], int room)
+int uverbs_hosts(char (*hosts)[HOST_MAX], int room)
 {
     char line[512];
     int count = 0;
@@ -99,7 +99,7 @@ static void wait_for(struct nic *nic, short events, int ms)
     poll(&one, 1, ms);
 }
 
-void door_sleep(struct nic *nic, int ms)
+void uverbs_sleep(struct nic *nic, int ms)
 {
     wait_for(nic, POLLIN, ms);
 }
@@ -166,7 +166,7 @@ static int take_one(struct nic *nic, char *buffer)
     return error ? (gone(nic, "its agent completes what was never posted"), -1) : 1;
 }
 
-int door_take(struct nic *nic)
+int uverbs_take(struct nic *nic)
 {
     char buffer[MESSAGE_MAX + 1];
     int taken = 1;
@@ -175,23 +175,23 @@ int door_take(struct nic *nic)
     return nic->fd < 0 ? EIO : 0;
 }
 
-int door_send(struct nic *nic, const void *message, size_t size)
+int uverbs_send(struct nic *nic, const void *message, size_t size)
 {
     while (nic->fd >= 0) {
         if (send(nic->fd, message, size, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
             return 0;
         if (errno == EAGAIN) { /* the agent does not read those who do not */
             wait_for(nic, POLLIN | POLLOUT, -1);
-            door_take(nic);
+            uverbs_take(nic);
         } else if (errno != EINTR) {
-            door_take(nic); /* its last words */
+            uverbs_take(nic); /* its last words */
             return gone(nic, "its agent has ended");
         }
     }
     return EIO;
 }
 
-uint32_t door_id(struct nic *nic)
+uint32_t uverbs_id(struct nic *nic)
 {
     nic->last_id = nic->last_id == UINT32_MAX ? 1 : nic->last_id + 1;
     return nic->last_id;
@@ -202,13 +202,13 @@ static int errno_of(const char *error)
     return strstr(error, "(EPERM)") ? EPERM : strstr(error, "(EBUSY)") ? EBUSY : EINVAL;
 }
 
-int door_await(struct nic *nic, uint32_t id, const char *op)
+int uverbs_await(struct nic *nic, uint32_t id, const char *op)
 {
     char why[512] = "refused without a reason";
     time_t deadline = time(NULL) + ANSWER_S;
     nic->wanted_id = id;
     for (;;) {
-        if (door_take(nic))
+        if (uverbs_take(nic))
             return nic->wanted_id = 0, EIO;
         if (!nic->wanted_id)
             break;
@@ -226,10 +226,10 @@ int door_await(struct nic *nic, uint32_t id, const char *op)
     return refuse(errno_of(why), "%s: %s", op, why);
 }
 
-int door_call(struct nic *nic, const char *op, const char *arguments, ...)
+int uverbs_call(struct nic *nic, const char *op, const char *arguments, ...)
 {
     char message[MESSAGE_MAX];
-    uint32_t id = door_id(nic);
+    uint32_t id = uverbs_id(nic);
     int size = snprintf(message, sizeof message, "{\"id\":%u,\"op\":\"%s\"", id, op);
     va_list given;
     va_start(given, arguments);
@@ -243,11 +243,11 @@ int door_call(struct nic *nic, const char *op, const char *arguments, ...)
         close(nic->answer_fd);
     nic->answer_fd = -1;
     nic->wanted_id = id; /* an answer may come while there is no room to send */
-    int error = door_send(nic, message, (size_t)size);
-    return error ? error : door_await(nic, id, op);
+    int error = uverbs_send(nic, message, (size_t)size);
+    return error ? error : uverbs_await(nic, id, op);
 }
 
-int door_open(struct nic *nic, const char *host)
+int uverbs_open(struct nic *nic, const char *host)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     char program[128];
@@ -261,9 +261,9 @@ int door_open(struct nic *nic, const char *host)
     }
     strcpy(nic->host, host);
     text_quote(program_invocation_short_name, program, sizeof program);
-    int error = door_call(nic, "open", ",\"version\":%d,\"program\":%s", VERSION, program);
+    int error = uverbs_call(nic, "open", ",\"version\":%d,\"program\":%s", VERSION, program);
     if (error) {
-        door_close(nic);
+        uverbs_close(nic);
         return error;
     }
     pthread_once(&once, watch_forks);
@@ -274,7 +274,7 @@ int door_open(struct nic *nic, const char *host)
     return 0;
 }
 
-void door_close(struct nic *nic)
+void uverbs_close(struct nic *nic)
 {
     pthread_mutex_lock(&opened_lock);
     for (struct nic **at = &opened; *at; at = &(*at)->next)

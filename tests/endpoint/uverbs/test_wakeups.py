@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from common import door
-from endpoint.door.channel import Channel
-from endpoint.door.queues import Completions, GuestQp
+from common import uverbs
 from endpoint.transport import Completion, CompletionStatus
+from endpoint.uverbs.channel import Channel
+from endpoint.uverbs.queues import Completions, GuestQp
 
 NUMBER = 3
 
@@ -32,21 +32,21 @@ class World:
     def __init__(self) -> None:
         self.room = 0
         self.events: deque[int] = deque()
-        self.rows: deque[door.Row] = deque()
+        self.rows: deque[uverbs.Row] = deque()
         self.queue: Any = Queue()
         self.channel = Channel(self.notify, lambda: None)
         self.completions = Completions(NUMBER, self.queue, 1000, self.channel)
-        self.on_the_way: deque[door.Arm] = deque()
+        self.on_the_way: deque[uverbs.Arm] = deque()
         self.seen = 0
         self.unseen_solicited = 0
         """Solicited or failed completions that the program has not seen."""
-        self.asked: door.Arm | None = None
+        self.asked: uverbs.Arm | None = None
         """The last arming, while no event has come since."""
 
     def notify(self, event: bytes) -> bool:
         if len(self.events) >= self.room:
             return False
-        self.events.append(door.unpack_event(event))
+        self.events.append(uverbs.unpack_event(event))
         return True
 
     def complete(self, solicited: bool, failed: bool) -> None:
@@ -72,7 +72,7 @@ class World:
             self.seen += 1
 
     def arm(self, solicited: bool) -> None:
-        self.asked = door.Arm(NUMBER, self.seen, solicited)
+        self.asked = uverbs.Arm(NUMBER, self.seen, solicited)
         self.on_the_way.append(self.asked)
 
 

@@ -1,4 +1,4 @@
-"""perftest's tests at the door of two NICs in memory: both ends, their rows, and what they refuse."""
+"""perftest's tests over uverbs of two NICs in memory: both ends, their rows, and what they refuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.rig.door_rig import rig
+from benchmarks.rig.uverbs_rig import rig
 from mrclab.perf import write_bw, write_lat
 from mrclab.perf.options import parse
 
