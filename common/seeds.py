@@ -25,6 +25,7 @@ class Purpose(Enum):
     HUNT = auto()  # the seeds of a hunt's tries
     HUNTED_CASE = auto()  # the fabric, load and faults of one try
     HUNTED_TOPOLOGY = auto()  # whether that fabric has another topology than two even tiers
+    HUNTED_FAULT = auto()  # whether that try has a fault of a verb that hunts learned later
     RESAMPLING = auto()  # the samples of a bootstrap interval
     FIGURE = auto()  # the links that a figure of the paper breaks
     PLACEMENT = auto()  # the hosts of the jobs of workload files
@@ -47,6 +48,7 @@ _TEXTS = {
     Purpose.PATTERN: "permutation {seed}",
     Purpose.HUNTED_CASE: "hunt {seed}",
     Purpose.HUNTED_TOPOLOGY: "hunted topology {seed}",
+    Purpose.HUNTED_FAULT: "hunted fault {seed}",
     Purpose.INCIDENT: "incident {seed}",
     Purpose.BACKGROUND: "background {seed}",
     Purpose.LESSON: "{name} {seed}",

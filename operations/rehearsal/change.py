@@ -22,9 +22,13 @@ ACTIONS: Mapping[str, str] = {
     "stop": "switch-stop",
     "cut": "link-down",
     "unplug": "port-down",
+    "drain-port": "drain-port",
+    "replace-optics": "optics-down",
     "rate": "rate",
 }
-"""What a step may do, with the fault verb that does it. `replace` is a switch that is gone until its successor runs."""
+"""What a step may do, with the fault verb that does it. `replace` is a switch that is gone until its successor runs.
+
+`replace-optics` is a NIC whose transceiver is out: all its ports are dark."""
 _PLACE = (
     "a host's place decides its address, its uSIDs and entries of all switches, and a run has one plan. Rehearse the"
     " move as `unplug` of the NIC's ports, and write a second change with the new plan"

@@ -22,10 +22,10 @@ from scenarios.training import only_training
 from studies.sweeping.paired import PairedDifference, difference
 from studies.sweeping.perform import made
 from studies.sweeping.proportion import Share, share
-from topo.fault import VERBS, Fault, arrival, conditions, make_fault
+from topo.fault import VERBS, Fault, arrival, avoidance, conditions, make_fault
 from topo.graph import links
 from topo.node import Switch
-from topo.path import Path, paths, switches
+from topo.path import Path, paths
 from topo.plan import Plan
 
 NAME = "rehearsal"
@@ -182,9 +182,8 @@ def outage_s(planned: Planned) -> float:
 
 def usable(plan: Plan, active: Sequence[Fault], path: Path) -> bool:
     """Whether packets get along a path, and NICs may send there."""
-    denied = {fault.target for fault in active if VERBS[fault.verb].denies}
-    crossed = {switch.name for switch in switches(plan, path)}
-    return not crossed & denied and arrival(conditions(plan, active, path)) > 0
+    denied = avoidance(plan, active)
+    return not (denied and denied(path)) and arrival(conditions(plan, active, path)) > 0
 
 
 def _span(planned: Planned, step: ChangeStep) -> tuple[float, float, Fault]:

@@ -6,7 +6,7 @@ and others, Swarm Testing, ISSTA 2012).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -18,7 +18,9 @@ from studies.hunting.survivable import paths_known, survivable
 from topo.fault import VERBS, targets
 from topo.plan import Plan
 
-HUNTED = sorted(verb.name for verb in VERBS.values() if verb.hunted)
+HUNTED = sorted(verb.name for verb in VERBS.values() if not verb.drawn_apart)
+APART = sorted(verb.name for verb in VERBS.values() if verb.drawn_apart)
+APART_SHARE = 0.1  # of tries without churn: one more fault, of a verb drawn apart
 FAULTS_MAX = 8
 DRAWS = 40  # of an entry, before the timeline stays as long as it is
 BEYOND_SHARE = 0.15  # of tries: a fabric of three tiers or on rails
@@ -85,8 +87,12 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
             given=given, parts=parts,
         )  # fmt: skip
     length_s = rng.choice((1.0, 2.0, 3.0, 5.0))
+    faults = timeline(rng, plan, known, length_s)
+    later = Random(derive(seed, Purpose.HUNTED_FAULT))
+    if later.random() < APART_SHARE:
+        faults = lengthened(later, plan, known, APART, faults, length_s)
     return Case(
-        shape.seed, fabric, workloads, timeline(rng, plan, known, length_s), plan_keys, settings,
+        shape.seed, fabric, workloads, faults, plan_keys, settings,
         reference_s=1.5, faults_s=length_s, after_s=6.0, given=given, parts=parts,
     )  # fmt: skip
 
@@ -124,14 +130,21 @@ def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict
 def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
     """Faults of a few verbs at any times, which leave every pair a path; all are undone before the end."""
     verbs = rng.sample(HUNTED, rng.randint(1, 4))
-    found: list[TimedFault] = []
+    found: tuple[TimedFault, ...] = ()
     for _ in range(rng.randint(1, FAULTS_MAX)):
-        for _ in range(DRAWS):
-            entry = drawn(rng, plan, rng.choice(verbs), length_s - LAST_S)
-            if entry is not None and survivable(plan, [*found, entry], known):
-                found.append(entry)
-                break
-    return tuple(sorted(found, key=lambda entry: entry.at_s))
+        found = lengthened(rng, plan, known, verbs, found, length_s)
+    return found
+
+
+def lengthened(
+    rng: Random, plan: Plan, known: int, verbs: Sequence[str], faults: tuple[TimedFault, ...], length_s: float
+) -> tuple[TimedFault, ...]:
+    """The timeline with one more fault of these verbs; as it was where none of those drawn leaves every pair a path."""
+    for _ in range(DRAWS):
+        entry = drawn(rng, plan, rng.choice(verbs), length_s - LAST_S)
+        if entry is not None and survivable(plan, [*faults, entry], known):
+            return tuple(sorted((*faults, entry), key=lambda entry: entry.at_s))
+    return faults
 
 
 def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:

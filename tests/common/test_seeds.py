@@ -47,6 +47,7 @@ WITH_TEXT = {
     Purpose.HUNT: "hunt of 7",
     Purpose.HUNTED_CASE: "hunt 7",
     Purpose.HUNTED_TOPOLOGY: "hunted topology 7",
+    Purpose.HUNTED_FAULT: "hunted fault 7",
     Purpose.PLACEMENT: "placement 7",
     Purpose.PATTERN: "permutation 7",
     Purpose.INCIDENT: "incident 7",

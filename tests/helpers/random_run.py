@@ -63,7 +63,7 @@ class RandomRun:
 
     def _fault(self) -> TimedFault | None:
         draw = self.random
-        verb = draw.choice([verb for verb in VERBS.values() if verb.hunted])
+        verb = draw.choice([verb for verb in VERBS.values() if not verb.drawn_apart])
         link = draw.choice([link for link in links(self.plan) if link.kind == "fabric"])
         nic = f"{draw.choice(list(self.plan.hosts())).name}.p{draw.randrange(self.plan.planes)}"
         switch = draw.choice(list(self.plan.switches())).name

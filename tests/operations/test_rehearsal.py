@@ -87,6 +87,17 @@ def test_a_drain_of_every_spine_leaves_no_path(tmp_path: Path) -> None:
     assert outage_s(read(written(tmp_path, HEAD + steps))) == 2
 
 
+def test_a_drain_of_every_port_of_a_nic_leaves_it_no_path_and_of_one_port_leaves_the_others(tmp_path: Path) -> None:
+    ports = [STEP.replace("cut", "drain-port").replace("p0l0-p0s0", f"h1.p{n}") + "for_s = 2\n" for n in (0, 1)]
+    assert outage_s(read(written(tmp_path, HEAD + ports[0]))) == 0
+    assert outage_s(read(written(tmp_path, HEAD + "".join(ports)))) == 2
+
+
+def test_new_optics_leave_a_nic_no_path_while_they_are_out(tmp_path: Path) -> None:
+    change = HEAD + STEP.replace("cut", "replace-optics").replace("p0l0-p0s0", "h1") + "for_s = 2\n"
+    assert outage_s(read(written(tmp_path, change))) == 2
+
+
 def test_the_background_is_drawn_from_the_seed_and_leaves_the_change_alone(tmp_path: Path) -> None:
     planned = read(written(tmp_path, HEAD + STEP))
     drawn = [background(planned, seed, 8) for seed in range(20)]

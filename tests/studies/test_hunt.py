@@ -25,7 +25,7 @@ from studies.hunting import found
 from studies.hunting.attempt import SCRATCH, AttemptOutcome, attempt
 from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
-from studies.hunting.draw import draw
+from studies.hunting.draw import APART, draw
 from studies.hunting.hunt import Hunt
 from studies.hunting.invariants import (
     flows_move,
@@ -73,6 +73,17 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert len({case.words() for case in cases}) > 40
     assert {fault.verb for case in cases for fault in case.faults} >= {"link-down", "loss", "drain", "switch-crash"}
     assert any(case.repeats > 1 for case in cases)
+
+
+def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cases = [draw(seed) for seed in range(150)]
+    assert {fault.verb for case in cases for fault in case.faults} >= set(APART)
+    monkeypatch.setattr("studies.hunting.draw.APART_SHARE", 0.0)
+    for seed, case in enumerate(cases):
+        earlier = tuple(fault for fault in case.faults if fault.verb not in APART)
+        assert draw(seed) == replace(case, faults=earlier)
 
 
 def test_some_tries_have_another_topology_and_the_words_say_so() -> None:

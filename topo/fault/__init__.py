@@ -26,7 +26,7 @@ from topo.fault.change import (
 )
 from topo.fault.condition import Condition, arrival, at_switch, conditions, leaving
 from topo.fault.fault import Fault, make_fault, targets, transmitters
-from topo.fault.meaning import carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
+from topo.fault.meaning import avoidance, carriers_off, dead_links, denied_evs, healthy, port_states, switch_state
 from topo.fault.verb import (
     VERBS,
     FaultArgument,
@@ -63,6 +63,7 @@ __all__ = [
     "Verb",
     "arrival",
     "at_switch",
+    "avoidance",
     "carriers_off",
     "changes",
     "conditions",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from topo.fault.fault import Fault, transmitters
 from topo.fault.verb import SWITCH_STATES, VERBS, PortState, SwitchState
 from topo.graph import PortRef, link_at, peer, ports
 from topo.node import Host, Switch
-from topo.path import evs, switches
+from topo.path import Path, evs, switches
 from topo.plan import Plan
 
 
@@ -47,23 +47,35 @@ def switch_state(faults: Iterable[Fault], switch: Switch) -> SwitchState:
     return max(states, key=SWITCH_STATES.index, default="running")
 
 
-def denied_evs(plan: Plan, host: Host, faults: Iterable[Fault]) -> list[tuple[str, int]]:
-    """(destination, EV) of this host's paths across switches and NIC ports to be avoided.
+def avoidance(plan: Plan, faults: Iterable[Fault]) -> Callable[[Path], bool] | None:
+    """Whether NICs are told to send nothing along a path: across a switch, or by a NIC port at either end.
 
-    None where ECMP, not the NIC, chooses.
+    None where they are told nothing, as where ECMP, not the NIC, chooses.
     """
     denying = [fault for fault in faults if VERBS[fault.verb].denies]
     if plan.encapsulation == "none" or not denying:
-        return []
+        return None
     avoided = {fault.target for fault in denying if VERBS[fault.verb].target == "switch"}
     closed = {ref for fault in denying if VERBS[fault.verb].target != "switch" for ref in transmitters(plan, fault)}
+
+    def denied(path: Path) -> bool:
+        ends = (PortRef(path.source, path.port), PortRef(path.destination, path.port))
+        return not (avoided.isdisjoint(switch.name for switch in switches(plan, path)) and closed.isdisjoint(ends))
+
+    return denied
+
+
+def denied_evs(plan: Plan, host: Host, faults: Iterable[Fault]) -> list[tuple[str, int]]:
+    """(destination, EV) of this host's paths that NICs are told to avoid."""
+    denied = avoidance(plan, faults)
+    if denied is None:
+        return []
     return [
         (other.name, ev)
         for other in plan.hosts()
         if other != host
         for ev, path in evs(plan, host, other)
-        if not avoided.isdisjoint(switch.name for switch in switches(plan, path))
-        or not closed.isdisjoint((PortRef(host, path.port), PortRef(other, path.port)))
+        if denied(path)
     ]
 
 

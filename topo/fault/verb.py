@@ -62,7 +62,7 @@ class Verb:
     routing: bool = False  # a routing protocol would notice, and route around the target
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
-    hunted: bool = True  # whether hunts draw it: one more verb among those would change what every seed draws
+    drawn_apart: bool = False  # hunts draw it with a generator of its own, so that older seeds draw what they always did
     elsewhere: tuple[str, ...] = ()  # words for it in other labs, which users try here
 
     @property
@@ -155,7 +155,7 @@ VERBS: Mapping[str, Verb] = {
             "the NIC's transceiver is dark: all its ports are off; NIC and leaves lose carrier",
             impairs=_down,
             switched_off="host",
-            hunted=False,
+            drawn_apart=True,
         ),
         Verb(
             "switch-stop", "switch", "forwards nothing; links stay up, tables are kept", switch="stopped", routing=True
@@ -187,7 +187,7 @@ VERBS: Mapping[str, Verb] = {
             "nic port",
             "the NICs are told to deny every path by this port; it stays up",
             denies=True,
-            hunted=False,
+            drawn_apart=True,
         ),
     )
 }
