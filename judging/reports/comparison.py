@@ -9,7 +9,7 @@ from typing import Any
 from common import plain_file
 from judging.checks import qp_errors
 from judging.measures import counters, flows, goodput, paths, recovery, steps
-from judging.reports import contrast, page, plots, report
+from judging.reports import contrast, page, plots, report, tables
 from judging.reports.figures import figures
 from judging.run import Run
 from judging.units import brief
@@ -56,28 +56,28 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
 
     row("verdict by itself", map(verdict_word, runs), str)
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
-        if phase in report.UNJUDGED:
+        if phase in tables.UNJUDGED:
             continue
         spans = [(run, run.phases.get(phase)) for run in runs]
-        row(f"goodput, {phase}", (span and goodput.of_phase(run, span) for run, span in spans), report.rate)
+        row(f"goodput, {phase}", (span and goodput.of_phase(run, span) for run, span in spans), tables.rate)
         times = [span and steps.times(steps.of_phase(steps.steps(run), span)) for run, span in spans]
         for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
             row(f"step time {title}, {phase}", (one and getattr(one, field) for one in times), brief)
         for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
             seen = [span and flows.within(run, span, workload) for run, span in spans]
             title = f"{workload} flows, {phase}"
-            row(f"{title}: slowest", (one and min(one.rates.values()) for one in seen), report.rate)
+            row(f"{title}: slowest", (one and min(one.rates.values()) for one in seen), tables.rate)
             row(f"{title}: longest silence", (one and one.silence_ns for one in seen), brief)
             row(f"{title}: all began after", (one and one.first_ns for one in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]
-    for field, title in report.COUNTER_TITLES.items():
+    for field, title in tables.COUNTER_TITLES.items():
         row(title, (total[field] for total in totals), "{:,}".format)
     given_up = [(run, *paths.given_up(run)) for run in runs]
     row("paths given up", (count for _, count, _ in given_up), "{:,}".format)
     row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in given_up), str)
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
-        row(f"switch drops: {report.drop_title(reason)}", (counted[reason] for counted in drops), "{:,}".format)
+        row(f"switch drops: {tables.drop_title(reason)}", (counted[reason] for counted in drops), "{:,}".format)
     row("queue pairs that failed", (len(qp_errors(run)) for run in runs), str)
     return result
 

@@ -14,7 +14,7 @@ import pytest
 from cli import main as cli
 from judging.measures import recovery
 from judging.measures.recovery import Recovery
-from judging.reports import report
+from judging.reports import tables
 from judging.run import FaultSpan, Run
 from running.directory import find
 from topo.emulation.shell import parse_injection
@@ -42,7 +42,7 @@ def test_goodput_that_is_not_back_after_the_last_fault_was_not_back_before_the_e
     faults = [(FaultSpan("loss", target, {}, 14 * 10**9, None),) for target in ("p0l0-p0s0", "p0l0-p0s1")]
     found = [Recovery(faults[0], 0.2, None, next_fault=True), Recovery(faults[1], 0.2, None)]
     monkeypatch.setattr(recovery, "recoveries", lambda *_: found)
-    assert [row[-1] for row in report.recovery_rows(made_up())] == ["not before the next fault", "not before the end"]
+    assert [row[-1] for row in tables.recovery_rows(made_up())] == ["not before the next fault", "not before the end"]
 
 
 @pytest.mark.parametrize(

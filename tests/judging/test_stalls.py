@@ -10,7 +10,7 @@ import pytest
 from judging import checks, evidence
 from judging.judge import verdict_of
 from judging.measures import goodput, paths, recovery, stalls, steps
-from judging.reports import plots, report
+from judging.reports import plots, tables
 from judging.run import Run, Span
 from scenarios.collision import at_line_rate
 from scenarios.grey_link import prober_names_it
@@ -182,7 +182,7 @@ def test_recovery_does_not_blame_a_fault_for_a_stall(made_up: Build) -> None:
     assert item.dip == pytest.approx(1.0, abs=0.01)
     assert item.after_ns == 0
     assert item.spoilt
-    assert report.recovery_rows(run)[0][-1] == "a stall came first"
+    assert tables.recovery_rows(run)[0][-1] == "a stall came first"
 
 
 def test_a_rate_that_falls_long_after_a_fault_fell_for_another_reason(made_up: Build) -> None:
@@ -212,7 +212,7 @@ def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Buil
     run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
     (item,) = recovery.recoveries(run)
     assert (item.abandoned_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
-    assert report.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
+    assert tables.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
 
 
 def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Build) -> None:
@@ -239,7 +239,7 @@ def test_a_recovery_that_a_stall_interrupts_is_not_judged(made_up: Build) -> Non
     run = stalled(made_up(dip=0.0), [(14.5, 700)])
     (item,) = recovery.recoveries(run, 250 * MS)
     assert item.spoilt
-    assert report.recovery_rows(run)[0][-1] == "a stall came first"
+    assert tables.recovery_rows(run)[0][-1] == "a stall came first"
     finding = checks.recovered(0.5)(run)
     assert finding.holds is None
     assert "700 ms" in finding.reason
@@ -257,7 +257,7 @@ def test_paths_given_up_for_a_stall_and_forgiven_are_counted_apart(made_up: Buil
     run = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.4)
     assert paths.given_up(run)[0] == 1, "the one that the fault took"
     assert paths.given_up_for_stalls(run) == 1
-    assert ["paths given up for a stall and forgiven", "1"] in report.counter_rows(run)
+    assert ["paths given up for a stall and forgiven", "1"] in tables.counter_rows(run)
     assert paths.given_up_for_stalls(given_up(made_up(), 18.32, 18.4)) == 0, "there was no stall"
     probed = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.9, cause="probed")
     assert paths.given_up_for_stalls(probed) == 0, "only probes brought it back: it may have been dead"
@@ -298,7 +298,7 @@ def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) ->
     ):
         assert plots.STALL in str(chart(run))
         assert plots.STALL not in str(chart(calm))
-    assert report.stall_rows(run) == [["18.00 s", "300 ms", "6.0", "cpu0, h0, switches"]]
+    assert tables.stall_rows(run) == [["18.00 s", "300 ms", "6.0", "cpu0, h0, switches"]]
 
 
 def test_goodput_without_its_stalls_is_that_of_the_time_in_which_the_lab_ran(made_up: Build) -> None:

@@ -11,7 +11,7 @@ import pytest
 from judging import checks
 from judging.judge import verdict_of
 from judging.measures import recovery
-from judging.reports import comparison, report
+from judging.reports import comparison, report, tables
 from judging.run import Run, fault_spans
 from judging.story import Story
 from running.choices import Choices
@@ -66,7 +66,7 @@ def test_a_fault_by_hand_is_in_recovery_what_was_done_the_header_and_the_compari
     meddled = Run([*plain.lines, line(18, *silent, "begin"), line(20, *silent, "end")])
     titles = [found.title for found in recovery.recoveries(meddled, recovery.bin_ns(meddled))]
     assert titles == ["link-down p0l0-p0s1", "blackhole p1l0-p1s0 (by hand)"]
-    assert report.fault_rows(meddled)[1] == ["18.00 s", "blackhole", "p1l0-p1s0 (by hand)", "2.00 s"]
+    assert tables.fault_rows(meddled)[1] == ["18.00 s", "blackhole", "p1l0-p1s0 (by hand)", "2.00 s"]
     text = report.summary(meddled, Story("A claim", ""), verdict_of(meddled, checks.always()))
     assert text.splitlines()[1].endswith(" · blackhole p1l0-p1s0 (by hand)")
     assert "blackhole p1l0-p1s0 (by hand)" in text

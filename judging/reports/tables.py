@@ -1,0 +1,183 @@
+"""The tables of a run, row by row, as the page and the text share them."""
+
+from __future__ import annotations
+
+from judging import commands
+from judging.measures import counters, flows, goodput, paths, planes, recovery, stalls, steps
+from judging.run import Run
+from judging.units import brief
+
+COUNTER_TITLES = {
+    "data_packets": "data packets sent",
+    "retransmits": "retransmitted",
+    "rto": "retransmission timeouts",
+    "trims": "trimmed on the way",
+    "nacks": "NACKs received",
+    "ecn": "ECN marks echoed",
+    "skips": "paths skipped for a while",
+    "probes": "probes sent",
+}
+DROP_TITLES = {
+    "drop_program": "by the P4 program",
+    "drop_trimmed_share": "trimmed packets beyond their share of a port",
+}
+PAUSE_TITLES = {
+    "pause_sent": "pauses sent by switches",
+    "paused_ns": "ports of switches paused, together",
+    "pause_watchdog": "pauses longer than the watchdog allows",
+    "pause_ignored": "MAC control frames ignored by switches",
+}
+STALLS_SHOWN = 20
+UNJUDGED = ("warmup", "heal")
+
+
+def rate(bits_per_second: float) -> str:
+    """Bits per second in three digits and the unit that suits them."""
+    for size, unit in ((1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
+        if bits_per_second >= size:
+            return f"{bits_per_second / size:.3g} {unit}"
+    return f"{bits_per_second:.0f} b/s"
+
+
+def goodput_rows(run: Run) -> list[list[str]]:
+    """Phase, length, goodput, share of the reference phase's."""
+    reference = run.phases.get("reference")
+    normal = goodput.of_phase(run, reference) if reference else 0.0
+    rows = []
+    for name, span in run.phases.items():
+        value = goodput.of_phase(run, span)
+        share = f"{value / normal:.1%}" if normal else ""
+        rows.append([name, run.lasting(span.length_ns), rate(value), share])
+    return rows
+
+
+def step_rows(run: Run) -> list[list[str]]:
+    """Phase, steps, median, p99, slowest."""
+    all_steps = steps.steps(run)
+    rows = []
+    for name, span in run.phases.items():
+        times = steps.times(steps.of_phase(all_steps, span))
+        if times:
+            values = [times.median_ns, times.p99_ns, times.slowest_ns]
+            rows.append([name, str(times.count), *(brief(value) for value in values)])
+    return rows
+
+
+def recovery_rows(run: Run) -> list[list[str]]:
+    base_rtt_ns = int(run.options.get("base_rtt_ns") or 0)
+    rows = []
+    for item in recovery.recoveries(run):
+        limit = "the next fault" if item.next_fault else "the end"
+        back = f"not before {limit}" if item.after_ns is None else in_round_trips(item.after_ns, base_rtt_ns)
+        if item.spoilt:
+            back = "a stall came first"
+        elif item.after_ns == 0:
+            back = "never below 90 %"
+        rows.append(
+            [
+                run.clock(item.start_ns),
+                item.title,
+                f"{item.dip:.0%}",
+                in_round_trips(item.missed_ns, base_rtt_ns),
+                in_round_trips(item.abandoned_ns, base_rtt_ns),
+                in_round_trips(item.repaired_ns, base_rtt_ns),
+                back,
+            ]
+        )
+    return rows
+
+
+def in_round_trips(length_ns: int | None, base_rtt_ns: int) -> str:
+    """A length in ms and base round trips; "" for none."""
+    if length_ns is None:
+        return ""
+    return brief(length_ns) + (f" ({length_ns / base_rtt_ns:.1f})" if base_rtt_ns else "")
+
+
+def fault_rows(run: Run) -> list[list[str]]:
+    """When, what, where, for how long."""
+    rows = []
+    for fault in run.faults:
+        length = "stays" if fault.stop_ns is None else run.lasting(fault.stop_ns - fault.start_ns, 2)
+        target = f"{fault.target} (by hand)" if fault.by_hand else fault.target
+        rows.append([run.clock(fault.start_ns), fault.verb, target, length])
+    return rows
+
+
+def stall_rows(run: Run) -> list[list[str]]:
+    """The longest stalls in order of time: when, how long, in round trips, and the late nodes."""
+    found = sorted(stalls.stalls(run), key=lambda stall: -stall.length_ns)[:STALLS_SHOWN]
+    base_rtt_ns = int(run.options.get("base_rtt_ns") or 1)
+    return [
+        [
+            run.clock(stall.start_ns),
+            brief(stall.length_ns),
+            f"{stall.length_ns / base_rtt_ns:.1f}",
+            ", ".join(stall.who),
+        ]
+        for stall in sorted(found, key=lambda stall: stall.start_ns)
+    ]
+
+
+def plane_rows(run: Run) -> list[list[str]]:
+    """Phase, and the bytes sent on each plane as a share of the mean."""
+    rows = []
+    for name, span in run.phases.items():
+        sent = planes.bytes_sent(run, span)
+        mean = sum(sent.values()) / len(sent) if sent else 0
+        if mean:
+            rows.append([name, *(f"{value / mean:.1%}" for value in sent.values())])
+    return rows
+
+
+def counter_rows(run: Run) -> list[list[str]]:
+    """Counters of queue pairs over the whole run, paths given up, and packets that switches dropped."""
+    totals = counters.qp_totals(run)
+    rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
+    if stalled := paths.given_up_for_stalls(run):
+        rows.append(["paths given up for a stall and forgiven", f"{stalled:,}"])
+    left, for_ns = paths.given_up(run)
+    rows.append(["paths given up", f"{left:,}" + (f" (for {run.lasting(for_ns)} together)" if left else "")])
+    for reason, count in sorted(counters.switch_drops(run).items()):
+        if count:
+            rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])
+    pauses = counters.switch_pauses(run)
+    for field, title in PAUSE_TITLES.items():
+        if pauses[field]:
+            told = run.lasting(pauses[field]) if field == "paused_ns" else f"{pauses[field]:,}"
+            rows.append([title, told])
+    return rows
+
+
+def drop_title(reason: str) -> str:
+    """A reason of `counters.switch_drops` in words."""
+    return DROP_TITLES.get(reason, reason.removeprefix("drop_").replace("_", " "))
+
+
+def command_rows(run: Run) -> list[list[str]]:
+    """The program in each host: host, words, how it ended, for how long it ran."""
+    rows = []
+    for one in commands.processes(run):
+        lasted = "" if one.stop_ns is None else run.lasting(one.stop_ns - one.start_ns)
+        rows.append([one.host, one.words, commands.ending(one), lasted])
+    return rows
+
+
+def command_output(run: Run, lines_max: int | None = None) -> list[tuple[str, list[str]]]:
+    """The end of what the program printed in each host: the host, and at most so many lines."""
+    printed = [(one.host, one.output.splitlines()) for one in commands.processes(run)]
+    return [(host, lines if lines_max is None else lines[-lines_max:]) for host, lines in printed if lines]
+
+
+def flow_rows(run: Run) -> list[list[str]]:
+    """The rates and waits of each stream's flows in each phase that is judged."""
+    rows = []
+    for workload in flows.workloads(run):
+        for name, span in run.phases.items():
+            found = None if name in UNJUDGED else flows.within(run, span, workload)
+            if found is not None and found.rates:
+                first = "" if found.first_ns is None else brief(found.first_ns)
+                lowest, highest = rate(min(found.rates.values())), rate(max(found.rates.values()))
+                row = [workload, name, str(len(found.rates)), rate(found.mean_bps), lowest, highest]
+                rows.append([*row, brief(found.silence_ns), first])
+    return rows
