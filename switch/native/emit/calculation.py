@@ -9,10 +9,11 @@ from switch.model.headers import Header
 from switch.model.limits import FRAME_BYTES_MAX
 from switch.model.pipelines import ActionProfile
 from switch.model.program import Program
-from switch.native.emit.action import SCOPE, SCOPE_ARGS
 from switch.native.emit.bytes import store_header
-from switch.native.emit.expression import ExpressionEmitter, constant
+from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import Layout, header_bytes_max, is_wide, varbit_bytes
+from switch.native.emit.statement import SCOPE, SCOPE_ARGS
+from switch.native.emit.value import constant
 
 # The C function of hash.h; the custom polynomials keep their default parameters, which are those of the plain ones.
 ALGORITHMS = {

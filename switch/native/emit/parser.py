@@ -11,8 +11,9 @@ from switch.model.program import Program
 from switch.native.emit.action import ActionEmitter
 from switch.native.emit.bytes import loads, store_header
 from switch.native.emit.calculation import Calculations
-from switch.native.emit.expression import ExpressionEmitter, constant
+from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import WIDEST_BITS, Layout, header_bytes_max, identifier, is_wide, varbit_bytes
+from switch.native.emit.value import constant
 
 
 class Parsers:

@@ -6,10 +6,11 @@ from switch.model import UnsupportedError
 from switch.model.expressions import FieldRef, ValidBit
 from switch.model.pipelines import ActionCallNode, Conditional, Key, Pipeline, Table
 from switch.model.program import Program
-from switch.native.emit.action import SCOPE, SCOPE_ARGS, ActionEmitter, action_name, action_number
+from switch.native.emit.action import ActionEmitter, action_name, action_number
 from switch.native.emit.calculation import selector_name
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import Layout, identifier, is_wide, words
+from switch.native.emit.statement import SCOPE, SCOPE_ARGS
 
 ENTRIES_MAX = (1 << 32) - 1  # what the runtime can number: a table declared larger is as large as that
 
