@@ -1,4 +1,4 @@
-/* The traffic manager: queues, service, transmission, replication. Used by device.c only. */
+/* The traffic manager: queues, service, transmission, replication. Used by device.c and passes.c. */
 #ifndef MRCLAB_TRAFFIC_H
 #define MRCLAB_TRAFFIC_H
 

@@ -1,7 +1,6 @@
 #include "driver/driver.h"
 
 #include <errno.h>
-#include <linux/if_ether.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -10,61 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "driver/gate.h"
-#include "driver/outbox.h"
-#include "driver/senders.h"
+#include "driver/inside.h"
 
 enum {
     EVENTS = 64,
     BATCHES_A_TURN = 4,  /* of one interface before the others have theirs */
     DUE_SLACK_NS = 5000, /* what is due so soon is sent with what is due now: less than a sleep takes */
-};
-
-struct interface {
-    struct wire wire;
-    struct device *device;
-    struct port *port;
-};
-
-struct slot {
-    struct device *device;
-    u64 id;
-    u64 next_ns; /* as in the heap; NEVER: not in it */
-};
-
-/* Frames to be sent in one system call. */
-struct outgoing {
-    u32 count;
-    int fd;
-    struct mmsghdr message[BATCH];
-    struct iovec part[BATCH];
-    struct sockaddr_ll address[BATCH];
-    struct packet *packet[BATCH];
-    struct port *port[BATCH];
-};
-
-struct driver {
-    struct gate gate;
-    struct pool *pool;
-    int epoll_fd, wake_fd;
-    pthread_t thread;
-    clockid_t cpu_clock;
-    bool started;
-    _Atomic bool stopping;
-    _Atomic u64 sleeps_until_ns;
-    struct slot *slot;
-    u32 slots;
-    struct interface **interface;
-    u32 interfaces;
-    struct senders senders;
-    int *closing; /* receiving sockets of removed ports */
-    u32 closing_count;
-    struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
-    struct lateness late;
-    struct outgoing out;
-    struct wire_batch batch;
-
-    struct outbox outbox; /* frames for the control plane */
 };
 
 u64 driver_now_ns(void)
@@ -75,30 +25,6 @@ u64 driver_now_ns(void)
 }
 
 /* --- leaving ---------------------------------------------------------------------------------------------------- */
-
-static void flush(struct driver *d)
-{
-    struct outgoing *out = &d->out;
-    u32 sent = 0;
-    while (sent < out->count) {
-        int done = sendmmsg(out->fd, out->message + sent, out->count - sent, MSG_DONTWAIT);
-        if (done > 0) {
-            sent += (u32)done;
-        } else if (errno != EINTR) {
-            /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes
-             * no frames any more (ENOBUFS), and those that were still propagating die with it. */
-            struct port *port = out->port[sent];
-            if (!port->up || errno == ENETDOWN || errno == ENXIO || errno == ENODEV)
-                port->counters.drop_port_down++;
-            else
-                port->counters.drop_socket++;
-            sent++;
-        }
-    }
-    for (u32 i = 0; i < out->count; i++)
-        pool_give(d->pool, out->packet[i]);
-    out->count = 0;
-}
 
 /* A frame for the control plane. */
 static void hand_over(struct driver *d, struct device *device, struct packet *p)
@@ -112,7 +38,6 @@ static void hand_over(struct driver *d, struct device *device, struct packet *p)
 
 static void send_due(struct driver *d, struct device *device, u64 now_ns)
 {
-    struct outgoing *out = &d->out;
     struct packet *p;
     while ((p = device_take(device, now_ns))) {
         struct port *port = device_port(device, p->port_out);
@@ -120,21 +45,7 @@ static void send_due(struct driver *d, struct device *device, u64 now_ns)
             hand_over(d, device, p);
             continue;
         }
-        const struct wire *wire = &d->interface[port->index]->wire;
-        if (out->count == BATCH || (out->count && out->fd != wire->send_fd))
-            flush(d);
-        u32 i = out->count++;
-        out->fd = wire->send_fd;
-        out->packet[i] = p;
-        out->port[i] = port;
-        out->part[i] = (struct iovec){p->data, p->length};
-        out->address[i] = (struct sockaddr_ll){.sll_family = AF_PACKET, .sll_ifindex = wire->ifindex};
-        out->message[i].msg_hdr = (struct msghdr){
-            .msg_name = &out->address[i],
-            .msg_namelen = sizeof out->address[i],
-            .msg_iov = &out->part[i],
-            .msg_iovlen = 1,
-        };
+        outgoing_add(&d->out, d->pool, port, &d->interface[port->index]->wire, p);
     }
 }
 
@@ -236,7 +147,7 @@ static void *run(void *argument)
             }
         }
         work_off(d, driver_now_ns() + DUE_SLACK_NS);
-        flush(d);
+        outgoing_flush(&d->out, d->pool);
     }
     gate_leave(&d->gate);
     return NULL;
@@ -357,106 +268,6 @@ int driver_add(struct driver *d, struct device *device, u64 id)
     d->slot[free_slot] = (struct slot){.device = device, .id = id, .next_ns = NEVER};
     device->driver_slot = free_slot;
     return 0;
-}
-
-static int free_interface(struct driver *d)
-{
-    for (u32 i = 0; i < d->interfaces; i++)
-        if (!d->interface[i])
-            return (int)i;
-    struct interface **interfaces = realloc(d->interface, (d->interfaces + 1) * sizeof *interfaces);
-    if (!interfaces)
-        return -1;
-    d->interface = interfaces;
-    interfaces[d->interfaces] = NULL;
-    return (int)d->interfaces++;
-}
-
-static void close_later(struct driver *d, struct wire *w)
-{
-    int *closing = realloc(d->closing, (d->closing_count + 1) * sizeof *closing);
-    if (!closing) {
-        wire_close(w);
-        return;
-    }
-    d->closing = closing;
-    closing[d->closing_count++] = w->receive_fd;
-}
-
-void driver_close_sockets(struct driver *d)
-{
-    gate_enter(&d->gate);
-    int *closing = d->closing;
-    u32 count = d->closing_count;
-    d->closing = NULL;
-    d->closing_count = 0;
-    gate_leave(&d->gate);
-    wire_close_many(closing, count);
-    free(closing);
-}
-
-static void detach(struct driver *d, struct port *port)
-{
-    struct interface *from = d->interface[port->index];
-    epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.receive_fd, NULL);
-    senders_release(&d->senders, from->wire.send_fd);
-    close_later(d, &from->wire);
-    free(from);
-    d->interface[port->index] = NULL;
-    port->index = -1;
-}
-
-int driver_attach(struct driver *d, struct device *device, u32 number, const char *interface, const char *netns,
-                  const char **what)
-{
-    struct port *port = device_port(device, number);
-    struct interface *made = calloc(1, sizeof *made);
-    int index = free_interface(d);
-    *what = "attach the port";
-    if (!port || !made || index < 0 || port->index >= 0) {
-        free(made);
-        return !port || (made && index >= 0) ? -EINVAL : -ENOMEM;
-    }
-    int result = wire_open(&made->wire, interface, netns, what);
-    if (!result) {
-        int fd = senders_get(&d->senders, &made->wire, netns, what);
-        result = fd < 0 ? fd : 0;
-        made->wire.send_fd = fd;
-    }
-    if (result) {
-        wire_close(&made->wire);
-        free(made);
-        return result;
-    }
-    made->device = device;
-    made->port = port;
-    d->interface[index] = made;
-    port->index = index;
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = (u64)index};
-    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, made->wire.receive_fd, &event)) {
-        result = -errno;
-        *what = "wait for frames of the interface";
-        detach(d, port);
-    }
-    return result;
-}
-
-void driver_remove(struct driver *d, struct device *device)
-{
-    flush(d);
-    for (u32 number = 0; number < PORTS; number++)
-        if (device->port[number] && device->port[number]->index >= 0)
-            detach(d, device->port[number]);
-    /* A device that could not be added has no slot. */
-    if (device->driver_slot < d->slots && d->slot[device->driver_slot].device == device)
-        d->slot[device->driver_slot].device = NULL;
-}
-
-void driver_count_drops(struct driver *d, struct device *device, u32 number)
-{
-    struct port *port = device_port(device, number);
-    if (port && port->index >= 0)
-        port->counters.drop_socket += wire_drops(&d->interface[port->index]->wire);
 }
 
 long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room)

@@ -10,11 +10,6 @@ static const u64 second_ns = 1000000000u;
 
 enum { HOSTS_MAX = 1 << 20 };
 
-static struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32 port)
-{
-    return host < f->hosts && port < f->host_ports ? &f->nic_port[(size_t)host * f->host_ports + port] : NULL;
-}
-
 /* --- cables ---------------------------------------------------------------------------------------------------- */
 
 bool fabric_give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p)
@@ -122,13 +117,6 @@ static void give_all(struct fabric *f, struct heap *heap)
     heap_close(heap);
 }
 
-static void drop_first(struct fabric *f, struct inbox *inbox)
-{
-    struct packet *p = inbox->first;
-    inbox->first = p->next;
-    pool_give(f->pool, p);
-}
-
 void fabric_destroy(struct fabric *f)
 {
     for (u32 i = 0; f->place && i < f->switches; i++)
@@ -136,7 +124,7 @@ void fabric_destroy(struct fabric *f)
     give_all(f, &f->to_hosts);
     for (u32 i = 0; f->inbox && i < f->hosts; i++)
         while (f->inbox[i].first)
-            drop_first(f, &f->inbox[i]);
+            fabric_drop_first(f, i);
     if (f->pool)
         pool_destroy(f->pool);
     free(f->inbox);
@@ -338,70 +326,6 @@ u64 fabric_next_ns(const struct fabric *f)
 u64 fabric_next_arrival_ns(const struct fabric *f)
 {
     return f->to_hosts.count ? f->to_hosts.item[0].t_ns : NEVER;
-}
-
-u32 fabric_gather(struct fabric *f, u64 before_ns)
-{
-    u32 left = 0;
-    for (u32 i = 0; i < f->gathered_count; i++)
-        if (f->inbox[f->gathered[i]].first)
-            f->gathered[left++] = f->gathered[i];
-    f->gathered_count = left;
-    while (fabric_next_arrival_ns(f) < before_ns) {
-        struct heap_item item = heap_pop(&f->to_hosts);
-        struct packet *p = item.what; /* not in the cache, and nothing of it is read here */
-        u32 host = ordered_host(item.order);
-        u16 port = ordered_port(item.order);
-        bool up = nic_port_at(f, host, port)->config.up;
-        if (f->recorder)
-            frame_note_arrived(f->recorder, host, up, p);
-        if (!up) {
-            pool_give(f->pool, p);
-            continue;
-        }
-        struct inbox *inbox = &f->inbox[host];
-        p->next = NULL;
-        if (inbox->first) {
-            inbox->last->next = p;
-        } else {
-            inbox->first = p;
-            f->gathered[f->gathered_count++] = host;
-        }
-        inbox->last = p;
-    }
-    return f->gathered_count;
-}
-
-const u32 *fabric_gathered(const struct fabric *f)
-{
-    return f->gathered;
-}
-
-const struct packet *fabric_first(const struct fabric *f, u32 host)
-{
-    return host < f->hosts ? f->inbox[host].first : NULL;
-}
-
-void fabric_drop_first(struct fabric *f, u32 host)
-{
-    drop_first(f, &f->inbox[host]);
-}
-
-u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room)
-{
-    const struct packet *p;
-    u64 used = 0;
-    while ((p = fabric_first(f, host))) {
-        u32 bytes = frame_bytes(p);
-        struct fabric_record record = {p->t_ns, host, p->port_in, (u16)bytes};
-        if (used + sizeof record + bytes > room)
-            break;
-        memcpy(out + used, &record, sizeof record);
-        frame_put(p, out + used + sizeof record);
-        used += sizeof record + bytes;
-        fabric_drop_first(f, host);
-    }
-    return used;
 }
 
 u64 fabric_hops(const struct fabric *f)

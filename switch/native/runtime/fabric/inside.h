@@ -69,4 +69,10 @@ bool fabric_give_to_switch(struct fabric *f, const struct fabric_end *to, struct
 /* Take down the shortest ways, after a change of any port. */
 void fabric_measure(struct fabric *f);
 
+/* NULL where there is none. */
+static inline struct nic_port *nic_port_at(const struct fabric *f, u32 host, u32 port)
+{
+    return host < f->hosts && port < f->host_ports ? &f->nic_port[(size_t)host * f->host_ports + port] : NULL;
+}
+
 #endif

@@ -1,0 +1,48 @@
+/* Shared by the files of the driver and seen by no others. */
+#ifndef MRCLAB_DRIVER_INSIDE_H
+#define MRCLAB_DRIVER_INSIDE_H
+
+#include "device/heap.h"
+#include "driver/driver.h"
+#include "driver/gate.h"
+#include "driver/outbox.h"
+#include "driver/outgoing.h"
+#include "driver/senders.h"
+
+struct interface {
+    struct wire wire;
+    struct device *device;
+    struct port *port;
+};
+
+struct slot {
+    struct device *device;
+    u64 id;
+    u64 next_ns; /* as in the heap; NEVER: not in it */
+};
+
+struct driver {
+    struct gate gate;
+    struct pool *pool;
+    int epoll_fd, wake_fd;
+    pthread_t thread;
+    clockid_t cpu_clock;
+    bool started;
+    _Atomic bool stopping;
+    _Atomic u64 sleeps_until_ns;
+    struct slot *slot;
+    u32 slots;
+    struct interface **interface;
+    u32 interfaces;
+    struct senders senders;
+    int *closing; /* receiving sockets of removed ports */
+    u32 closing_count;
+    struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
+    struct lateness late;
+    struct outgoing out;
+    struct wire_batch batch;
+
+    struct outbox outbox; /* frames for the control plane */
+};
+
+#endif
