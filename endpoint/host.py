@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from sys import intern
 from typing import Any, Protocol
 
-from common.fields import Fields
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
 from endpoint.packet_sampling import PacketSampler
@@ -20,19 +18,12 @@ from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.record_count import count_records
 from endpoint.transport import QueuePair, Transport
-from endpoint.workloads import Setup, Workload, WorkloadError, defaults, make
-from endpoint.workloads.workload import MEMORY_BYTES_MAX, OVER
+from endpoint.workload_table import Journal, Reply, RequestError, WorkloadTable, fields_of
+from endpoint.workloads import Workload, WorkloadError, defaults
+from endpoint.workloads.workload import OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000
 SAMPLE_INTERVAL_MIN_NS = 1_000_000  # or a round trip where that is shorter
-
-Reply = Callable[[dict[str, Any]], None]
-Journal = Callable[[int, str, Mapping[str, Any]], None]
-"""Time, kind and fields of one line."""
-
-
-class RequestError(ValueError):
-    """A request that cannot be carried out; nothing was changed."""
 
 
 class Guest(Protocol):
@@ -79,10 +70,8 @@ class HostNic:
         self._transport_name = transport_name
         self._clock = clock
         self._now_ns = now_ns
-        self._workloads: dict[str, Workload] = {}
-        self._in_turn: list[Workload] = []
-        """The same, for what looks at all of them in every turn: a list is cheaper to go through."""
-        self._waiting: dict[str, list[tuple[Any, Reply]]] = {}
+        self._workloads = WorkloadTable(profile, transport, journal, clock)
+        self._in_turn = self._workloads.in_turn
         self._prober: Prober | None = None
         self._denylist = Denylist(transport)
         self._lost = lost
@@ -99,9 +88,9 @@ class HostNic:
             "kinds": lambda request: defaults(),
             "workload.prepare": self._prepare,
             "workload.connect": self._connect,
-            "workload.start": self._start,
-            "workload.status": lambda request: self._named(request).status(),
-            "workload.stop": self._stop,
+            "workload.start": self._workloads.start,
+            "workload.status": lambda request: self._workloads.named(request).status(),
+            "workload.stop": lambda request: self._workloads.stop(request, self._now_ns),
             "workload.remove": self._remove,
             "counters": lambda request: self.counters(),
             "records": self._records,
@@ -199,7 +188,7 @@ class HostNic:
         try:
             name = request.get("op")
             if name == "workload.wait":
-                self._wait(request, ident, reply)
+                self._workloads.wait(request, ident, reply)
                 return
             operation = self._operations.get(name) if isinstance(name, str) else None
             if operation is None:
@@ -217,8 +206,8 @@ class HostNic:
         if self.sampler is not None:
             return
         self.sampler = PacketSampler(self.profile, self._journal, dialect)
-        for name, workload in self._workloads.items():
-            self._tell_memory(name, {peer: link.offer() for peer, link in workload.links.items()})
+        for workload in self._in_turn:
+            self._tell_memory(workload.setup.name, workload.offers())
             self._tell_pairs(workload)
 
     def counters(self) -> dict[str, Any]:
@@ -233,8 +222,8 @@ class HostNic:
                 for port in self.profile.ports
             ],
             "qps": [
-                {"qp": qp.qpn, "peer": peer, "workload": name, **qp.counters()}
-                for name, workload in self._workloads.items()
+                {"qp": qp.qpn, "peer": peer, "workload": workload.setup.name, **qp.counters()}
+                for workload in self._in_turn
                 for peer, link in workload.links.items()
                 for qp in link.qps
             ]
@@ -243,7 +232,7 @@ class HostNic:
 
     def close(self, now_ns: int) -> None:
         """End every workload: their `stop` lines are written, their QPs destroyed."""
-        for workload in self._workloads.values():
+        for workload in self._in_turn:
             workload.fail("the agent ended", now_ns)
             workload.close(now_ns)
         if self.guest is not None:
@@ -251,16 +240,14 @@ class HostNic:
             self.guest = None
         self._step(now_ns)
         self._workloads.clear()
-        self._in_turn.clear()
 
     def _step(self, now_ns: int) -> None:
         self._arrived = False
         for workload in self._in_turn:
             while workload.step(now_ns):
                 pass
-            if self._waiting and workload.state in OVER:
-                for ident, reply in self._waiting.pop(workload.setup.name, ()):
-                    reply({"id": ident, "ok": True, "result": workload.status()})
+            if self._workloads.waiting and workload.state in OVER:
+                self._workloads.answer(workload)
         if self.guest is not None:
             self.guest.step(now_ns)
         while (event := self.transport.next_event()) is not None:
@@ -272,7 +259,7 @@ class HostNic:
     def _paths(self) -> dict[int, int]:
         """Packets sent per EV, of all QPs together."""
         packets: Counter[int] = Counter()
-        for workload in self._workloads.values():
+        for workload in self._in_turn:
             for qp in workload.qps():
                 packets.update(qp.paths())
         for _, qp in self._guest_qps():
@@ -286,9 +273,9 @@ class HostNic:
 
     def _records(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Count what this host keeps, for who wants to know whether anything grows; journalled under `label`."""
-        roots = [self.transport, *self._workloads.values(), self._denylist, self._prober]
+        roots = [self.transport, *self._in_turn, self._denylist, self._prober]
         records = count_records(roots)
-        self._journal(self._now_ns, "records", {"label": _fields(request).string("label"), "records": records})
+        self._journal(self._now_ns, "records", {"label": fields_of(request).string("label"), "records": records})
         return {"records": records}
 
     def _ping(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,34 +283,24 @@ class HostNic:
         return {**said, "journal_lines_lost": self._lost()}
 
     def _prepare(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        fields = _fields(request)
-        name, kind = fields.string("name"), fields.string("kind")
-        ranks, options = fields.items("ranks"), fields.fields("options", default={}).values
-        if name in self._workloads:
-            raise RequestError(f"workload {name!r} exists; remove it first, or choose another name")
-        known = {self.profile.host, *self.profile.destinations}
-        if strangers := [rank for rank in ranks if not isinstance(rank, str) or rank not in known]:
-            raise RequestError(f"ranks {strangers} are no hosts of this fabric; valid: {', '.join(sorted(known))}")
-        setup = Setup(
-            name=name,
-            kind=kind,
-            host=self.profile.host,
-            ranks=tuple(map(intern, ranks)),  # hosts of one process share names: each request was read anew
-            transport=self.transport,
-            journal=lambda line, fields: self._journal(self._clock(), line, fields),
-            clock=self._clock,
-            memory_bytes_max=MEMORY_BYTES_MAX - sum(held.memory_held_bytes for held in self._workloads.values()),
-            report_ns=min(self._sample_interval_ns or SAMPLE_INTERVAL_NS, SAMPLE_INTERVAL_NS),
-        )
-        try:
-            workload = self._workloads[name] = make(setup, options)
-            self._in_turn.append(workload)
-        except MemoryError as error:
-            raise RequestError(f"there is not enough memory for workload {name!r} with {options}") from error
-        offers = {peer: link.offer() for peer, link in workload.links.items()}
+        report_ns = min(self._sample_interval_ns or SAMPLE_INTERVAL_NS, SAMPLE_INTERVAL_NS)
+        workload = self._workloads.prepare(request, report_ns)
+        offers = workload.offers()
         if self.sampler is not None:
-            self._tell_memory(name, offers)
+            self._tell_memory(workload.setup.name, offers)
         return {"offers": offers}
+
+    def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._tell_pairs(self._workloads.connect(request, self._now_ns))
+        return {}
+
+    def _remove(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        workload = self._workloads.named(request)
+        workload.fail("removed before it was over", self._now_ns)
+        status = workload.status()
+        self._step(self._now_ns)  # callers that wait for the workload are answered
+        self._workloads.remove(workload, self._now_ns)
+        return status
 
     def _tell_pairs(self, workload: Workload) -> None:
         """Which queue pairs belong together, for who looks at acknowledgements."""
@@ -339,39 +316,8 @@ class HostNic:
                 fields = {"workload": name, "peer": peer, "va": offer["va"], "length": offer["length"]}
                 self._journal(self._clock(), "memory", fields)
 
-    def _connect(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        workload = self._named(request)
-        workload.connect(_fields(request).fields("offers").values, self._now_ns)
-        self._tell_pairs(workload)
-        return {}
-
-    def _start(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(request).start(_fields(request).integer("at_ns", default=0))
-        return {}
-
-    def _stop(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        self._named(request).stop(self._now_ns)
-        return {}
-
-    def _remove(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        workload = self._named(request)
-        workload.fail("removed before it was over", self._now_ns)
-        status = workload.status()
-        self._step(self._now_ns)  # callers that wait for the workload are answered
-        workload.close(self._now_ns)
-        del self._workloads[workload.setup.name]
-        self._in_turn.remove(workload)
-        return status
-
-    def _wait(self, request: Mapping[str, Any], ident: Any, reply: Reply) -> None:
-        workload = self._named(request)
-        if workload.state in OVER:
-            reply({"id": ident, "ok": True, "result": workload.status()})
-        else:
-            self._waiting.setdefault(workload.setup.name, []).append((ident, reply))
-
     def _set_sample(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        fields = _fields(request)
+        fields = fields_of(request)
         interval_ns = fields.integer("interval_ns", default=self._sample_interval_ns)
         least_ns = min(SAMPLE_INTERVAL_MIN_NS, self.profile.base_rtt_ns)
         if interval_ns < 0 or 0 < interval_ns < least_ns:
@@ -383,13 +329,13 @@ class HostNic:
         return {}
 
     def _get_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        owner = _fields(request).choice("owner", ("all", *OWNERS), "all")
+        owner = fields_of(request).choice("owner", ("all", *OWNERS), "all")
         denied = self.transport.denied() if owner == "all" else self._denylist.of(owner)
         return {"denied": [{"host": host, "ev": ev} for host, ev in sorted(denied)]}
 
     def _set_denied(self, request: Mapping[str, Any]) -> dict[str, Any]:
         denied: set[tuple[str, int]] = set()
-        for row in _fields(request).items("denied"):
+        for row in fields_of(request).items("denied"):
             host, ev = (row.get("host"), row.get("ev")) if isinstance(row, dict) else (None, None)
             destination = self.profile.destinations.get(host) if isinstance(host, str) else None
             if destination is None or type(ev) is not int or all(path.ev != ev for path in destination.paths):
@@ -397,11 +343,11 @@ class HostNic:
                     f"denied holds {row!r}; each row names a destination's host and an EV of a path to it"
                 )
             denied.add((destination.host, ev))
-        self._denylist.set(_fields(request).choice("owner", BY_REQUEST, CONTROL), denied, self._now_ns)
+        self._denylist.set(fields_of(request).choice("owner", BY_REQUEST, CONTROL), denied, self._now_ns)
         return {}
 
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        fields = _fields(request)
+        fields = fields_of(request)
         denylist = self._denylist.denier(PROBER) if fields.boolean("deny", False) else None
         self._prober = Prober(
             self.profile,
@@ -424,14 +370,3 @@ class HostNic:
     def _shutdown(self, request: Mapping[str, Any]) -> dict[str, Any]:
         self.on_shutdown()
         return {}
-
-    def _named(self, request: Mapping[str, Any]) -> Workload:
-        name = _fields(request).string("name")
-        workload = self._workloads.get(name)
-        if workload is None:
-            raise RequestError(f"there is no workload {name!r}; present: {', '.join(self._workloads) or 'none'}")
-        return workload
-
-
-def _fields(request: Mapping[str, Any]) -> Fields:
-    return Fields(str(request.get("op")), request, RequestError)

@@ -296,6 +296,10 @@ class Workload:
         """Write a line that names this workload."""
         self.setup.journal(kind, {"workload": self.setup.name, **fields})
 
+    def offers(self) -> dict[str, dict[str, Any]]:
+        """What each peer needs to know to connect, by its name."""
+        return {peer: link.offer() for peer, link in self.links.items()}
+
     def qps(self) -> Sequence[QueuePair]:
         return [qp for link in self.links.values() for qp in link.qps]
 

@@ -364,6 +364,6 @@ def test_hosts_of_one_process_keep_the_name_of_a_rank_once():
         request = {"name": "w", "kind": "permutation", "ranks": ["h0", "h1", "h2"], "options": {}}
         client = FakeClient(net, host)
         client.result(client.send("workload.prepare", **json.loads(json.dumps(request))))
-    kept = [net.hosts[host]._workloads["w"].setup.ranks for host in net.hosts]
+    kept = [net.hosts[host]._in_turn[0].setup.ranks for host in net.hosts]
     assert kept[0] == ("h0", "h1", "h2")
     assert all(one is other for ranks in kept[1:] for one, other in zip(kept[0], ranks, strict=True))

@@ -15,7 +15,18 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("nic", "mrc", "roce", "workloads")
-ALONE = ("blame", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count", "transport")
+ALONE = (
+    "blame",
+    "decoder",
+    "denylist",
+    "host",
+    "landed",
+    "packet_sampling",
+    "prober",
+    "record_count",
+    "transport",
+    "workload_table",
+)
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
