@@ -7,9 +7,12 @@ not block the agent. An event that does not fit waits here, and no queue has mor
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from common import uverbs
+from common.fields import Fields
+from endpoint.uverbs.refusal import RefusedError, has_room
 
 
 class Channel:
@@ -36,6 +39,53 @@ class Channel:
 
     def close(self) -> None:
         self._close()
+
+
+MakeChannel = Callable[[], tuple[int, Channel]]
+"""A completion channel and the program's end of it. Raises OSError."""
+
+
+class Channels:
+    """A program's channels by number."""
+
+    def __init__(self, limits: uverbs.Limits, make: MakeChannel) -> None:
+        self._limits = limits
+        self._make = make
+        self._by_number: dict[int, Channel] = {}
+        self._last = 0
+
+    def __iter__(self) -> Iterator[Channel]:
+        return iter(self._by_number.values())
+
+    def create(self) -> tuple[int, int]:
+        """The program's descriptor of a new channel, and its number."""
+        has_room(self._limits, "channels", len(self._by_number))
+        descriptor, channel = self._make()
+        self._last += 1
+        self._by_number[self._last] = channel
+        return descriptor, self._last
+
+    def destroy(self, request: Fields) -> dict[str, Any]:
+        """Close a channel that no queue has."""
+        number = self._number(request)
+        if users := self._by_number[number].users:
+            raise RefusedError(f"destroy_comp_channel.channel is {number}, which {users} queues still have")
+        self._by_number.pop(number).close()
+        return {}
+
+    def named(self, request: Fields) -> Channel | None:
+        """The channel that a request names; None where it names none."""
+        return self._by_number[self._number(request)] if request.has("channel") else None
+
+    def _number(self, request: Fields) -> int:
+        number = request.integer("channel")
+        return number if number in self._by_number else request.fail("channel", f"one of {sorted(self._by_number)}")
+
+    def close(self) -> None:
+        """Close all."""
+        for channel in self:
+            channel.close()
+        self._by_number.clear()
 
 
 def make_channel() -> tuple[int, Channel]:

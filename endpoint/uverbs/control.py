@@ -108,7 +108,7 @@ class ControlVerbs:
     # --- hints -------------------------------------------------------------------------------------------------
 
     def _create_qp_hint(self, request: Fields, now_ns: int) -> Any:
-        control = self._mrc("QP hints")
+        control = self.mrc("QP hints")
         if len(self.hints) >= self._limits.hints:
             raise RefusedError(f"a program may have {self._limits.hints} QP hints at a time; destroy one first")
         number: int = control.create_qp_hint(**request.fields("attributes", default={}).values)
@@ -116,15 +116,15 @@ class ControlVerbs:
         return {"hint": number}
 
     def _modify_qp_hint(self, request: Fields, now_ns: int) -> Any:
-        self._mrc("QP hints").modify_qp_hint(self._hint(request), **request.fields("attributes").values)
+        self.mrc("QP hints").modify_qp_hint(self._hint(request), **request.fields("attributes").values)
         return {}
 
     def _query_qp_hint(self, request: Fields, now_ns: int) -> Any:
-        return asdict(self._mrc("QP hints").query_qp_hint(self._hint(request)))
+        return asdict(self.mrc("QP hints").query_qp_hint(self._hint(request)))
 
     def _destroy_qp_hint(self, request: Fields, now_ns: int) -> Any:
         number = self._hint(request)
-        self._mrc("QP hints").destroy_qp_hint(number)
+        self.mrc("QP hints").destroy_qp_hint(number)
         self.hints.discard(number)
         return {}
 
@@ -151,7 +151,7 @@ class ControlVerbs:
         return {}
 
     def _query_ev_profile(self, request: Fields, now_ns: int) -> Any:
-        control = self._mrc("EV profiles")
+        control = self.mrc("EV profiles")
         number, first = request.integer("profile", 0, (1 << 64) - 1), request.integer("first", 0, 1 << 32, 0)
         found, array = control.query_ev_profile(number), control.query_ev_array(number)
         return {
@@ -168,18 +168,18 @@ class ControlVerbs:
         }
 
     def _modify_ev_profile(self, request: Fields, now_ns: int) -> Any:
-        control = self._mrc("EV profiles")
+        control = self.mrc("EV profiles")
         self._administrate("modify_ev_profile")
         number = request.integer("profile", 0, (1 << 64) - 1)
         control.modify_ev_profile(number, now_ns, **_attributes(request))
         return {}
 
     def _query_cc_profile(self, request: Fields, now_ns: int) -> Any:
-        found = self._mrc("congestion-control profiles").query_cc_profile(request.integer("profile"))
+        found = self.mrc("congestion-control profiles").query_cc_profile(request.integer("profile"))
         return {"algorithm": found.algorithm, "config": asdict(found.config)}
 
     def _modify_cc_profile(self, request: Fields, now_ns: int) -> Any:
-        control = self._mrc("congestion-control profiles")
+        control = self.mrc("congestion-control profiles")
         self._administrate("modify_cc_profile")
         algorithm = request.get("algorithm", None)
         if algorithm is not None and not isinstance(algorithm, str):
@@ -192,7 +192,7 @@ class ControlVerbs:
 
     def _send_probes(self, request: Fields, now_ns: int) -> Any:
         """EV probes of this program: the answer comes when all are answered, or after the time. None: later."""
-        control = self._mrc("EV probes")
+        control = self.mrc("EV probes")
         self._administrate("ep_batch_send_wait")
         op_type = request.choice("op_type", ("ev_probe", "port_status_update"))
         if op_type != "ev_probe":
@@ -256,7 +256,8 @@ class ControlVerbs:
 
     # --- rules -------------------------------------------------------------------------------------------------
 
-    def _mrc(self, what: str) -> Any:
+    def mrc(self, what: str) -> Any:
+        """The NIC's control verbs. Raises `RefusedError` where its transport has none."""
         if self._control is None:
             raise RefusedError(f"{what} are MRC's; this NIC runs another transport")
         return self._control

@@ -15,22 +15,19 @@ from typing import Any, NamedTuple
 
 from common import uverbs
 from common.fields import Fields
-from endpoint.transport import MemoryRegion, QPState, QueueFull, Transport
-from endpoint.uverbs.channel import Channel
+from endpoint.transport import QPState, QueueFull, Transport
+from endpoint.uverbs.channel import Channel, Channels, MakeChannel
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
 from endpoint.uverbs.peers import named_peer
 from endpoint.uverbs.program_memory import ProgramMemory
 from endpoint.uverbs.queues import Armed, Completions, GuestQp
-from endpoint.uverbs.refusal import RefusedError
+from endpoint.uverbs.refusal import RefusedError, has_room
+from endpoint.uverbs.regions import MakeMemory, Regions
 from endpoint.uverbs.violation import Violation
 
 QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
 _QUEUES = ("max_send_wr", "max_recv_wr")
-MakeMemory = Callable[[int], tuple[int, memoryview]]
-"""Memory of so many bytes and a descriptor of it for the program. Raises OSError."""
-MakeChannel = Callable[[], tuple[int, Channel]]
-"""A completion channel and the program's end of it. Raises OSError."""
 
 
 class Message(NamedTuple):
@@ -62,16 +59,13 @@ class Session:
         self._transport = transport
         self._hosts = hosts
         self._about = about
-        self._make_memory = make_memory
-        self._memory = memory
         self._limits = limits or uverbs.Limits()
+        self._regions = Regions(transport, self._limits, make_memory, memory)
+        self._channels = Channels(self._limits, make_channel)
         self._opened = False
-        self._regions: dict[int, MemoryRegion] = {}
         self._cqs: dict[int, Completions] = {}
         self._event_queues: dict[int, EventQueue] = {}
-        self._channels: dict[int, Channel] = {}
-        self._make_channel = make_channel
-        self._next_cq = self._next_channel = self._events_sent = 0
+        self._next_cq = self._events_sent = 0
         self._control = ControlVerbs(transport, hosts, self._limits, self._answer_late, administrator=administrator)
         self._answers: deque[Message] = deque()
         self._descriptor: int | None = None  # goes with the answer that is being made
@@ -79,9 +73,9 @@ class Session:
             "open": self._open,
             "query_device": lambda request, now_ns: self._about(),
             "reg_mr": self._reg_mr,
-            "dereg_mr": self._dereg_mr,
+            "dereg_mr": lambda request, now_ns: self._regions.deregister(request),
             "create_comp_channel": self._create_channel,
-            "destroy_comp_channel": self._destroy_channel,
+            "destroy_comp_channel": lambda request, now_ns: self._channels.destroy(request),
             "create_cq": self._create_cq,
             "destroy_cq": self._destroy_cq,
             "create_qp": self._create_qp,
@@ -139,12 +133,12 @@ class Session:
             events.drain()
 
     def _flush(self) -> None:
-        for channel in self._channels.values():
+        for channel in self._channels:
             channel.flush()
 
     def take_news(self) -> bool:
         """Whether an event has gone to a channel since the last call: news that no message of `outgoing` brings."""
-        before, self._events_sent = self._events_sent, sum(channel.sent for channel in self._channels.values())
+        before, self._events_sent = self._events_sent, sum(channel.sent for channel in self._channels)
         return self._events_sent > before
 
     def next_timer_ns(self) -> int | None:
@@ -158,23 +152,17 @@ class Session:
         """Give back everything that the program had."""
         for guest in self.qps.values():
             self._transport.destroy_qp(guest.qp, now_ns)
-        for region in self._regions.values():
-            self._transport.deregister_memory(region)
-        if self._memory is not None:
-            self._memory.close()
+        self._regions.close()
         for answer in self._answers:
             if answer.descriptor is not None:
                 os.close(answer.descriptor)
         self._control.close()
         for events in self._event_queues.values():
             self._transport.control.destroy_ev_event_queue(events.queue)  # type: ignore[attr-defined]
-        for channel in self._channels.values():
-            channel.close()
+        self._channels.close()
         self._answers.clear()
         self._event_queues.clear()
-        self._channels.clear()
         self.qps.clear()
-        self._regions.clear()
         self._cqs.clear()
 
     # --- work requests -------------------------------------------------------------------------------------------
@@ -279,59 +267,15 @@ class Session:
             raise RefusedError("open was said before")
         self.program = request.string("program")[:64]
         self._opened = True
-        secret = {} if self._memory is None else {"secret": self._memory.secret.hex()}
-        return {**self._about(), "limits": asdict(self._limits), **secret}
+        return {**self._about(), "limits": asdict(self._limits), **self._regions.secret()}
 
     def _reg_mr(self, request: Fields, now_ns: int) -> Any:
-        held = sum(region.length for region in self._regions.values())
-        length = request.integer("length", 1, 1 << 62)
-        self._has_room("regions", len(self._regions))
-        if held + length > self._limits.memory_bytes:
-            raise RefusedError(
-                f"reg_mr.length is {length}; {self._limits.memory_bytes - held} bytes are left of the"
-                f" {self._limits.memory_bytes} that a program may register"
-            )
-        remote_write = request.boolean("remote_write", True)
-        va = sink = None
-        if request.has("addr"):  # the program's own memory; the new one is for sending
-            if self._memory is None:
-                raise RefusedError("this NIC does not register memory that a program already has")
-            last = (1 << 64) - length
-            address, proof = request.integer("addr", 0, last), request.integer("proof", 0, (1 << 64) - 1)
-            va, sink = request.integer("iova", 0, last, address), self._memory.sink(address, proof)
-        self._descriptor, buffer = self._make_memory(length)
-        region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink)
-        self._regions[region.lkey] = region
+        self._descriptor, region = self._regions.register(request)
         return {"lkey": region.lkey, "rkey": region.rkey, "addr": region.va, "length": region.length}
 
-    def _dereg_mr(self, request: Fields, now_ns: int) -> Any:
-        lkey = request.integer("lkey")
-        if lkey not in self._regions:
-            raise RefusedError(f"dereg_mr.lkey is {lkey:#x}, which is not registered here")
-        self._transport.deregister_memory(self._regions.pop(lkey))
-        return {}
-
     def _create_channel(self, request: Fields, now_ns: int) -> Any:
-        self._has_room("channels", len(self._channels))
-        self._descriptor, channel = self._make_channel()
-        number = self._next_channel = self._next_channel + 1
-        self._channels[number] = channel
+        self._descriptor, number = self._channels.create()
         return {"channel": number}
-
-    def _destroy_channel(self, request: Fields, now_ns: int) -> Any:
-        number = request.integer("channel")
-        if number not in self._channels:
-            request.fail("channel", f"one of {sorted(self._channels)}")
-        if users := self._channels[number].users:
-            raise RefusedError(f"destroy_comp_channel.channel is {number}, which {users} queues still have")
-        self._channels.pop(number).close()
-        return {}
-
-    def _channel(self, request: Fields) -> Channel | None:
-        if not request.has("channel"):
-            return None
-        found = self._channels.get(request.integer("channel"))
-        return found if found is not None else request.fail("channel", f"one of {sorted(self._channels)}")
 
     def _places_left(self) -> int:
         taken = sum(cq.capacity for cq in self._cqs.values()) + sum(guest.places for guest in self.qps.values())
@@ -340,8 +284,8 @@ class Session:
 
     def _new_queue(self, request: Fields) -> tuple[int, int, Channel | None]:
         """Number, capacity and channel of a new queue."""
-        self._has_room("cqs", len(self._cqs) + len(self._event_queues))
-        cqe, channel = request.integer("cqe", 1, self._places_left()), self._channel(request)
+        has_room(self._limits, "cqs", len(self._cqs) + len(self._event_queues))
+        cqe, channel = request.integer("cqe", 1, self._places_left()), self._channels.named(request)
         if channel is not None:
             channel.users += 1
         number = self._next_cq = self._next_cq + 1 & 0xFFFFFFFF
@@ -353,9 +297,7 @@ class Session:
         return {"cq": number}
 
     def _create_ev_event_cq(self, request: Fields, now_ns: int) -> Any:
-        control = getattr(self._transport, "control", None)
-        if control is None:
-            raise RefusedError("EV events are MRC's; this NIC runs another transport")
+        control = self._control.mrc("EV events")
         number, cqe, channel = self._new_queue(request)
         self._event_queues[number] = EventQueue(number, control.create_ev_event_queue(cqe), Armed(number, channel))
         return {"cq": number}
@@ -393,7 +335,7 @@ class Session:
         return fields.values
 
     def _create_qp(self, request: Fields, now_ns: int) -> Any:
-        self._has_room("qps", len(self.qps))
+        has_room(self._limits, "qps", len(self.qps))
         cq = self._cq(request)
         given = self._attributes(request, "self", "cq")
         for name, value in given.items():
@@ -448,11 +390,6 @@ class Session:
         return {}
 
     # --- what requests name ------------------------------------------------------------------------------------------
-
-    def _has_room(self, name: str, held: int) -> None:
-        limit: int = getattr(self._limits, name)
-        if held >= limit:
-            raise RefusedError(f"a program may have {limit} {name} at a time; destroy one first")
 
     def _cq(self, request: Fields, key: str = "cq") -> Completions:
         cq = self._cqs.get(request.integer(key))

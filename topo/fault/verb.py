@@ -62,7 +62,7 @@ class Verb:
     routing: bool = False  # a routing protocol would notice, and route around the target
     kinds: tuple[SwitchKind, ...] = SWITCH_KINDS  # whose ports or which switches can do it
     host_side: bool = True  # whether a NIC's transmit side can do it
-    drawn_apart: bool = False  # hunts draw it with a generator of its own, so that older seeds draw what they always did
+    drawn_apart: bool = False  # hunts draw it by another generator, so that old seeds draw what they did
     elsewhere: tuple[str, ...] = ()  # words for it in other labs, which users try here
 
     @property

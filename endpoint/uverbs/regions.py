@@ -1,0 +1,80 @@
+"""The memory that a program has registered: made for it, or its own from before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from common import uverbs
+from common.fields import Fields
+from endpoint.transport import MemoryRegion, Transport
+from endpoint.uverbs.program_memory import ProgramMemory
+from endpoint.uverbs.refusal import RefusedError, has_room
+
+MakeMemory = Callable[[int], tuple[int, memoryview]]
+"""Memory of so many bytes and a descriptor of it for the program. Raises OSError."""
+
+
+class Regions:
+    """A program's regions by lkey. Without `memory`, memory that the program already has cannot be registered."""
+
+    def __init__(
+        self, transport: Transport, limits: uverbs.Limits, make_memory: MakeMemory, memory: ProgramMemory | None
+    ) -> None:
+        self._transport = transport
+        self._limits = limits
+        self._make_memory = make_memory
+        self._memory = memory
+        self._by_lkey: dict[int, MemoryRegion] = {}
+
+    def get(self, lkey: int) -> MemoryRegion | None:
+        """The region of a key; None where it is not this program's."""
+        return self._by_lkey.get(lkey)
+
+    def secret(self) -> dict[str, str]:
+        """What a program needs to register its own memory, as the answer to `open` has it."""
+        return {} if self._memory is None else {"secret": self._memory.secret.hex()}
+
+    def register(self, request: Fields) -> tuple[int, MemoryRegion]:
+        """The descriptor of new memory for the program, and its region. Raises RefusedError or OSError."""
+        held = sum(region.length for region in self._by_lkey.values())
+        length = request.integer("length", 1, 1 << 62)
+        has_room(self._limits, "regions", len(self._by_lkey))
+        if held + length > self._limits.memory_bytes:
+            raise RefusedError(
+                f"reg_mr.length is {length}; {self._limits.memory_bytes - held} bytes are left of the"
+                f" {self._limits.memory_bytes} that a program may register"
+            )
+        remote_write = request.boolean("remote_write", True)
+        va = sink = None
+        if request.has("addr"):  # the program's own memory; the new one is for sending
+            if self._memory is None:
+                raise RefusedError("this NIC does not register memory that a program already has")
+            last = (1 << 64) - length
+            address, proof = request.integer("addr", 0, last), request.integer("proof", 0, (1 << 64) - 1)
+            va, sink = request.integer("iova", 0, last, address), self._memory.sink(address, proof)
+        descriptor, buffer = self._make_memory(length)
+        try:
+            region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink)
+        except ValueError:
+            os.close(descriptor)
+            raise
+        self._by_lkey[region.lkey] = region
+        return descriptor, region
+
+    def deregister(self, request: Fields) -> dict[str, Any]:
+        """Give a region back."""
+        lkey = request.integer("lkey")
+        if lkey not in self._by_lkey:
+            raise RefusedError(f"dereg_mr.lkey is {lkey:#x}, which is not registered here")
+        self._transport.deregister_memory(self._by_lkey.pop(lkey))
+        return {}
+
+    def close(self) -> None:
+        """Give everything back."""
+        for region in self._by_lkey.values():
+            self._transport.deregister_memory(region)
+        self._by_lkey.clear()
+        if self._memory is not None:
+            self._memory.close()
