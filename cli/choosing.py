@@ -21,8 +21,8 @@ from running.rehearsal import rehearse
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
-from scenarios.command import with_command
 from scenarios.scenario import Command, Scenario
+from scenarios.user_traffic.command import with_command
 from topo.node import Host
 from topo.plan import Plan, rate_of
 from topo.planfile import load_plan

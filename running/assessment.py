@@ -17,8 +17,9 @@ from judging.story import Story
 from running import identity
 from running.directory import SCENARIO, RunDirectory
 from running.setting import setting_of
-from scenarios import command, library, replay
+from scenarios import library
 from scenarios.scenario import Scenario, Setting
+from scenarios.user_traffic import command, replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import controller
 from endpoint import plugins
 from scenarios import library
-from scenarios.replay import Source
+from scenarios.user_traffic.replay import Source
 from topo.plan import Plan
 from topo.planfile import plan_document
 
@@ -33,8 +33,8 @@ CODE = {
         "running",
         "running/worlds",
         "scenarios/scenario.py",
-        "scenarios/command.py",
-        "scenarios/replay.py",
+        "scenarios/user_traffic/command.py",
+        "scenarios/user_traffic/replay.py",
         "scenarios/training.py",
     ),
 }

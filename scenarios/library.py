@@ -35,7 +35,7 @@ SHIPPED = (*NAMES, *OF_THE_PAPER, *WITH_PROGRAMS)
 
 
 WORKLOADS = (".cm", ".goal")
-"""The endings of workload files, each of which makes a scenario (`replay.py`)."""
+"""The endings of workload files, each of which makes a scenario (`user_traffic/replay.py`)."""
 
 
 class ScenarioError(ValueError):
@@ -57,7 +57,7 @@ def find(name: str) -> Scenario:
     if name.endswith(".py"):
         return load(Path(name))
     if is_workload(name):
-        found = importlib.import_module("scenarios.replay").find(name)  # late: it needs numpy
+        found = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
         assert isinstance(found, Scenario)
         return found
     raise ScenarioError(

@@ -175,7 +175,7 @@ class Scenario:
     settings: Mapping[str, Any] = field(default_factory=dict)  # of MRC endpoints (endpoint/nic/config.py)
     until_done: bool = False  # whether the run ends with all workloads and programs, however long its phases are
     load: Callable[[Setting], Load] | None = None  # of work that ends before its phases: what the run has to carry
-    command: Command | None = None  # in place of the scenario's own traffic (`command.py`)
+    command: Command | None = None  # in place of the scenario's own traffic (`user_traffic/command.py`)
     forms: Mapping[str, Scenario] = field(default_factory=dict)  # `NAME@WORD` runs another form of it, by its word
 
     def form(self, word: str) -> Scenario:

@@ -9,11 +9,11 @@ import pytest
 
 from cli.main import main
 from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute, dcqcn_setting
-from paper import sensitivity
 from paper.figure import Measured, Part
 from paper.figures.figure_16 import RING_16
 from paper.outcome import number
-from paper.sensitivity import Knob, knobs, part
+from paper.variations import sensitivity
+from paper.variations.sensitivity import Knob, knobs, part
 
 
 def test_every_constant_is_changed_down_and_up_and_by_itself() -> None:

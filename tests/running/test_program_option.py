@@ -16,8 +16,8 @@ from judging.run import Run
 from running.directory import RunDirectory
 from running.programs import Programs, filled
 from scenarios import library
-from scenarios.command import with_command
 from scenarios.scenario import Command, Program, Workload
+from scenarios.user_traffic.command import with_command
 
 SECOND = 1_000_000_000
 TRAINS = "python -m mrclab.training --rank {rank} --ranks {ranks} --meet {folder} --steps 80 --hidden 32 --samples 64"

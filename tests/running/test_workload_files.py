@@ -10,7 +10,7 @@ import pytest
 
 from cli.main import main
 from scenarios import library
-from scenarios.replay import Source, placed
+from scenarios.user_traffic.replay import Source, placed
 from schedules.errors import ScheduleError
 from topo.planfile import load_plan
 

@@ -146,7 +146,7 @@ def shape(arguments: argparse.Namespace) -> int:
 def dcqcn(arguments: argparse.Namespace) -> int:
     """Write the page of DCQCN's constants."""
     from common import files
-    from paper import sensitivity
+    from paper.variations import sensitivity
 
     folder = folder_of(arguments)
     want_compiled(arguments, 0 if arguments.short else LONG_S)
@@ -179,7 +179,7 @@ def ablate(arguments: argparse.Namespace) -> int:
     from cli.commands.run import chosen
     from cli.commands.seeds.sweep import parse_seeds
     from common import files
-    from paper import ablation
+    from paper.variations import ablation
     from studies.sweeping.pool import Pool
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import statements

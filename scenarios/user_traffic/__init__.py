@@ -1,0 +1,1 @@
+"""Scenarios whose traffic a user brings: workload files, or a command in hosts."""
