@@ -1,7 +1,7 @@
 """The codec's hottest calls in C (`native/codec_native.c`), which `./lab compile` builds beside the compiled form.
 
 Without a build that fits, all calls are None, and the Python beside each call does the same work:
-`endpoint.mrc.endpoint` for `READ`, `endpoint.nic.memory` for `PLACE`, `endpoint.nic.packet` for `WRITE` and
+`endpoint.mrc.receiver` for `READ`, `endpoint.nic.memory` for `PLACE`, `endpoint.nic.packet` for `WRITE` and
 `SEAL`, `endpoint.mrc.answers` for `SACK`. That Python is the oracle of the C.
 """
 
