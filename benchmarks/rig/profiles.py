@@ -19,6 +19,21 @@ def mac(host: int, plane: int) -> str:
     return f"02:00:00:00:{host:02x}:{plane:02x}"
 
 
+def port(host: int, hosts: int, plane: int, usid: str, rate_bps: int) -> dict[str, Any]:
+    """The port of a host on a plane."""
+    return {
+        "port": plane + 1,
+        "plane": plane,
+        "interface": f"h{host}-p{plane}",
+        "mac": mac(host, plane),
+        "gateway_mac": mac(1 - host if hosts == 2 else 0xFF, plane),
+        "address": f"fd00:{plane + 1:x}::{host + 1:x}",
+        "usid_address": usid,
+        "rate_bps": rate_bps,
+        "delay_ns": 1000,
+    }
+
+
 def profile(
     host: int,
     hosts: int = 2,
@@ -47,20 +62,7 @@ def profile(
         "jitter_ns": 20_000_000,
         "dscp": DSCP,
         "encapsulation": "srv6",
-        "ports": [
-            {
-                "port": plane + 1,
-                "plane": plane,
-                "interface": f"h{host}-p{plane}",
-                "mac": mac(host, plane),
-                "gateway_mac": mac(1 - host if hosts == 2 else 0xFF, plane),
-                "address": f"fd00:{plane + 1:x}::{host + 1:x}",
-                "usid_address": usid[host],
-                "rate_bps": rate_bps,
-                "delay_ns": 1000,
-            }
-            for plane in range(planes)
-        ],
+        "ports": [port(host, hosts, plane, usid[host], rate_bps) for plane in range(planes)],
         "self_probes": [],
         "destinations": {
             f"h{peer}": {

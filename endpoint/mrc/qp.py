@@ -45,6 +45,26 @@ RESURRECTION_PROBES_MAX = 8
 """Background probes per QP in one go."""
 
 
+def _usual_attributes(context: Context) -> dict[str, Any]:
+    """What a QP can be made with, and what it is made with where nothing is said."""
+    settings, limits = context.settings, context.limits
+    return {
+        "mpr": limits.mpr,
+        "max_write_imm": settings.max_write_imm,
+        "max_send_wr": settings.max_send_wr,
+        "max_recv_wr": settings.max_recv_wr,
+        "psn": context.rng.getrandbits(24),
+        "selection": settings.selection,
+        "confirm_writes": settings.confirm_writes,
+        "cc_profile_id": 0,
+        "pmtu": limits.pmtu,
+        "sq_sig_all": False,
+        "dynamic_mpr": False,
+        "qp_hint": 0,
+        "ev_profile_id": 0,
+    }
+
+
 class QueuePair(VerbQueuePair):
     """`peer`, `evs`, `reverse` and `responder` exist from RTR on, `requester` from RTS on."""
 
@@ -64,22 +84,7 @@ class QueuePair(VerbQueuePair):
         attributes: Mapping[str, Any],
     ) -> None:
         settings, limits = context.settings, context.limits
-        known: dict[str, Any] = {
-            "mpr": limits.mpr,
-            "max_write_imm": settings.max_write_imm,
-            "max_send_wr": settings.max_send_wr,
-            "max_recv_wr": settings.max_recv_wr,
-            "psn": context.rng.getrandbits(24),
-            "selection": settings.selection,
-            "confirm_writes": settings.confirm_writes,
-            "cc_profile_id": 0,
-            "pmtu": limits.pmtu,
-            "sq_sig_all": False,
-            "dynamic_mpr": False,
-            "qp_hint": 0,
-            "ev_profile_id": 0,
-        }
-        taken = take_attributes("a QP", known, attributes)
+        taken = take_attributes("a QP", _usual_attributes(context), attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
         find_selection(taken["selection"])
         self._selection_name: str = taken["selection"]

@@ -142,27 +142,17 @@ class Responder:
         region = self._writable.get(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
-            what = f"write of {size} bytes to {va:#x} rkey {rkey:#x}"
-            self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
-            return False
+            return self._refuse_access(now_ns, f"write of {size} bytes to {va:#x} rkey {rkey:#x}")
         if opcode in LASTS:
-            ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
-            pmtu = self._pmtu
-            if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
-                self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes in a message of {length}")
+            if not self._may_end(now_ns, port, ev, opcode, flags, psn, size, length, immediate):
                 return False
-            if opcode in IMMEDIATES:
-                if len(self.immediates) >= self._max_write_imm:
-                    what = f"more than {self._max_write_imm} writes with immediate in flight"
-                    self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
-                    return False
-                self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
             self.lasts |= bit
         elif size != self._pmtu:
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
             return False
         if not place(region, at, frame, start, size):
-            return self._unplaced(now_ns, va, size)
+            gone = f"write of {size} bytes to {va:#x}, where the program has no memory any more"
+            return self._refuse_access(now_ns, gone)
         self.bitmap |= bit
         self.unreported |= bit
         self.received_bytes += size
@@ -175,8 +165,33 @@ class Responder:
             return False
         return self._crediting is None
 
-    def _unplaced(self, now_ns: int, va: int, size: int) -> bool:
-        what = f"write of {size} bytes to {va:#x}, where the program has no memory any more"
+    def _may_end(
+        self,
+        now_ns: int,
+        port: Port,
+        ev: int,
+        opcode: int,
+        flags: int,
+        psn: int,
+        size: int,
+        length: int,
+        immediate: int,
+    ) -> bool:
+        """Whether this packet can be the last of a message of `length` bytes; keeps its immediate until then."""
+        ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
+        pmtu = self._pmtu
+        if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
+            self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes in a message of {length}")
+            return False
+        if opcode in IMMEDIATES:
+            if len(self.immediates) >= self._max_write_imm:
+                what = f"more than {self._max_write_imm} writes with immediate in flight"
+                self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
+                return False
+            self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
+        return True
+
+    def _refuse_access(self, now_ns: int, what: str) -> bool:
         self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
         return False
 

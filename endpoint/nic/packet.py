@@ -180,20 +180,7 @@ class WritePacker:
         if self._stamp_ns:
             self._put_stamped_head(message, psn, flags, opcode, second, ahead, now_ns)
         else:
-            WRITE.pack_into(
-                head,
-                0,
-                opcode,
-                second,
-                0xFFFF,
-                self._dest,
-                flags << 24 | psn & PSN_MASK,
-                message.imm_index & 0xFFFF,
-                message.index & 0xFFFF,
-                message.remote_va + ahead,
-                message.rkey,
-                message.length,
-            )
+            self._put_head(message, psn, flags, opcode, second, ahead)
         length = len(head) + size + icrc.SIZE
         if not pad and not immediate:
             front, state = route.front(length, traffic_class)
@@ -205,6 +192,23 @@ class WritePacker:
         crc = crc32(padding, crc32(payload, crc32(immediate, crc32(head, state))))
         head[VARIANT] = 0
         return b"".join((front, head, immediate, payload, padding, ICRC.pack(crc)))
+
+    def _put_head(self, message: Message, psn: int, flags: int, opcode: int, second: int, ahead: int) -> None:
+        """BTH, METH and RETH of the packet `ahead` bytes into its message."""
+        WRITE.pack_into(
+            self._head,
+            0,
+            opcode,
+            second,
+            0xFFFF,
+            self._dest,
+            flags << 24 | psn & PSN_MASK,
+            message.imm_index & 0xFFFF,
+            message.index & 0xFFFF,
+            message.remote_va + ahead,
+            message.rkey,
+            message.length,
+        )
 
     def _put_stamped_head(
         self, message: Message, psn: int, flags: int, opcode: int, second: int, ahead: int, now_ns: int

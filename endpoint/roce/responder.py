@@ -58,14 +58,7 @@ class Responder:
             self._congested(now_ns)
         distance = (psn24 - self.epsn) & PSN_MASK
         if distance:
-            if distance >= PSN_HALF:
-                self.duplicates += 1
-                if flags & wire.ACK_REQUEST:
-                    self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
-            elif not self._nak_sent:
-                self._nak_sent = True
-                self.naks_sent += 1
-                self._answers.ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
+            self._out_of_order(distance, flags)
             return
         if (reth is not None) != (self._left == 0):
             self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, "a message began inside of another, or without its start")
@@ -102,6 +95,17 @@ class Responder:
             self.msn += 1
         if flags & wire.ACK_REQUEST:
             self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+
+    def _out_of_order(self, distance: int, flags: int) -> None:
+        """A packet that was here before is acknowledged if it asks; of a gap the first packet behind it tells."""
+        if distance >= PSN_HALF:
+            self.duplicates += 1
+            if flags & wire.ACK_REQUEST:
+                self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+        elif not self._nak_sent:
+            self._nak_sent = True
+            self.naks_sent += 1
+            self._answers.ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.msn)
 
     def _congested(self, now_ns: int) -> None:
         """DCQCN's notification point: at most one notification a period."""
