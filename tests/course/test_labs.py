@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from course.catalogue import LABS
+from course.catalogue import LABS, find
 from course.exercise import HINTS, Exercise
 from course.result import Gate, judged
 from course.student_folder import reference
@@ -92,8 +92,8 @@ def test_advice_is_for_tests_that_failed() -> None:
     assert (low.happened, low.look) == ("b; rate 1 (≥ 5) fails: do c", ("./lab view x",))
 
 
-def fails(lab: Exercise, one: Mutant) -> None:
-    found = results(lab, one.change(reference(lab, SEED), SEED), SEED, until_failure=True)
+def fails(lab: Exercise, one: Mutant, seed: int = SEED) -> None:
+    found = results(lab, one.change(reference(lab, seed), seed), seed, until_failure=True)
     first = first_failure(found)
     assert first is not None, f"{one.name} passes"
     assert re.search(one.cause, f"{first.name}: {first.outcome.happened}"), first.outcome.happened
@@ -108,6 +108,15 @@ def test_two_wrong_solutions_fail_for_their_cause(lab: Exercise, mutant: Mutant)
 @pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", QUICK, None))
 def test_every_wrong_solution_fails_for_its_cause(lab: Exercise, mutant: Mutant) -> None:
     fails(lab, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1024, 1040])
+def test_turns_that_skip_whole_paths_are_not_blamed_on_lost_packets(seed: int) -> None:
+    """On these seeds the wrong turns fall on one path of each plane first when an uplink is dead."""
+    lab = find("spray")
+    (turns,) = (mutant for mutant in wrong(lab, "MUTANTS") if mutant.name == "turns of the usable")
+    fails(lab, turns, seed)
 
 
 @pytest.mark.slow

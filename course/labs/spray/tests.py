@@ -133,12 +133,17 @@ def lost_path(work: StudentWork) -> TestOutcome:
     number = shape["planes"] * shape["spines"]
     gate = Gate("fewest/most", evenness(counts, number), USED_AGAIN)
     told = ", ".join(f"path {path}: {counts[path]}" for path in range(number))
+    cause = "a packet that is lost isn't under way any more: does on_lost say so to your counts?"
+    idle = [str(path) for path in range(number) if not counts[path]]
+    if len(idle) > 1:
+        never = f"paths {' and '.join(idle)} are never chosen"
+        cause = f"{never}, and only one path was broken: turns must not skip a path that may send"
     return judged(
         f"{target} swallows every packet for 1.2 s; once it is whole, its path carries its share again",
         f"after the fault, packets of each path: {told}",
         (gate,),
         look(trial),
-        "a packet that is lost isn't under way any more: does on_lost say so to your counts?",
+        cause,
     )
 
 
@@ -174,12 +179,12 @@ LAB = Exercise(
     minutes=120,
     file="spray.py",
     tests=(
-        Test("rate", "the ports are never idle", 2, rate),
-        Test("planes", "even over planes", 2, planes),
-        Test("paths", "even over the paths of a plane", 2, paths),
-        Test("slow", "slow uplinks get fewer packets", 3, slow_path),
-        Test("lost", "a path that was dead is used again", 2, lost_path),
-        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
+        Test("rate", "the ports are never idle", 1, rate),
+        Test("planes", "even over planes", 1, planes),
+        Test("paths", "even over the paths of a plane", 3, paths),
+        Test("slow", "slow uplinks get fewer packets", 2, slow_path),
+        Test("lost", "a path that was dead is used again", 3, lost_path),
+        Test("hunt", "a hunt finds no schedule that breaks it", 4, HUNT.hunted),
     ),
     hunted=True,
 )
