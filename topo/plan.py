@@ -60,7 +60,7 @@ class Links:
     fabric_delay_ns: int = 5_000_000
     mtu_bytes: int = 4338  # IP MTU, outer header included
     wire_overhead_bytes: int = 0  # what surrounds a frame on a wire: preamble 8, FCS 4, gap 12 (IEEE 802.3) make 24
-    nic_latency_ns: int = 0  # of a NIC and its host, each way, whatever a frame's length
+    nic_latency_ns: int = 0  # of a NIC, each way, in every frame's way, whatever the frame's length
     hardware_rate_bps: int = 100_000_000_000  # what host_rate_bps stands for
 
     @property

@@ -15,15 +15,23 @@ class WorkloadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of every workload. Contents and choices follow from `seed`, the same on all ranks."""
+    """The options of every workload. Contents and choices follow from `seed`, the same on all ranks.
+
+    What lies between a program and its NIC, once per message and in no frame's way: the NIC has a write `post_ns`
+    after the program posts it (doorbell, fetch), and the program has a completion `completion_ns` after the NIC.
+    """
 
     qps: int = 1
     seed: int = 1
+    post_ns: int = 0
+    completion_ns: int = 0
 
     def check(self, ranks: int) -> None:
         """Raise WorkloadError when the options do not go together or with the number of ranks."""
         require("qps", self.qps, 1, 64)
         require("seed", self.seed, 0, (1 << 64) - 1)
+        require("post_ns", self.post_ns, 0, 1 << 40)
+        require("completion_ns", self.completion_ns, 0, 1 << 40)
 
 
 T = TypeVar("T", bound=Options)

@@ -132,6 +132,10 @@ class Workload:
             raise
         self._posted: dict[int, int] = {}
         self._backlog: dict[int, deque[tuple[Any, ...]]] = {}
+        self._to_nic: deque[tuple[int, QueuePair, tuple[Any, ...]]] = deque()
+        """Writes on the way through the host: when the NIC has each, its QP and the request."""
+        self._from_nic: deque[tuple[int, Completion]] = deque()
+        """Completions on the way through the host: when the program has each."""
         for link in self.links.values():
             for qp in link.qps:
                 self._posted[qp.qpn], self._backlog[qp.qpn] = 0, deque()
@@ -225,7 +229,14 @@ class Workload:
         """When `step` has something to do at the latest; NEVER for never."""
         if self.state is SCHEDULED:
             return self._at_ns
-        return self.next_timer_ns() if self.state in UNDER_WAY else NEVER
+        if self.state not in UNDER_WAY:
+            return NEVER
+        due_ns = self.next_timer_ns()
+        if self._to_nic and self._to_nic[0][0] < due_ns:
+            due_ns = self._to_nic[0][0]
+        if self._from_nic and self._from_nic[0][0] < due_ns:
+            due_ns = self._from_nic[0][0]
+        return due_ns
 
     def step(self, now_ns: int) -> bool:
         """Take completions and due timers; whether there was anything to do."""
@@ -238,8 +249,14 @@ class Workload:
         while completions := self._cq.poll(_POLL_LIMIT):
             worked = True
             for completion in completions:
-                self._complete(completion, now_ns)
-        if self.deadline_ns() <= now_ns and self.state is not SCHEDULED:
+                self._receive_again(completion)
+                if self._options.completion_ns:
+                    self._from_nic.append((now_ns + self._options.completion_ns, completion))
+                else:
+                    self._complete(completion, now_ns)
+        if (self._to_nic or self._from_nic) and self._pass_host(now_ns):
+            worked = True
+        if self.state in UNDER_WAY and self.next_timer_ns() <= now_ns:
             worked = True
             self.timer(now_ns)
         return worked
@@ -258,11 +275,18 @@ class Workload:
     # A kind of workload uses these.
 
     def post(self, link: Link, index: int, wr_id: int, source: Source, target: int, immediate: int | None) -> None:
-        """Write `source` to byte `target` of the peer's memory on QP `index`, at once or when the QP has room."""
+        """Write `source` to byte `target` of the peer's memory on QP `index`, when the host and the QP let it."""
         region, offset, length = source
         self.tally.messages_posted += 1
         qp = link.qps[index]
         request = (wr_id, region, offset, length, link.remote_va + target, link.remote_rkey, immediate)
+        if self._options.post_ns:
+            self._to_nic.append((self.setup.clock() + self._options.post_ns, qp, request))
+        else:
+            self._hand_over(qp, request)
+
+    def _hand_over(self, qp: QueuePair, request: tuple[Any, ...]) -> None:
+        """Give the NIC a write, at once or when the QP has room."""
         backlog = self._backlog[qp.qpn]
         if backlog or not self._post_now(qp, request):
             backlog.append(request)
@@ -303,6 +327,26 @@ class Workload:
     def qps(self) -> Sequence[QueuePair]:
         return [qp for link in self.links.values() for qp in link.qps]
 
+    def _pass_host(self, now_ns: int) -> bool:
+        """Take on what has come through the host by now, in either direction; whether there was anything."""
+        passed = False
+        while self._to_nic and self._to_nic[0][0] <= now_ns:
+            _, qp, request = self._to_nic.popleft()
+            self._hand_over(qp, request)
+            passed = True
+        while self._from_nic and self._from_nic[0][0] <= now_ns:
+            self._complete(self._from_nic.popleft()[1], now_ns)
+            passed = True
+        return passed
+
+    def _receive_again(self, completion: Completion) -> None:
+        """Post the receive of an arrival again. The NIC does not wait for the program with that."""
+        if completion.opcode != "recv_imm" or completion.status is not CompletionStatus.SUCCESS:
+            return
+        known = self._by_qpn.get(completion.qpn)
+        if known is not None and (qp := known[0].qps[known[1]]).state is QPState.RTS:
+            qp.post_recv(completion.wr_id)
+
     def _complete(self, completion: Completion, now_ns: int) -> None:
         known = self._by_qpn.get(completion.qpn)
         if known is None:
@@ -321,8 +365,6 @@ class Workload:
                 self.qp_failed(link, index, completion.status.value, now_ns)
             return
         if incoming:
-            if qp.state is QPState.RTS:
-                qp.post_recv(completion.wr_id)
             if self.state not in OVER:
                 self.received(link, index, completion.immediate or 0, now_ns)
         else:

@@ -86,7 +86,14 @@ def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ra
     rounds=st.integers(1, 5),
     qps=st.integers(1, 3),
     segment=st.sampled_from([4, 64, 1 << 16]),
-    host=st.sampled_from([{}, {"slices": 2}, {"slices": 3, "call_ns": 7000, "slice_ns": 900, "copy_gbps": 0.5}]),
+    host=st.sampled_from(
+        [
+            {},
+            {"slices": 2},
+            {"slices": 3, "call_ns": 7000, "slice_ns": 900, "copy_gbps": 0.5},
+            {"slices": 2, "post_ns": 5_000_000, "completion_ns": 9_000_000},
+        ]
+    ),
     seed=st.integers(0, 1 << 16),
 )
 def test_no_segment_is_overwritten_before_it_was_used_however_messages_are_delayed(
@@ -128,6 +135,31 @@ def test_what_a_host_costs_makes_each_slice_of_a_ring_and_each_call_that_much_lo
     assert comm_ns(call_ns=cost_ns) == bare_ns + cost_ns
     for host in ({"slice_ns": cost_ns}, {"copy_gbps": 8000 / cost_ns}):  # a slice has 1,000 bytes
         assert 4 * cost_ns <= comm_ns(**host) <= 4 * cost_ns + bare_ns
+
+
+@pytest.mark.parametrize(("post_ns", "completion_ns"), [(100_000_000, 0), (0, 100_000_000), (30_000_000, 70_000_000)])
+def test_a_host_delays_each_message_once_on_its_way_to_the_nic_and_each_completion_once(post_ns, completion_ns):
+    """One write at a time: its sender has the completion that much later, in whatever parts the host takes it."""
+    messages = 5
+
+    def duration_ns(**host):
+        net = FakeNet(seed=7, hosts=2)
+        results = finished(net, group(net, "write_bw", 2, size=2, depth=1, messages=messages, **host))
+        assert results["h1"]["bytes_verified"] == 2 * messages
+        assert results["h1"]["bytes_wrong"] == 0
+        return results["h0"]["duration_ns"]
+
+    longer_ns = duration_ns(post_ns=post_ns, completion_ns=completion_ns) - duration_ns()
+    assert longer_ns == messages * (post_ns + completion_ns)
+
+
+def test_a_stream_with_a_slow_host_verifies_every_slot_before_it_is_written_again():
+    net = FakeNet(seed=7, hosts=2)
+    host = {"post_ns": 20_000_000, "completion_ns": 50_000_000}
+    results = finished(net, group(net, "write_bw", 2, size=64, depth=4, messages=400, bidirectional=True, **host))
+    for result in results.values():
+        assert result["bytes_verified"] == 64 * 400
+        assert result["bytes_wrong"] == 0
 
 
 @pytest.mark.parametrize(("slices", "sent"), [(2, [4] * 4 * 5), (0, [8] * 5)])
@@ -265,7 +297,7 @@ def test_transfer_lines_tell_the_goodput_of_each_interval():
     [
         ("write_bww", 2, {}, "there is no workload 'write_bww'; valid: write_bw, write_lat"),
         ("write_bw", 3, {}, "write_bw takes 2 ranks, not 3"),
-        ("write_bw", 2, {"depht": 3}, "write_bw.depht is no key here; valid: qps, seed, size"),
+        ("write_bw", 2, {"depht": 3}, "write_bw.depht is no key here; valid: qps, seed, post_ns, completion_ns, size"),
         ("write_bw", 2, {"depth": 0}, "depth is 0; it must be from 1 to 128"),
         ("write_bw", 2, {"depth": "4"}, "depth is '4'; it must be an integer, such as 16"),
         ("permutation", 3, {"shift": 3}, "each would send to itself"),
