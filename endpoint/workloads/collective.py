@@ -26,6 +26,7 @@ from endpoint.workloads.workload import LAST, ResultTable, Setup, Workload, Work
 
 PARITY = 1 << 30
 STEP_SHIFT, STEP_MASK, SEGMENT_MASK = 16, 0x3FFF, 0xFFFF
+PART_BYTES = 128  # of which parts of a segment are multiples
 ITEM_BYTES = 4  # int32, whose sums wrap alike everywhere: exact comparison, no rounding
 NCCL_COLUMNS = (
     "size(B)",
@@ -64,7 +65,9 @@ class CollectiveOptions(Options):
     What the host costs: `call_ns` before a round's communication; in a ring, for each slice that arrives, `slice_ns`
     and its bytes at `copy_gbps` (Gb/s; 0: at once), one slice after the other, before its data goes on. `slices` cuts
     each chunk into so many slices, however large, which take the queue pairs of a link round robin (as NCCL's do since
-    2.20); with 0 `segment` says how large segments are, and a segment has the same queue pair in every step.
+    2.20); with 0 `segment` says how large segments are, and a segment has the same queue pair in every step. With
+    `split` each segment is a write on every queue pair of the link, in parts of whole `PART_BYTES`, and has arrived
+    when all parts have (NCCL's NCCL_IB_SPLIT_DATA_ON_QPS=1).
     """
 
     size: int = 1 << 20
@@ -72,6 +75,7 @@ class CollectiveOptions(Options):
     duration_ns: int = 0
     segment: int = 65_536
     slices: int = 0
+    split: bool = False
     call_ns: int = 0
     slice_ns: int = 0
     copy_gbps: float = 0.0
@@ -127,6 +131,8 @@ class Collective(Workload):
         """Bytes of segments of the round that have not arrived where they should, counted payload only."""
         self.last_round = False
         self.round_running = False
+        self._missing: dict[tuple[str, int], int] = {}
+        """By peer and immediate, parts of a segment that have not arrived, of segments of which one has."""
         self._early: list[tuple[Link, int]] = []
         self._waiting_segments = 0
         self._compute_until_ns: int | None = None
@@ -187,6 +193,8 @@ class Collective(Workload):
         self._begin_round(now_ns)
 
     def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+        if self.options.split and not self._whole(link, immediate):
+            return
         parity = PARITY if self.round & 1 else 0
         if not self.round_running or immediate & PARITY != parity:
             self._early.append((link, immediate))
@@ -239,8 +247,35 @@ class Collective(Workload):
         immediate = step << STEP_SHIFT | segment
         immediate |= (PARITY if self.round & 1 else 0) | (LAST if self.last_round else 0)
         source = (self.region, chunk * self.chunk_bytes + start, length)
+        if self.options.split:
+            self._send_parts(link, segment, source, self.inbox_place(step) + start, immediate)
+            return
         turn = step * self.segments + segment if self.options.slices else segment
         self.post(link, turn % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
+
+    def _send_parts(self, link: Link, segment: int, source: tuple[Any, int, int], target: int, immediate: int) -> None:
+        """Write a segment in parts, one on each queue pair of the link as long as there are bytes left."""
+        region, place, length = source
+        part_bytes = self._part_bytes(link, length)
+        for index, done in enumerate(range(0, length, part_bytes)):
+            part = (region, place + done, min(part_bytes, length - done))
+            self.post(link, index, segment, part, target + done, immediate)
+
+    def _part_bytes(self, link: Link, length: int) -> int:
+        """How large the parts of a segment of this length are, but for the last one."""
+        return -(-length // (len(link.qps) * PART_BYTES)) * PART_BYTES
+
+    def _whole(self, link: Link, immediate: int) -> bool:
+        """A part of a segment has arrived: whether all of its parts have."""
+        key = link.peer, immediate & ~LAST
+        missing = self._missing.pop(key, 0)
+        if not missing:
+            segment = immediate & SEGMENT_MASK
+            length = self._items(segment) * ITEM_BYTES if segment < self.segments else 1
+            missing = -(-length // self._part_bytes(link, length))
+        if missing > 1:
+            self._missing[key] = missing - 1
+        return missing == 1
 
     def inbox_place(self, step: int) -> int:
         """The place in an inbox of a step's chunk in this round, in bytes."""

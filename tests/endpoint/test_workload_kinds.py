@@ -92,6 +92,8 @@ def test_a_collective_gives_every_rank_the_right_numbers_in_every_round(kind, ra
             {"slices": 2},
             {"slices": 3, "call_ns": 7000, "slice_ns": 900, "copy_gbps": 0.5},
             {"slices": 2, "post_ns": 5_000_000, "completion_ns": 9_000_000},
+            {"split": True},
+            {"slices": 2, "split": True, "slice_ns": 900},
         ]
     ),
     seed=st.integers(0, 1 << 16),
@@ -135,6 +137,28 @@ def test_what_a_host_costs_makes_each_slice_of_a_ring_and_each_call_that_much_lo
     assert comm_ns(call_ns=cost_ns) == bare_ns + cost_ns
     for host in ({"slice_ns": cost_ns}, {"copy_gbps": 8000 / cost_ns}):  # a slice has 1,000 bytes
         assert 4 * cost_ns <= comm_ns(**host) <= 4 * cost_ns + bare_ns
+
+
+@pytest.mark.parametrize(
+    ("size", "qps", "parts"),
+    [(4 * 8192, 4, [2048, 2048, 2048, 2048]), (4 * 1200, 4, [384, 384, 384, 48]), (4 * 200, 3, [128, 72])],
+)
+def test_a_split_segment_goes_over_all_queue_pairs_in_parts_of_whole_128_bytes(size, qps, parts):
+    """A rank of four has a segment for each of three peers."""
+    net = FakeNet(seed=7, hosts=4)
+    running = group(net, "all_to_all", 4, size=size, rounds=1, qps=qps, split=True)
+    pairs = [list(transport.qps.values()) for transport in net.transports.values()]
+    finished(net, running)
+    for rank in pairs:
+        assert sorted(qp.bytes_sent for qp in rank if qp.sent) == sorted(parts * 3)
+
+
+def test_a_split_segment_is_taken_once_all_its_parts_are_there():
+    """Parts are delayed at random: the numbers are right in every round only if none is taken early."""
+    net = FakeNet(seed=7, hosts=3)
+    for result in finished(net, group(net, "all_reduce", 3, size=6000, rounds=9, qps=5, slices=2, split=True)).values():
+        assert result["bytes_verified"] == 9 * 6000
+        assert result["bytes_wrong"] == 0
 
 
 @pytest.mark.parametrize(("post_ns", "completion_ns"), [(100_000_000, 0), (0, 100_000_000), (30_000_000, 70_000_000)])

@@ -36,6 +36,7 @@ class FakeQP:
     arrived: dict[int, int | None] = field(default_factory=dict)  # message -> immediate
     expected: int = 0
     sent: int = 0
+    bytes_sent: int = 0
 
     def info(self) -> QPInfo:
         return QPInfo(self.transport.host, self.qpn, 0, 8, 128)
@@ -62,6 +63,7 @@ class FakeQP:
         memory = region.buffer
         data = bytes(length) if memory is None else bytes(memory[offset : offset + length])
         number, self.sent = self.sent, self.sent + 1
+        self.bytes_sent += length
         self.transport.net.carry(self, number, wr_id, data, remote_va, rkey, immediate)
 
     def counters(self) -> Mapping[str, int]:
