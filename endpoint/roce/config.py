@@ -18,8 +18,9 @@ class Settings:
     timeout_rtts: int = 8
     """Base round trips and jitters; on a lossless fabric packets wait longer, and none is lost."""
     repair_ns: int = 0
-    """How long this NIC takes to go back, after a NAK or after silence: a device's own. 0: after a NAK at once, after
-    silence by `timeout`."""
+    """How long this NIC takes to go back after silence: a device's own. 0: by `timeout`."""
+    nak_repair_ns: int | None = None
+    """The same after a NAK. None: as long as after silence; 0: at once."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0
@@ -45,6 +46,8 @@ def make_settings(values: dict[str, Any]) -> Settings:
     settings = fill(Settings(), values, "RoCE has")
     check("retry_count", settings.retry_count, 0, 7)
     check("repair_ns", settings.repair_ns, 0, 10**10)
+    if settings.nak_repair_ns is not None:
+        check("nak_repair_ns", settings.nak_repair_ns, 0, 10**10)
     check("timeout_rtts", settings.timeout_rtts, 1, 1 << 20)
     dcqcn_setting(settings.dcqcn_setting)
     check("window_bdps", settings.window_bdps, 0.0, 1024.0)

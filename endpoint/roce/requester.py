@@ -78,6 +78,7 @@ class Requester(Sender):
         self._timeout_ns = ACK_TIMEOUT_UNIT_NS << retries[0]
         self._retry_count = retries[1]
         self._repair_ns = settings.repair_ns
+        self._nak_repair_ns = settings.repair_ns if settings.nak_repair_ns is None else settings.nak_repair_ns
         self._hold_ns = 0
         """Until then nothing is sent: this NIC takes its time to go back."""
         self.una = self.nxt = self.top = psn
@@ -228,7 +229,7 @@ class Requester(Sender):
             self.naks += 1
             self._acked(psn - 1, now_ns)
             self.nxt = psn
-            self._timer_ns = now_ns + self._repair_ns
+            self._timer_ns = now_ns + self._nak_repair_ns
             if self.una < self.top:
                 self._hold_ns = self._timer_ns
             self._agenda.wake()
