@@ -1,6 +1,6 @@
 """Experiments that must make a figure's quantities fail: the same run with one thing broken.
 
-Each function takes a run of a figure and gives the broken one, under its name with an ending.
+Each function but the last takes a run of a figure and gives the broken one, under its name with an ending.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from paper import profile
 from paper.figure import Failing, Part
+from topo.plan import Plan
 
 SINGLE_PATH, OBLIVIOUS, KEPT, WHOLE = "single-path", "oblivious", "kept", "whole"
+IN_FRAMES, IN_FRAMES_WORDS = "in-frames", "the host in every frame's way"
 KNOBS: Mapping[str, str] = {
     SINGLE_PATH: "each queue pair on one path",
     OBLIVIOUS: "no signal of a path is heeded",
@@ -50,6 +53,12 @@ def setting(part: Part, name: str, settings: Mapping[str, Any]) -> Part:
 def fails(name: str, broken: str, part: str = "mrc") -> Failing:
     """The number `name` of the broken run of `part`, with the words for what was broken."""
     return Failing(KNOBS[broken], f"{part}-{broken}:{name}")
+
+
+def host_in_frames(plan: Plan) -> Plan:
+    """Cluster B's host in every frame's way instead of once per message; a round trip passes it four times."""
+    nic_ns = sum(profile.load("cx8").message.values()) // 4
+    return replace(plan, links=replace(plan.links, nic_latency_ns=nic_ns))
 
 
 def _named(part: Part, ending: str) -> Part:

@@ -53,7 +53,7 @@ CAUSES = (
     ),
     Cause(
         "MRC under loss: one repair time",
-        "The profile has one patience, 182 µs, set from the all-to-all of 2 MB at 0.1 %. Without it the ring of 2 MB at"
+        "The profile has one patience, 205 µs, set from the all-to-all of 2 MB at 0.1 %. Without it the ring of 2 MB at"
         " 0.1 % has 24.9 Gb/s instead of 10.0, against the paper's 7.5. By the paper's own rows a loss costs 0.18 to"
         " 0.31 ms at 2 MB and 0.13 to 0.14 ms at 64 MB.",
         {"16": r"MRC, (0\.1|1) % loss", "17": r"MRC, (0\.1|1) % loss"},

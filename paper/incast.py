@@ -15,6 +15,7 @@ from paper.parameters import for_roce
 from paper.streams import DEPTH, SIZE, stream
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Workload
+from topo.plan import Plan
 
 RECEIVER, VICTIM_RECEIVER = "h0", "h1"
 SENDERS = ("h4", "h8", "h12", "h5", "h9", "h13", "h6")  # from the three racks in turn
@@ -24,12 +25,14 @@ LENGTH_S = 30
 LOWEST = f"the lowest of {LENGTH_S} samples; ours are shorter than the paper's, so that they vary more, not less"
 
 
-def seven_to_one(name: str, transport: TransportChoice, qps: int, second: int, seed: int = 1) -> Part:
+def seven_to_one(
+    name: str, transport: TransportChoice, qps: int, second: int, seed: int = 1, *, cluster: Plan = D
+) -> Part:
     """Numbers: the victim's mean and lowest sample, the mean of each incast flow, least and most of them.
 
     `second` round trips stand for a second of the paper, which is a sample of its figures.
     """
-    clock = Clock.round_trips(D, second, second == SHORT_SECOND)
+    clock = Clock.round_trips(cluster, second, second == SHORT_SECOND)
     options = {"size": SIZE, "depth": DEPTH, "qps": qps, "messages": 0}
 
     def measure(run: Run) -> Measured:
@@ -47,7 +50,7 @@ def seven_to_one(name: str, transport: TransportChoice, qps: int, second: int, s
 
     return Part(
         name=name,
-        plan=for_roce(D) if transport.agent == "roce" else D,
+        plan=for_roce(cluster) if transport.agent == "roce" else cluster,
         transport=transport,
         workloads=[
             stream(VICTIM_SENDER, VICTIM_RECEIVER, qps=qps, name="victim"),

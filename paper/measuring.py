@@ -51,14 +51,15 @@ def lowest(points: Points, start: float, stop: float) -> float:
     return min(value for place, value in points if start <= place <= stop)
 
 
-def half_round_trips_us(run: Run, workload: str) -> list[float]:
-    """The median latency of a `write_lat` workload at each of its ranks that has one, µs."""
-    found = []
+def half_completion_us(run: Run, workload: str) -> float:
+    """Half of the time from posting a write to its completion, µs: the mean of a workload of one write at a time.
+
+    0 when no rank has ended, or none has sent anything.
+    """
     for line in run.kind("workload"):
-        if line.get("name") == workload and line.get("state") == "stop":
-            table = line["result"]["table"]
-            found += [float(row[table["columns"].index("t_typical[usec]")]) for row in table["rows"]]
-    return found
+        if line.get("name") == workload and line.get("state") == "stop" and line["result"]["messages_completed"]:
+            return float(line["result"]["duration_ns"] / line["result"]["messages_completed"] / 2000)
+    return 0.0
 
 
 def mean(values: Iterable[float]) -> float:

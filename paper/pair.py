@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, profile
 from paper.clock import Clock
 from paper.figure import Measured, Part
 from paper.parameters import MRC
@@ -15,6 +15,7 @@ from scenarios.scenario import TimedFault
 
 SAMPLE_S = 0.22
 """The paper samples the NICs' counters this often."""
+CX8 = profile.load("cx8")
 TRANSIENT_ROUND_TRIPS = 30
 """In which a transient is looked for: a window that was cut is whole again long before."""
 
@@ -32,12 +33,12 @@ def pair(
     qps: int = 4,
     transport: TransportChoice = MRC,
 ) -> Part:
-    """A run of a figure: four queue pairs each way, unless there are to be others."""
+    """A run of a figure of cluster B: four queue pairs each way, unless there are to be others."""
     return Part(
         name=name,
         plan=clock.plan,
         transport=transport,
-        workloads=[stream(*hosts, bidirectional=bidirectional, qps=qps)],
+        workloads=[stream(*hosts, bidirectional=bidirectional, qps=qps, host=CX8.message)],
         phases=clock.phases(length),
         faults=faults,
         measure=measure,

@@ -1,8 +1,8 @@
 """Device profiles: what the hosts and NICs of a cluster cost beside the network, and the rows that these were set from.
 
-A profile is a TOML file in `profiles/`: options of collectives, settings of the MRC and of the RoCE endpoints, and by
-figure the rows of the paper to which the values were set. Those rows count for nothing; every other row of the
-cluster's figures is a prediction.
+A profile is a TOML file in `profiles/`: options of all workloads and of collectives, settings of the MRC and of the
+RoCE endpoints, and by figure the rows of the paper to which the values were set. Those rows count for nothing; every
+other row of the cluster's figures is a prediction.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ FOLDER = Path(__file__).parent / "profiles"
 class Profile:
     """One cluster's devices; `collective` are options of workloads, `mrc` and `roce` settings of endpoints.
 
-    `costs` are options of workloads that differ by transport, under the transport's title in figures.
+    `message` are the options `post_ns` and `completion_ns` of every workload: the time between a program and its NIC,
+    once per message and in no frame's way. `costs` are options of workloads that differ by transport, under the
+    transport's title in figures.
     """
 
     name: str
@@ -34,11 +36,12 @@ class Profile:
     mrc: Mapping[str, Any]
     roce: Mapping[str, Any]
     set_from: Mapping[str, Sequence[str]]
+    message: Mapping[str, int] = field(default_factory=dict)
     costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def host(self, title: str) -> dict[str, Any]:
         """What a collective costs the hosts under a transport."""
-        return {**self.collective, **self.costs.get(title, {})}
+        return {**self.message, **self.collective, **self.costs.get(title, {})}
 
     def transport(self, choice: TransportChoice) -> TransportChoice:
         """The choice with this NIC's settings, which go before its own."""

@@ -117,18 +117,19 @@ class Collective:
         other: TransportChoice | None = None,
         placement: str = "rail",
         profiled: bool = True,
+        cluster: Plan = C,
     ) -> Part:
         """One collective of this size; it begins with idle lines and with every queue pair new.
 
         With losses small ones go through several rounds, as chance decides each. The short form has four hosts and
         little data under the same name. Experiments have the name of their `knob` behind the name of the run, and other
-        `settings` of the transport, an `other` transport, another `placement`, or no device profile.
+        `settings` of the transport, an `other` transport, another `placement`, no device profile, or another `cluster`.
         """
         usual = TRANSPORTS[transport] if other is None else other
         if profiled:
             usual = PROFILE.transport(usual)
         choice = replace(usual, name=usual.name + knob, settings={**usual.settings, **settings})
-        plan, size = (SHORT, SHORT_BYTES) if short else (C, size_mb * MB)
+        plan, size = (SHORT, SHORT_BYTES) if short else (cluster, size_mb * MB)
         plan = for_roce(plan) if choice.agent == "roce" else plan
         column = self.paper[transport, loss]
         paper_gbps = column.get(size_mb) or column[max(known for known in column if known < size_mb)]

@@ -17,7 +17,7 @@ class WorkloadError(ValueError):
 class Options:
     """The options of every workload. Contents and choices follow from `seed`, the same on all ranks.
 
-    What lies between a program and its NIC, once per message and in no frame's way: the NIC has a write `post_ns`
+    The time between a program and its NIC, once per message and in no frame's way: the NIC has a write `post_ns`
     after the program posts it (doorbell, fetch), and the program has a completion `completion_ns` after the NIC.
     """
 

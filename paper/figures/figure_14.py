@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from judging.run import Run
 from paper import measuring, readings
+from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
 from paper.clock import Clock
 from paper.cluster import B_ONE_PLANE
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, PaperCurve, Part
@@ -14,6 +15,7 @@ from paper.parameters import mrc
 from paper.streams import stream
 from running.transport_choice import TransportChoice
 from scenarios.scenario import Phase
+from topo.plan import Plan
 
 FACTOR = 5_000
 BEFORE_S, END_S = 5.0, 20.0
@@ -28,7 +30,21 @@ READ = readings.of("14")
 
 
 def parts(short: bool) -> Sequence[Part]:
-    clock = Clock.compressed(B_ONE_PLANE, FACTOR * (4 if short else 1))
+    skipping = [
+        two_flows(short, f"rest-{packets}", mrc({**PATHS, "congested_ev": "skip", "ev_rest_packets": packets}))
+        for packets in SKIPS.values()
+    ]
+    return [
+        two_flows(short, "mrc", mrc(PATHS)),
+        *skipping,
+        two_flows(short, "oblivious", mrc({**PATHS, "selection": "oblivious"})),
+        two_flows(short, f"mrc-{IN_FRAMES}", mrc(PATHS), host_in_frames(B_ONE_PLANE)),
+    ]
+
+
+def two_flows(short: bool, name: str, transport: TransportChoice, plan: Plan = B_ONE_PLANE) -> Part:
+    """Flow 1 alone, and then with flow 2 on its path."""
+    clock = Clock.compressed(plan, FACTOR * (4 if short else 1))
     lead, shown = clock.phases(BEFORE_S)
 
     def measure(run: Run) -> Measured:
@@ -49,26 +65,19 @@ def parts(short: bool) -> Sequence[Part]:
         }
         return Measured(numbers, curves)
 
-    def run(name: str, transport: TransportChoice) -> Part:
-        second = replace(stream("h4", "h3", name="flow2", qps=1), phase=SECOND)
-        return Part(
-            name=name,
-            plan=B_ONE_PLANE,
-            transport=transport,
-            workloads=[stream("h0", "h2", name="flow1", qps=1), second],
-            phases=[lead, shown, Phase(SECOND, clock.lab_s(END_S - BEFORE_S))],
-            # Flow 2 has no other path than EV-A's, and nobody tells flow 1.
-            faults=[clock.fault(0.0, "link-down", "p0l2-p0s1")],
-            measure=measure,
-            sample_paths=True,
-            seed=SEED,
-        )
-
-    skipping = [
-        run(f"rest-{packets}", mrc({**PATHS, "congested_ev": "skip", "ev_rest_packets": packets}))
-        for packets in SKIPS.values()
-    ]
-    return [run("mrc", mrc(PATHS)), *skipping, run("oblivious", mrc({**PATHS, "selection": "oblivious"}))]
+    second = replace(stream("h4", "h3", name="flow2", qps=1), phase=SECOND)
+    return Part(
+        name=name,
+        plan=plan,
+        transport=transport,
+        workloads=[stream("h0", "h2", name="flow1", qps=1), second],
+        phases=[lead, shown, Phase(SECOND, clock.lab_s(END_S - BEFORE_S))],
+        # Flow 2 has no other path than EV-A's, and nobody tells flow 1.
+        faults=[clock.fault(0.0, "link-down", "p0l2-p0s1")],
+        measure=measure,
+        sample_paths=True,
+        seed=SEED,
+    )
 
 
 SKIPPED = "a marked EV is passed over once and not swapped"
@@ -121,10 +130,20 @@ FIGURE = Figure(
             ],
         ),
     ),
-    experiments=tuple(
-        Experiment(f"a marked EV is {words}", quantity, f"rest-{packets}:{number}")
-        for words, packets in SKIPS.items()
-        for quantity, number in (("flow 1's share on EV-B", "share on B"), ("both flows' rate kept", "kept"))
+    experiments=(
+        *(
+            Experiment(f"a marked EV is {words}", quantity, f"rest-{packets}:{number}")
+            for words, packets in SKIPS.items()
+            for quantity, number in (("flow 1's share on EV-B", "share on B"), ("both flows' rate kept", "kept"))
+        ),
+        *(
+            Experiment(IN_FRAMES_WORDS, quantity, f"mrc-{IN_FRAMES}:{number}")
+            for quantity, number in (
+                ("flow 1's share on EV-B", "share on B"),
+                ("both flows' rate kept", "kept"),
+                ("flow 1 moves after", "moved after"),
+            )
+        ),
     ),
     compression=(
         f"The paper's seconds are shortened {FACTOR:,} times; time before is cut away. The paper's points are its"

@@ -26,6 +26,7 @@ def sendrecv(size_mb: int, short: bool, patience: int = 3) -> Part:
     size = MB if short else size_mb * MB
     length_ns = patience * size * 8 * SECOND_NS // (RING.planes * RING.links.host_rate_bps)
     length_s = length_ns / SECOND_NS / RING.pace
+    options = {"size": size, "messages": 1, "depth": 1, "shift": 1, **PROFILE.message}
 
     def measure(run: Run) -> Measured:
         began_ns = run.phases["faults"].start_ns
@@ -39,7 +40,7 @@ def sendrecv(size_mb: int, short: bool, patience: int = 3) -> Part:
         name=f"mrc-{size_mb}",
         plan=RING,
         transport=MRC,
-        workloads=[Workload("permutation", {"size": size, "messages": 1, "depth": 1, "shift": 1}, phase="faults")],
+        workloads=[Workload("permutation", options, phase="faults")],
         phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
         measure=measure,
         sample_s=max(length_s / 10, SAMPLE_S),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
+from paper.cluster import C
 from paper.explanations import EXCHANGE
 from paper.figure import Experiment, Figure, Part
 from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
@@ -30,6 +32,7 @@ def parts(short: bool) -> Sequence[Part]:
     return [
         *EXCHANGE_17.parts(short),
         *bare,
+        *(exchange("MRC", loss, 2, knob=f"-{IN_FRAMES}", cluster=host_in_frames(C)) for loss in LOSSES),
         exchange("MRC", 0.0, 2, knob="-penalty", settings={"rcv_penalty": True}),
         exchange("RoCE 1 QP", 0.0, 8, knob="-no-control", settings={"dcqcn": False}),
     ]
@@ -51,6 +54,10 @@ FIGURE = Figure(
         *(
             Experiment(BARE, quantity_name(transport, loss, 2), f"{part_name(transport, loss, 2)}-bare:busbw")
             for transport in list(TRANSPORTS)[:2]
+            for loss in LOSSES
+        ),
+        *(
+            Experiment(IN_FRAMES_WORDS, quantity_name("MRC", loss, 2), f"{part_name('MRC', loss, 2)}-{IN_FRAMES}:busbw")
             for loss in LOSSES
         ),
         Experiment("the receiver's penalty", quantity_name("MRC", 0.0, 2), "mrc-0-2-penalty:busbw"),

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from paper import readings
+from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
+from paper.cluster import D
 from paper.explanations import DIPS, ONE_PATH, SPREAD
 from paper.figure import Chart, Experiment, Failing, Figure, Order, PaperCurve, Part, Quantity
 from paper.incast import LENGTH_S, LOWEST, SHORT_SECOND, flow_curves, seven_to_one
@@ -31,6 +33,7 @@ def parts(short: bool) -> Sequence[Part]:
         *(seven_to_one(f"1qp-seed-{seed}", PFC_DCQCN, 1, second, seed) for seed in SEEDS),
         *(seven_to_one(f"8qp-seed-{seed}", PFC_DCQCN_8QP, 8, second, seed) for seed in SEEDS),
         seven_to_one("8qp-aggressive", AGGRESSIVE, 8, second),
+        seven_to_one(f"mrc-{IN_FRAMES}", MRC, 1, second, cluster=host_in_frames(D)),
     ]
 
 
@@ -105,10 +108,13 @@ FIGURE = Figure(
         hashed(EIGHT, "8qp", "slowest incast flow", SPREAD),
         hashed(EIGHT, "8qp", "fastest incast flow", SPREAD),
     ),
-    experiments=tuple(
-        Experiment("DCQCN's next setting", f"{EIGHT}, {name}", f"8qp-aggressive:{number}")
-        for name, number in NUMBERS.items()
-        if name != "incast flow"
+    experiments=(
+        *(
+            Experiment("DCQCN's next setting", f"{EIGHT}, {name}", f"8qp-aggressive:{number}")
+            for name, number in NUMBERS.items()
+            if name != "incast flow"
+        ),
+        *(Experiment(IN_FRAMES_WORDS, f"MRC, {name}", f"mrc-{IN_FRAMES}:{number}") for name, number in NUMBERS.items()),
     ),
     orders=(
         *(

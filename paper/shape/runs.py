@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judging.run import Run
-from paper import measuring
+from paper import measuring, profile
 from paper.clock import SHOWN, Clock
 from paper.figure import Measured, Part
 from paper.parameters import MRC, mrc
 from paper.shape.fabrics import FABRICS, Fabric
+from paper.streams import one_at_a_time
 from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import TransportChoice
@@ -23,7 +24,7 @@ from studies.sweeping.perform import made
 SINGLE_PATH = mrc({"selection": "single_path"})
 SEEDS, SEEDS_SHORT = 5, 2
 LENGTH, LENGTH_SHORT = 60.0, 20.0  # round trips
-PING_PONGS = 20
+WRITES = 20
 WRITE_BYTES, DEPTH = 262_144, 8
 LOST_AT, SETTLED = 0.3, 0.6  # of the length: when a switch is lost, and from when on the loss is over
 AFFECTED, CUT_OFF = 0.95, 0.02  # a host that sends less than this share of its rate before
@@ -88,16 +89,15 @@ def perform(part: Part, scratch: Path) -> Measured:
 
 
 def latency(fabric: Fabric, way: str) -> Part:
-    """2-byte writes to and fro between two idle hosts."""
+    """2-byte writes from one idle host to another, one at a time."""
     clock = Clock.round_trips(fabric.plan)
-    options = {"size": 2, "messages": PING_PONGS}
     return Part(
         name=f"latency, {way}",
         plan=fabric.plan,
         transport=MRC,
-        workloads=[Workload("write_lat", options, ranks=("h0", fabric.peers[way]), phase=SHOWN)],
-        phases=[Phase(SHOWN, clock.lab_s(2 * PING_PONGS))],
-        measure=lambda run: Measured({"half": measuring.mean(measuring.half_round_trips_us(run, "main"))}),
+        workloads=[one_at_a_time("h0", fabric.peers[way], WRITES, SHOWN, profile.load("cx8").message)],
+        phases=[Phase(SHOWN, clock.lab_s(4 * WRITES))],
+        measure=lambda run: Measured({"half": measuring.half_completion_us(run, "main")}),
     )
 
 
