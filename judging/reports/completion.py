@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from judging.arrays import np
 from judging.measures import completions
 from judging.measures.completions import MessageCompletion
 from judging.reports import page, plots
-from judging.reports.chart import Axis, Chart, svg
 from judging.run import Run
 
 NOTE = (
@@ -74,14 +74,24 @@ def distributions(run: Run) -> str:
     by_workload: dict[str, list[MessageCompletion]] = {}
     for one in completions.completions(run):
         by_workload.setdefault(one.workload, []).append(one)
-    left = Chart(245, Axis("completion time, µs", logarithmic=True), Axis("share of messages", 0, 1.02))
-    right = Chart(245, Axis("message, bytes", logarithmic=True), Axis("slowdown", margin=0.1))
+    drawing, (left, right) = plots.pair(3.4)
     for index, (name, own) in enumerate(by_workload.items()):
         colour = plots.RUNS[index % len(plots.RUNS)]
-        took_us = sorted(one.took_ns / 1e3 for one in own)
-        left.steps(took_us, [number / len(own) for number in range(1, len(own) + 1)], colour, name=name)
-        right.dots([max(1, one.bytes) for one in own], [one.slowdown for one in own], colour)
-    return svg("Completion times and slowdowns of messages", left, right)
+        took_us = np.sort(np.array([one.took_ns for one in own])) / 1e3
+        left.step(took_us, np.arange(1, len(own) + 1) / len(own), where="post", color=colour, linewidth=1.4, label=name)
+        sizes, slowdowns = [max(1, one.bytes) for one in own], [one.slowdown for one in own]
+        right.plot(sizes, slowdowns, ".", markersize=4, color=colour, label=name)
+    left.set_xlabel("completion time, µs")
+    left.set_ylabel("share of messages")
+    left.set_ylim(0, 1.02)
+    left.set_xscale("log")
+    right.set_xlabel("message, bytes")
+    right.set_ylabel("slowdown")
+    right.set_xscale("log")
+    right.set_ylim(0, right.get_ylim()[1] * 1.1)
+    if len(by_workload) > 1:
+        left.legend(loc="lower right")
+    return plots.svg(drawing, "Completion times and slowdowns of messages")
 
 
 def told(ns: float) -> str:

@@ -1,17 +1,27 @@
-"""The charts of a report over a run, as SVG text."""
+"""The pictures of a report, as SVG text. Matplotlib draws them; nothing here touches a display or global state."""
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
 
 from judging import jobs
-from judging.arrays import np
 from judging.measures import goodput, paths, planes, recovery, stalls, steps
-from judging.reports.chart import FAINT, Axis, Chart, svg
 from judging.reports.labels import placed
 from judging.run import SECOND_NS, FaultSpan, Run, Span
 
+INK = "#1f2933"
+FAINT = "#9aa5b1"
+GRID = "#e4e7eb"
 FAULT = "#f7c9c4"
 BAD = "#c0392b"
 DENIED = "#7b8794"
@@ -19,33 +29,79 @@ STALL = "#52606d"
 HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
 RUNS = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#be185d", "#475569")
-CHARACTERS = 105  # of the names above a chart fit side by side
+LABEL_SIZE = 10
+LABEL_POINTS = 13  # from one row of names to the next
+CHARACTERS = 105  # of LABEL_SIZE fit side by side over a chart
 NAMED_STRIPS = 64  # more paths than this are drawn without a name and a gap each
-STRIP_HEIGHT, STRIPS_HEIGHT = 11.5, 360.0  # of a path with a name, and of all paths where they have none
-AXIS_HEIGHT = 50.0
+
+STYLE: Any = {  # Any: matplotlib's own type for it differs from version to version
+    "svg.fonttype": "none",  # text stays text: searchable, and in the reader's own font
+    "svg.hashsalt": "mrclab",  # the same run gives the same file
+    "font.family": "sans-serif",
+    "font.size": 11,  # to be read from the last row
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": GRID,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+}
 
 
-def mark_faults(chart: Chart, run: Run) -> None:
+def figure(height: float) -> tuple[Figure, Axes]:
+    """One chart as wide as the report's column; `height` in inches."""
+    with mpl.rc_context(STYLE):
+        drawing = Figure(figsize=(9.2, height), layout="constrained")
+        return drawing, drawing.subplots()
+
+
+def pair(height: float) -> tuple[Figure, tuple[Axes, Axes]]:
+    """Two charts side by side, together as wide as the report's column."""
+    with mpl.rc_context(STYLE):
+        drawing = Figure(figsize=(9.2, height), layout="constrained")
+        left, right = drawing.subplots(1, 2)
+        return drawing, (left, right)
+
+
+def svg(drawing: Figure, label: str) -> str:
+    """The drawing as an inline `<svg>` with a text alternative, its ids made unique to `label`."""
+    buffer = io.StringIO()
+    with mpl.rc_context(STYLE):
+        drawing.savefig(buffer, format="svg", metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
+    text = re.sub(r'\bid="', f'id="{slug}-', text)
+    text = re.sub(r'(href="#|url\(#)', rf"\1{slug}-", text)
+    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+
+
+def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
     """Shade the time of each fault."""
-    for fault in run.faults:
+    for fault in run.faults if faults is None else faults:
         start = run.place(fault.start_ns)
         stop = run.place(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
-        chart.band(start, stop, FAULT, 0.7, edge=BAD)
+        axes.axvspan(start, stop, color=FAULT, alpha=0.7, linewidth=0)
+        axes.axvline(start, color=BAD, linewidth=0.8)
 
 
-def mark_stalls(chart: Chart, run: Run) -> None:
+def mark_stalls(axes: Axes, run: Run) -> None:
     """A grey bar for each stall, at least a hair wide: the machine causes what happens there."""
     for stall in stalls.stalls(run):
-        chart.band(run.place(stall.start_ns), run.place(stall.stop_ns), STALL, 0.55, hair=0.6)
+        start, stop = run.place(stall.start_ns), run.place(stall.stop_ns)
+        axes.axvspan(start, stop, facecolor=STALL, alpha=0.55, edgecolor=STALL, linewidth=0.6, zorder=1.5)
 
 
-def mark_phases(chart: Chart, run: Run) -> None:
+def mark_phases(axes: Axes, run: Run) -> None:
     """A dotted line where each phase begins."""
     for span in run.phases.values():
-        chart.upright(run.place(span.start_ns), FAINT, dashes="1 2")
+        axes.axvline(run.place(span.start_ns), color=FAINT, linewidth=0.8, linestyle=":")
 
 
-def name_times(chart: Chart, run: Run) -> None:
+def name_times(axes: Axes, run: Run) -> None:
     """Above the chart the names of phases, and above those the faults, each burst by its first one."""
     end = run.place(whole(run).stop_ns) or 1
     phases = placed([(run.place(span.start_ns), span.name) for span in run.phases.values()], end, CHARACTERS, rows=1)
@@ -55,7 +111,11 @@ def name_times(chart: Chart, run: Run) -> None:
     for labels, base, colour in ((phases, 0, FAINT), (faults, lowest, BAD)):
         for label in labels:
             if label.row is not None:
-                chart.name_above(label.at, label.text, base + label.row, colour)
+                above = LABEL_POINTS * (base + label.row)
+                axes.annotate(
+                    label.text, (label.at, 1.0), (0, 3 + above), xycoords=("data", "axes fraction"),
+                    textcoords="offset points", fontsize=LABEL_SIZE, color=colour, annotation_clip=False,
+                )  # fmt: skip
 
 
 def burst_title(burst: Sequence[FaultSpan]) -> str:
@@ -64,10 +124,13 @@ def burst_title(burst: Sequence[FaultSpan]) -> str:
     return f"{burst[0].verb} {burst[0].target}" + (f" +{more}" if more else "")
 
 
-def over_time(run: Run, height: float, unit: str) -> Chart:
-    """An empty chart: the run from edge to edge, zero at the bottom, room at the top."""
-    across = Axis(run.unit_name, 0.0, run.place(whole(run).stop_ns) or 1)
-    return Chart(height, across, Axis(unit, 0.0, margin=0.1))
+def finish(axes: Axes, run: Run, unit: str) -> None:
+    """Give a chart over time what all of them have: the run from edge to edge, zero at the bottom, room at the top."""
+    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
+    axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
+    axes.set_xlabel(run.unit_name)
+    axes.set_ylabel(unit)
+    name_times(axes, run)
 
 
 def whole(run: Run) -> Span:
@@ -76,40 +139,49 @@ def whole(run: Run) -> Span:
     return Span("run", run.start_ns, max(ends, default=run.end_ns))
 
 
-def overlaid(runs: Sequence[tuple[str, Run]], height: float, unit: str) -> Chart:
-    """A chart for several runs: the first one's faults and phases with their names, the stalls of all."""
-    chart = over_time(runs[0][1], height, unit)
-    mark_faults(chart, runs[0][1])
-    mark_phases(chart, runs[0][1])
-    name_times(chart, runs[0][1])
+def overlaid(runs: Sequence[tuple[str, Run]], height: float) -> tuple[Figure, Axes]:
+    """A drawing for several runs: the first one's faults and phases, the stalls of all."""
+    drawing, axes = figure(height)
+    mark_faults(axes, runs[0][1])
+    mark_phases(axes, runs[0][1])
     for _, run in runs:
-        mark_stalls(chart, run)
-    return chart
+        mark_stalls(axes, run)
+    return drawing, axes
 
 
 def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
-    chart = overlaid(runs, 250, f"goodput, {runs[0][1].rate_unit[0]}")
+    drawing, axes = overlaid(runs, 3.5)
     for index, (name, run) in enumerate(runs):
         centres, rates = goodput.series(run, bin_ns, whole(run))
-        centres *= SECOND_NS / run.unit[1]
-        chart.line(centres.tolist(), (rates / run.rate_unit[1]).tolist(), RUNS[index % len(RUNS)], name=name)
-    return svg("Goodput over time " + " ".join(name for name, _ in runs), chart)
+        axes.plot(
+            centres * (SECOND_NS / run.unit[1]),
+            rates / run.rate_unit[1],
+            color=RUNS[index % len(RUNS)],
+            linewidth=1.4,
+            label=name,
+        )
+    finish(axes, runs[0][1], f"goodput, {runs[0][1].rate_unit[0]}")
+    if len(runs) > 1:
+        axes.legend(loc="lower right")
+    return svg(drawing, "Goodput over time " + " ".join(name for name, _ in runs))
 
 
 def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
     """Every training step as a dot: when it ended, how long it took."""
     if not any(steps.steps(run) for _, run in runs):
         return None
-    unit = runs[0][1].unit[0]
-    chart = overlaid(runs, 230, f"step time, {'ms' if unit == 's' else unit}")
-    chart.legend = "upper"
+    drawing, axes = overlaid(runs, 3.2)
     for index, (name, run) in enumerate(runs):
         all_steps = steps.steps(run)
         ends = [run.place(step.end_ns) for step in all_steps]
         lengths = [step.total_ns / (1_000_000 if run.unit[0] == "s" else run.unit[1]) for step in all_steps]
-        chart.dots(ends, lengths, RUNS[index % len(RUNS)], name=name)
-    return svg("Training step times " + " ".join(name for name, _ in runs), chart)
+        axes.plot(ends, lengths, ".", markersize=4, color=RUNS[index % len(RUNS)], label=name)
+    unit = runs[0][1].unit[0]
+    finish(axes, runs[0][1], f"step time, {'ms' if unit == 's' else unit}")
+    if len(runs) > 1:
+        axes.legend(loc="upper right")
+    return svg(drawing, "Training step times " + " ".join(name for name, _ in runs))
 
 
 def loss_curves(run: Run) -> str | None:
@@ -117,27 +189,32 @@ def loss_curves(run: Run) -> str | None:
     found = jobs.losses(run)
     if not found:
         return None
-    chart = Chart(173, Axis("step"), Axis("loss"), legend="upper")
+    drawing, axes = figure(2.4)
     for index, (name, points) in enumerate(found.items()):
         numbers, values = zip(*points, strict=True)
-        draw = chart.dots if index else chart.line
-        draw(numbers, values, RUNS[index % len(RUNS)], name=name)
-    return svg("Loss of " + " and ".join(found), chart)
+        style = "-" if index == 0 else "o"
+        axes.plot(numbers, values, style, markersize=3, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    axes.legend(loc="upper right")
+    return svg(drawing, "Loss of " + " and ".join(found))
 
 
 def plane_load(run: Run, bin_ns: int) -> str:
     """The rate at which hosts sent on each plane, over time."""
     span = whole(run)
-    chart = over_time(run, 216, f"sent, {run.rate_unit[0]}")
-    mark_faults(chart, run)
-    mark_stalls(chart, run)
-    name_times(chart, run)
+    drawing, axes = figure(3.0)
+    mark_faults(axes, run)
+    mark_stalls(axes, run)
     edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
-    centres = ((edges[:-1] + bin_ns / 2 - run.start_ns) / run.unit[1]).tolist()
+    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / run.unit[1]
     for plane, sent in planes.curves(run, edges).items():
         rates = np.diff(sent) * 8e9 / bin_ns / run.rate_unit[1]
-        chart.line(centres, rates.tolist(), PLANES[plane % len(PLANES)], name=f"plane {plane}", width=1.2)
-    return svg("Load on each plane", chart)
+        axes.plot(centres, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
+    finish(axes, run, f"sent, {run.rate_unit[0]}")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="lower right", ncols=8, fontsize=10)
+    return svg(drawing, "Load on each plane")
 
 
 def path_health(run: Run) -> str | None:
@@ -146,31 +223,33 @@ def path_health(run: Run) -> str | None:
     if not strips or run.options.get("single_plane"):
         return None
     named = len(strips) <= NAMED_STRIPS
+    drawing, axes = figure(0.7 + (0.16 * len(strips) if named else 5.0))
     most = max((level.bad + level.denied for _, spans in strips for level in spans), default=1)
-    end = run.place(whole(run).stop_ns) or 1
+    shapes, colours = [], []
     ticks: dict[float, str] = {}
-    boxes: dict[tuple[str, float], list[tuple[float, float, float, float]]] = {}
-    healthy: list[tuple[float, float, float, float]] = []
     for row, ((plane, via), spans) in enumerate(strips):
         if named:
             ticks[row + 0.5] = via if via.startswith("p") else f"p{plane} {via}"
         elif f"plane {plane}" not in ticks.values():
             ticks[row] = f"plane {plane}"
         low, high = (row + 0.08, row + 0.92) if named else (row, row + 1)
-        healthy.append((0.0, end, low, high))
         for level in spans:
-            shade = BAD if level.bad else DENIED, 0.3 + 0.7 * (level.bad + level.denied) / most
-            boxes.setdefault(shade, []).append((run.place(level.start_ns), run.place(level.stop_ns), low, high))
-    height = AXIS_HEIGHT + (STRIP_HEIGHT * len(strips) if named else STRIPS_HEIGHT)
-    down = Axis(low=0, high=len(strips), ticks=list(ticks.items()), downwards=True)
-    chart = Chart(height, Axis(run.unit_name, 0.0, end), down, grid=False)
-    chart.boxes(healthy, HEALTHY)
-    for (colour, opacity), where in boxes.items():
-        chart.boxes(where, colour, opacity)
+            left, right = run.place(level.start_ns), run.place(level.stop_ns)
+            shapes.append([(left, low), (right, low), (right, high), (left, high)])
+            share = 0.3 + 0.7 * (level.bad + level.denied) / most
+            colours.append(to_rgba(BAD if level.bad else DENIED, share))
+        axes.axhspan(low, high, color=HEALTHY, linewidth=0)
+    axes.add_collection(PolyCollection(shapes, facecolors=colours, edgecolors="none", zorder=2))
     for fault in run.faults:
-        chart.upright(run.place(fault.start_ns), BAD)
-    mark_stalls(chart, run)
-    return svg("Path health", chart)
+        axes.axvline(run.place(fault.start_ns), color=BAD, linewidth=0.8)
+    mark_stalls(axes, run)
+    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
+    axes.set_ylim(len(strips), 0)
+    axes.set_yticks(list(ticks), list(ticks.values()), fontsize=10)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(run.unit_name)
+    axes.grid(False)
+    return svg(drawing, "Path health")
 
 
 def natural(name: str) -> list[int | str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judging.reports.drawing import figure, svg
-from judging.reports.plots import RUNS
+from judging.reports.plots import RUNS, figure, svg
 from paper.figure import Chart, Points
 from paper.outcome import Outcome
 

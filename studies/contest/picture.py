@@ -6,9 +6,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from judging.reports.chart import FAINT, INK
-from judging.reports.drawing import STYLE, svg
-from judging.reports.plots import RUNS
+from judging.reports.plots import FAINT, INK, RUNS, STYLE, svg
 from studies.contest.result import MEASURES, Match, Result
 from studies.sweeping.metric import Metric
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judging.reports.chart import GRID, INK
-from judging.reports.drawing import figure, svg
-from judging.reports.plots import RUNS
+from judging.reports.plots import GRID, INK, RUNS, figure, svg
 from studies.sweeping.metric import Metric
 from studies.sweeping.quantile import band
 from studies.sweeping.statement import Statement
