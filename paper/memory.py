@@ -1,17 +1,28 @@
-"""Which runs of a reproduction this machine's memory holds side by side."""
+"""Which runs of a reproduction are made when: the longest first, as many side by side as memory holds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from paper import perform
 from running import estimate
 from studies.sweeping.task import Task
 
 
+@cache
+def _estimated(words: tuple[str, ...]) -> estimate.Estimate:
+    return estimate.estimate(perform.choose(words))
+
+
 def needed_bytes(task: Task) -> int:
     """The most memory that the run takes."""
-    return estimate.estimate(perform.choose(task.words)).memory_bytes
+    return _estimated(tuple(task.words)).memory_bytes
+
+
+def longest_first(tasks: Iterable[Task]) -> list[Task]:
+    """The runs in an order in which no processor waits at the end for a long run on another."""
+    return sorted(tasks, key=lambda task: -_estimated(tuple(task.words)).seconds)
 
 
 class MemoryBudget:

@@ -17,7 +17,7 @@ from paper.clock import Clock
 from paper.cluster import CLUSTERS, A, B, C
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.measuring import sample_gbps
-from paper.memory import MemoryBudget, needed_bytes
+from paper.memory import MemoryBudget, longest_first, needed_bytes
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
@@ -283,6 +283,13 @@ def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named
     assert budget.refused == [
         f"figure 5.2.1, {names[3]}: about 901 bytes of memory, and this machine has 1000 bytes to spare"
     ]
+
+
+def test_the_longest_runs_are_made_first() -> None:
+    figure = catalogue.find("16")
+    tasks = [perform.task(figure, part, False) for part in figure.parts(False) if part.name.startswith("mrc-0-")]
+    names = [task.words[1] for task in longest_first(tasks)]
+    assert names == [f"mrc-0-{size}" for size in (64, 32, 16, 8, 4)] + ["mrc-0-2", "mrc-0-2-bare"]
 
 
 def test_the_largest_ring_is_held_to_take_what_was_measured() -> None:

@@ -82,7 +82,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
     from common import files
     from paper import catalogue, perform
-    from paper.memory import MemoryBudget
+    from paper.memory import MemoryBudget, longest_first
     from paper.report import document, page, standing, table, text
     from paper.report.progress import Told
     from paper.reproduction import Reproduction
@@ -98,7 +98,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         stack.enter_context(handing_over(arguments.runs, folder))
         store = stack.enter_context(RowStore(folder))
         reproduction = Reproduction(wanted, store, arguments.short)
-        budget = MemoryBudget(reproduction.missing, available_memory())
+        budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
             want_compiled(arguments, 0 if arguments.short else LONG_S)
         try:
