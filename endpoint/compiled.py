@@ -16,13 +16,7 @@ UNIT = Unit(
     root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     packages=("endpoint", "common", "schedules"),
     folders=("endpoint/nic", "endpoint/mrc", "endpoint/roce", "endpoint/workloads"),
-    modules=(
-        "endpoint/host.py",
-        "endpoint/landed.py",
-        "endpoint/packet_sampling.py",
-        "endpoint/virtual_host.py",
-        "endpoint/workload_table.py",
-    ),
+    modules=("endpoint/host.py", "endpoint/landed.py", "endpoint/packet_sampling.py", "endpoint/virtual_host.py"),
     # A setting's type is checked by its annotation, of which compiled classes keep too little. A link's memory is
     # scarce in a test. Verbs of control take attributes by name, of which compiled code takes one that is named as
     # a positional parameter for that parameter.

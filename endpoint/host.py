@@ -18,8 +18,8 @@ from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
 from endpoint.record_count import count_records
 from endpoint.transport import QueuePair, Transport
-from endpoint.workload_table import Journal, Reply, RequestError, WorkloadTable, fields_of
 from endpoint.workloads import Workload, WorkloadError, defaults
+from endpoint.workloads.table import Journal, Reply, RequestError, WorkloadTable, fields_of
 from endpoint.workloads.workload import OVER
 
 SAMPLE_INTERVAL_NS = 100_000_000

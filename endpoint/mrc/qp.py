@@ -9,6 +9,7 @@ from typing import Any
 from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.answers import Answers
 from endpoint.mrc.context import Context
+from endpoint.mrc.loss.repair import Repair
 from endpoint.mrc.mismatch import refusal
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_events import event_state
@@ -17,7 +18,6 @@ from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
-from endpoint.mrc.repair import Repair
 from endpoint.mrc.requester import Requester
 from endpoint.mrc.responder import Responder
 from endpoint.mrc.reverse import ReverseEvs

@@ -10,11 +10,11 @@ from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
 from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.loss.repair import Repair
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
 from endpoint.mrc.paths.selection import Selection, next_after_loss
-from endpoint.mrc.repair import Repair
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers

@@ -184,7 +184,7 @@ def test_more_memory_than_a_workload_may_have_is_refused_with_the_figures(kind: 
 
 
 def test_workloads_of_a_host_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("endpoint.workload_table", "endpoint.workloads.workload"):
+    for module in ("endpoint.workloads.table", "endpoint.workloads.workload"):
         monkeypatch.setattr(f"{module}.MEMORY_BYTES_MAX", 4_000_000)
     host = make_host("mrc", [])
     prepare = {**PREPARE, "kind": "incast", "ranks": ["h0", "h1"], "options": {"size": 1 << 16, "depth": 40}}

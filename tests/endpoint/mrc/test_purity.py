@@ -15,18 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("nic", "mrc", "roce", "workloads")
-ALONE = (
-    "blame",
-    "decoder",
-    "denylist",
-    "host",
-    "landed",
-    "packet_sampling",
-    "prober",
-    "record_count",
-    "transport",
-    "workload_table",
-)
+ALONE = ("blame", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count", "transport")
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
