@@ -22,7 +22,8 @@ from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, ResultTable, Setup, Workload, WorkloadState
+from endpoint.workloads.result import ResultTable
+from endpoint.workloads.workload import LAST, Setup, Workload, WorkloadState
 
 PARITY = 1 << 30
 STEP_SHIFT, STEP_MASK, SEGMENT_MASK = 16, 0x3FFF, 0xFFFF

@@ -18,7 +18,8 @@ from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.progress import ScheduleProgress
-from endpoint.workloads.workload import LAST, UNDER_WAY, ResultTable, Setup, Workload
+from endpoint.workloads.result import ResultTable
+from endpoint.workloads.workload import LAST, UNDER_WAY, Setup, Workload
 from schedules import operation
 from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError

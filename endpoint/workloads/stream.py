@@ -16,7 +16,8 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError, require
-from endpoint.workloads.workload import LAST, OVER, ResultTable, Setup, Workload, WorkloadState
+from endpoint.workloads.result import ResultTable
+from endpoint.workloads.workload import LAST, OVER, Setup, Workload, WorkloadState
 
 PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Final
 
@@ -16,6 +16,7 @@ from endpoint.nic.config import NEVER
 from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, Link
 from endpoint.workloads.options import Options, WorkloadError
+from endpoint.workloads.result import ResultTable, Tally
 
 _POLL_LIMIT: Final = 256
 _POSTED_MAX: Final = 1024  # writes a QP has at a time; more wait here
@@ -71,31 +72,6 @@ class Setup:
     def rank(self) -> int:
         """This host's place in `ranks`, from 0."""
         return self.ranks.index(self.host)
-
-
-@dataclass(slots=True)
-class Tally:
-    """Totals of this rank. Verified and wrong bytes are those received; the others those sent."""
-
-    messages_posted: int = 0
-    messages_completed: int = 0
-    messages_failed: int = 0
-    bytes: int = 0
-    bytes_verified: int = 0
-    bytes_wrong: int = 0
-    verify_ns: int = 0
-    rounds: int = 0
-
-
-@dataclass(slots=True)
-class ResultTable:
-    """A result as perftest or nccl-tests would print it."""
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows]}
 
 
 class Workload:

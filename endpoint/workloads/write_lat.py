@@ -10,7 +10,8 @@ from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
 from endpoint.workloads.link import Link
 from endpoint.workloads.options import Options, require
-from endpoint.workloads.workload import LAST, ResultTable, Setup, Workload, WorkloadState
+from endpoint.workloads.result import ResultTable
+from endpoint.workloads.workload import LAST, Setup, Workload, WorkloadState
 
 
 @dataclass(frozen=True, slots=True)
