@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 import sys
 from collections.abc import Callable
 from itertools import groupby
@@ -30,6 +31,7 @@ from studies.sweeping.perform import made
 from tests.helpers.quick_sweep import quick_subjects, write_quick
 
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/decisions/one-way-into-a-run.md"
 MODULES_MAX = 10
 ROOMS = ("cli", "judging", "mrclab", "page", "paper", "running", "scenarios", "studies")
 
@@ -145,6 +147,8 @@ def test_from_the_command_line_to_the_first_event_is_at_most_ten_modules_each_en
     assert len(modules) <= MODULES_MAX, modules
     assert len(set(modules)) == len(modules), modules
     assert len(runners) == 1
+    rows = re.findall(r"^\|[^|]*\|[^|]*\| `(\S+)` \|$", PAGE.read_text(), re.MULTILINE)
+    assert modules == rows, f"{PAGE.name} has another list"
 
 
 def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(
