@@ -144,10 +144,13 @@ def contents(run: Path) -> dict[str, bytes]:
     return {**files, "runner.jsonl": json.dumps(line).encode() + b"\n" + rest}
 
 
-def even_spec() -> RunSpec:
-    """All hosts of an even fabric send to all at once, so frames of many cables reach a spine at one nanosecond."""
+def even_spec(**options: Any) -> RunSpec:
+    """All hosts of an even fabric send to all at once, so frames of many cables reach a spine at one nanosecond.
+
+    `options` are further ones of the workload.
+    """
     fabric = {"planes": 2, "leaves": 4, "spines": 2, "hosts_per_leaf": 2}
-    load = Workload("all_to_all", {"size": 4096, "rounds": 0, "qps": 1}, name="load0")
+    load = Workload("all_to_all", {"size": 4096, "rounds": 0, "qps": 1, **options}, name="load0")
     return Case(5, fabric, (load,), (), reference_s=0.2, faults_s=0.2, after_s=0.2).spec()
 
 

@@ -43,6 +43,11 @@ def test_frames_of_one_nanosecond_are_ordered_by_no_arrival(tmp_path: Path) -> N
     assert differing(even_spec(), tmp_path) == []
 
 
+def test_a_run_whose_hosts_take_their_time_is_the_same_in_parts(tmp_path: Path) -> None:
+    """Messages between a program and its NIC are in no frame, so no part hears of another's."""
+    assert differing(even_spec(post_ns=40_000_000, completion_ns=70_000_000), tmp_path) == []
+
+
 def test_a_random_run_in_parts_is_the_run_in_one(tmp_path: Path) -> None:
     spec = drawn_spec(3)
     assert spec.faults()
