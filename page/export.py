@@ -23,6 +23,8 @@ from page.feed import Feed
 from page.view import replay_view
 
 NAME = report.REPLAY
+GZIP_LEVEL = 6
+"""A third of the time of level 9, for a tenth more bytes."""
 IMPORT = re.compile(r'from "(\.[\w./-]+\.js)"')
 
 
@@ -54,7 +56,7 @@ def packed(run: Path) -> str:
     feed = Feed(run)
     try:
         feed.poll()
-        return base64.b64encode(gzip.compress(b"\n".join(feed.lines), mtime=0)).decode()
+        return base64.b64encode(gzip.compress(b"\n".join(feed.lines), GZIP_LEVEL, mtime=0)).decode()
     finally:
         feed.close()
 
