@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import lru_cache
 
 from switch import rules
-from switch.entries import ActionCall, Entry, Lpm
+from switch.entries import ActionCall, Entry, Lpm, Match
 from switch.model import Program
 from switch.model.actions import Action
 from switch.model.pipelines import ActionProfile, Table
@@ -17,6 +18,8 @@ from switch.native.emit.table import args_words
 
 Words = ctypes.Array[ctypes.c_uint64]
 WORD_MASK = (1 << 64) - 1
+WORDS_KEPT_MAX = 16_384
+"""Matches, and calls, of a table whose words are kept: the switches of a fabric have most entries in common."""
 
 
 def split(value: int, width_bits: int) -> list[int]:
@@ -33,9 +36,18 @@ class Callable:
         self._actions = actions
         self._args_count = args_count
         self.no_args = words([0] * args_count)
+        self._called: dict[ActionCall, tuple[int, Words]] = {}
 
     def action(self, call: ActionCall) -> tuple[int, Words]:
-        """The action's number and its data."""
+        """The action's number and its data, which is not to be changed."""
+        found = self._called.get(call)
+        if found is None:
+            if len(self._called) >= WORDS_KEPT_MAX:
+                self._called.clear()
+            found = self._called[call] = self._action(call)
+        return found
+
+    def _action(self, call: ActionCall) -> tuple[int, Words]:
         action = rules.checked_call(self._where, self._actions, call)
         if not call.args:
             return self._numbers[id(action)], self.no_args
@@ -46,15 +58,26 @@ class Callable:
 
 
 class LoadedTable(Callable):
+    """A table of a program, the same for all devices that run it."""
+
     def __init__(self, program: Program, table: Table) -> None:
         actions = {action.name: action for action in table.actions}
         super().__init__(program, f"table {table.name}", actions, args_words(table))
         self.table, self.name, self.index = table, table.name, table.index
         default = table.default
         self.initial_default = ActionCall(default.action.name, default.args) if default else None
+        self._matched: dict[tuple[Match, ...], tuple[Words, Words, int]] = {}
 
     def match(self, entry: Entry) -> tuple[Words, Words, int]:
-        """Key words, mask words (for a range its high end) and the prefix length."""
+        """Key words, mask words (for a range its high end) and the prefix length; the words are not to be changed."""
+        found = self._matched.get(entry.matches)
+        if found is None:
+            if len(self._matched) >= WORDS_KEPT_MAX:
+                self._matched.clear()
+            found = self._matched[entry.matches] = self._match(entry)
+        return found
+
+    def _match(self, entry: Entry) -> tuple[Words, Words, int]:
         low: list[int] = []
         high: list[int] = []
         for key, (a, b) in zip(self.table.keys, rules.canonical(self.table, entry), strict=True):
@@ -74,10 +97,16 @@ class LoadedProfile(Callable):
         self.groups: set[int] = set()
 
 
+@lru_cache(maxsize=16)
+def _tables(program: Program) -> Mapping[str, LoadedTable]:
+    """The tables of a program, once for all devices that run it."""
+    return {table.name: LoadedTable(program, table) for table in program.tables}
+
+
 class LoadedProgram:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.tables = {table.name: LoadedTable(program, table) for table in program.tables}
+        self.tables = _tables(program)
         self._profiles = {profile.name: LoadedProfile(program, profile) for profile in program.profiles}
         self._counters = {counter.name: counter.index for counter in program.counters if not counter.direct}
         self._meters = {meter.name: meter.index for meter in program.meters if not meter.direct}
