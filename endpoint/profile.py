@@ -114,7 +114,7 @@ class NicProfile:
     """Lossless priorities (IEEE 802.1Qbb), bit n for priority n; 0, or not in the file: no flow control."""
     encapsulation: str
     ports: tuple[ProfilePort, ...]
-    self_probes: tuple[SelfProbe, ...]
+    self_probes: Sequence[SelfProbe]
     destinations: Mapping[str, Destination]
 
     def port(self, number: int) -> ProfilePort:

@@ -20,11 +20,11 @@ PROFILE_VERSION = 1
 
 
 def nic_profile(
-    plan: Plan, host: Host, *, jitter_ns: int = 0, destinations: Iterable[Host] | None = None
+    plan: Plan, host: Host, *, jitter_ns: int = 0, destinations: Iterable[Host] | None = None, with_probes: bool = True
 ) -> dict[str, Any]:
     """`jitter_ns`: how late a process may be scheduled in the world that the profile is for; none in virtual time.
 
-    `destinations` are all other hosts, or those given.
+    `destinations` are all other hosts, or those given. Without `with_probes` the list of self-probes is empty.
     """
     others = plan.hosts() if destinations is None else destinations
     return {
@@ -47,7 +47,7 @@ def nic_profile(
         "trimming": plan.trimming.enabled,
         "encapsulation": plan.encapsulation,
         "ports": [_port(plan, host, plane) for plane in range(plan.planes)],
-        "self_probes": _self_probes(plan, host) if plan.encapsulation == "srv6" else [],
+        "self_probes": probe_rows(plan, host) if with_probes else [],
         "destinations": {other.name: _destination(plan, host, other) for other in others if other != host},
     }
 
@@ -73,9 +73,10 @@ def _port(plan: Plan, host: Host, plane: int) -> dict[str, Any]:
     }
 
 
-def _self_probes(plan: Plan, host: Host) -> list[dict[str, Any]]:
+def probe_rows(plan: Plan, host: Host) -> list[dict[str, Any]]:
+    """Every self-probe of a host, as in the profile; none without SRv6, which takes them there and back."""
     probes = []
-    for plane in range(plan.planes):
+    for plane in range(plan.planes) if plan.encapsulation == "srv6" else ():
         for way in probe_ways(plan, host, plane):
             port, da = probe_there_and_back(plan, host, way)
             behind = {"behind": way[1].name} if len(way) > 2 else {}

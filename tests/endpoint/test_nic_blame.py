@@ -406,7 +406,7 @@ def test_what_cannot_be_probed_is_refused():
     with pytest.raises(ProberError, match="no self_probes in its profile"):
         Prober(profile.parse(example(0)), interval_ns=10**6, window=50, denylist=None, now_ns=0)
     many = profile.parse(example(0, self_probes=[{"target": "p0l0", "port": 1, "da": "fcbb:bbbb:3000::"}]))
-    many = replace(many, self_probes=many.self_probes * 65_537)
+    many = replace(many, self_probes=tuple(many.self_probes) * 65_537)
     with pytest.raises(ProberError, match="h0 has 65,537 self_probes; it must have at most 65,536"):
         Prober(many, interval_ns=10**6, window=50, denylist=None, now_ns=0)
     with pytest.raises(ProberError, match="at least 100000"):

@@ -23,7 +23,8 @@ def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan: Plan) ->
     for host in plan.hosts():
         made, read = profiles.of(host), profile.parse(nic_profile(plan, host))
         whole = {name: replace(other, paths=tuple(other.paths)) for name, other in made.destinations.items()}
-        assert replace(made, destinations=whole) == read
+        assert replace(made, destinations=whole, self_probes=tuple(made.self_probes)) == read
+        assert len(made.self_probes) == len(read.self_probes)
         first = next(iter(made.destinations.values()))
         assert [first.paths[0], *first.paths[1:]] == list(first.paths)
 
