@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -71,7 +71,7 @@ def make_world(
 
 
 def data_packets(world: SimulatedWorld) -> int:
-    return sum(qp["data_packets"] for client in world.clients.values() for qp in client.nic.counters()["qps"])
+    return sum(qp["data_packets"] for client in world.clients.values() for qp in call(client, "counters")["qps"])
 
 
 def hops(world: SimulatedWorld) -> int:
@@ -132,25 +132,27 @@ def permutation(
     settings: Mapping[str, Any] | None = None,
     losses: int = 0,
     payload: Payload = "real",
+    message_bytes: int = MESSAGE_BYTES,
+    make: Callable[..., SimulatedWorld] = make_world,
 ) -> dict[str, Any]:
-    """`losses` links of the fabric lose 1 % each, all the time."""
+    """`losses` links of the fabric lose 1 % each, all the time. `make` makes the world, as `make_world` does."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
     rates = Links(port_bps, port_bps, CABLE_NS, CABLE_NS)
     plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
-    world = make_world(plan, directory, settings, payload)
+    world = make(plan, directory, settings, payload)
     for client in world.clients.values():
         call(client, "sample", interval_ns=0, paths=False)
     cables = [link for link in links(plan) if link.kind == "fabric"]
     for number in range(losses):
         cable = cables[number * len(cables) // losses]
         world.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
-    stream = {"size": MESSAGE_BYTES, "depth": 4, "messages": -(-size // MESSAGE_BYTES), "shift": hosts // 2 + 1}
+    stream = {"size": message_bytes, "depth": 4, "messages": -(-size // message_bytes), "shift": hosts // 2 + 1}
     return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
 
 
-def own_row(program: str, name: str, *arguments: str) -> dict[str, Any]:
-    """A run in a separate process, so that its memory is its own."""
-    words = [sys.executable, program, "--row", name, *arguments]
+def own_row(program: str, name: str, *arguments: str, starter: Sequence[str] = ()) -> dict[str, Any]:
+    """A run in a separate process, so that its memory is its own; `starter` are the words that start several."""
+    words = [*starter, sys.executable, program, "--row", name, *arguments]
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, **HUGE_PAGES}
     )

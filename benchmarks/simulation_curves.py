@@ -1,11 +1,12 @@
-"""How the cost of virtual time grows: data packets per second and memory against hosts, planes, EVs per QP and faults.
+"""How the cost of virtual time grows: data packets per second and memory against six axes.
 
     python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
-Each row is the permutation of `benchmarks/simulation.py` in a separate process: of 64 hosts, 4 planes, 128 EVs a QP
-and no fault, with one of the four changed; a host's ports share 100 Gb/s. Faults are 1 % loss on one link each, in
-force all the time. Processor time of one core; building is counted apart. All rows are measured in turn, `--times`
-times over: what is printed and drawn is the median, beside the least and the most.
+Each row is the permutation of `benchmarks/simulation.py` in separate processes: of 64 hosts, 4 planes, 128 EVs a QP, no
+fault, messages of 64 KiB and one process, with one of the six changed; a host's ports share 100 Gb/s, and payload is
+carried. Faults are 1 % loss on one link each, in force all the time. Processor time of the busiest process, which waits
+for the others on its core; building is counted apart. Memory is that of all processes together. All rows are measured
+by turns, `--times` times over: what is printed and drawn is the median, beside the least and the most.
 """
 
 from __future__ import annotations
@@ -16,29 +17,73 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.simulation import own_row, permutation  # noqa: E402
+from benchmarks.simulation import MESSAGE_BYTES, SEED, make_world, own_row, permutation  # noqa: E402
+from running.directory import RunDirectory  # noqa: E402
+from running.parallel.communicator import Ranks, world  # noqa: E402
+from running.parallel.runs import mpiexec  # noqa: E402
+from running.parallel.world import PartWorld  # noqa: E402
+from running.transport_choice import Payload, transport  # noqa: E402
+from running.worlds.simulated import SimulatedWorld  # noqa: E402
+from topo.plan import Plan  # noqa: E402
 
-USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0}
-AXES = {"hosts": (16, 64, 256, 1024), "planes": (1, 2, 4, 8), "evs": (8, 32, 128), "faults": (0, 16, 64)}
+USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0, "message": MESSAGE_BYTES, "processes": 1}
+AXES = {
+    "hosts": (16, 64, 256, 1024),
+    "planes": (1, 2, 4, 8),
+    "evs": (8, 32, 128),
+    "faults": (0, 16, 64),
+    "message": (4096, 65536, 524288),
+    "processes": (1, 2),
+}
 SHARED_BPS = 100_000_000_000
 """Of a host's ports together: so many planes move no more than one."""
-NAMES = {"hosts": "hosts", "planes": "planes", "evs": "EVs per QP", "faults": "faults in force"}
+NAMES = {
+    "hosts": "hosts",
+    "planes": "planes",
+    "evs": "EVs per QP",
+    "faults": "faults in force",
+    "message": "message, bytes",
+    "processes": "processes",
+}
 
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
-    """One permutation of a case of `USUAL`'s shape."""
-    settings = {"evs_active": case["evs"]}
-    planes = case["planes"]
-    port_bps = SHARED_BPS // planes
-    return permutation(
-        case["hosts"], size, directory, port_bps=port_bps, planes=planes, settings=settings, losses=case["faults"]
+    """One permutation of a case of `USUAL`'s shape; of several processes, all call it and each has the whole row."""
+    ranks = Ranks(world()) if case["processes"] > 1 else None
+
+    def make(plan: Plan, place: str, settings: Mapping[str, Any] | None, payload: Payload) -> SimulatedWorld:
+        if ranks is None:
+            return make_world(plan, place, settings, payload)
+        own = RunDirectory.create(Path(place), "benchmark", SEED) if ranks.rank == 0 else None
+        shared = ranks.comm.bcast(own, root=0)
+        chosen = replace(transport("mrc", settings or {}), payload=payload)
+        return PartWorld(ranks, lambda now_ns: None, plan, chosen, SEED, shared, lambda event: None)
+
+    row = permutation(
+        case["hosts"],
+        size,
+        directory,
+        port_bps=SHARED_BPS // case["planes"],
+        planes=case["planes"],
+        settings={"evs_active": case["evs"]},
+        losses=case["faults"],
+        message_bytes=case["message"],
+        make=make,
     )
+    if ranks is not None:
+        rows = ranks.comm.allgather(row)
+        row |= {name: max(one[name] for one in rows) for name in ("seconds", "build_s")}
+        row |= {name: sum(one[name] for one in rows) for name in ("hops", "megabytes")}
+        row["rank"] = ranks.rank
+        ranks.meet(None)
+    return row
 
 
 Point = tuple[int, list[float], float]
@@ -87,7 +132,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.row:
         with tempfile.TemporaryDirectory() as directory:
-            print(json.dumps(run(options.row, options.bytes, directory)))
+            row = run(options.row, options.bytes, directory)
+        if not row.pop("rank", 0):
+            print(json.dumps(row))
         return
     axes = {**AXES, "hosts": options.hosts}
     cases = {tuple({**USUAL, axis: number}.values()) for axis, numbers in axes.items() for number in numbers}
@@ -95,8 +142,9 @@ def main() -> None:
     for time in range(options.times):
         for case, rows in found.items():
             sys.stderr.write(f"{time + 1} of {options.times}: {dict(zip(AXES, case, strict=True))}\n")
-            row = json.dumps(dict(zip(AXES, case, strict=True)))
-            rows.append(own_row(__file__, row, "--bytes", str(options.bytes)))
+            values = dict(zip(AXES, case, strict=True))
+            starter = [mpiexec(), "-n", str(values["processes"])] if values["processes"] > 1 else []
+            rows.append(own_row(__file__, json.dumps(values), "--bytes", str(options.bytes), starter=starter))
     names = "".join(f"{NAMES[axis]:>16}" for axis in AXES)
     print(f"{names}{'data/s':>10}{'us a packet':>13}{'(least, most)':>16}{'MB':>8}{'build, s':>10}")
     for case, rows in found.items():
