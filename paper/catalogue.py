@@ -35,6 +35,8 @@ MODULES: Mapping[str, str] = {
     "htsim": "htsim",
 }
 """In the order of the page."""
+ON_DEMAND: Mapping[str, str] = {"16-large": "large_16", "17-large": "large_17"}
+"""Figures that take hours: they are made when named, and are on no page."""
 
 
 class FigureError(ValueError):
@@ -43,24 +45,28 @@ class FigureError(ValueError):
 
 def find(name: str) -> Figure:
     """The figure of this name. FigureError with the valid names."""
-    if name not in MODULES:
+    if name not in MODULES and name not in ON_DEMAND:
         raise FigureError(f"no figure {name!r}: there is {known()}")
-    figure = importlib.import_module(f"paper.figures.{MODULES[name]}").FIGURE
+    figure = importlib.import_module(f"paper.figures.{_module(name)}").FIGURE
     assert isinstance(figure, Figure)
     return figure
 
 
 def known() -> str:
     """The names there are, with commas."""
-    return ", ".join(MODULES)
+    return ", ".join([*MODULES, *ON_DEMAND])
 
 
 def figures(names: Sequence[str] = ()) -> list[Figure]:
-    """The figures of these names in the order of the page; without names all of them."""
+    """The figures of these names in the order of the page; without names all of the page."""
     wanted = [find(name).name for name in names] or list(MODULES)
-    return [find(name) for name in MODULES if name in wanted]
+    return [find(name) for name in [*MODULES, *ON_DEMAND] if name in wanted]
 
 
 def file_of(name: str) -> Path:
     """The file of a figure."""
-    return FOLDER / "figures" / f"{MODULES[name]}.py"
+    return FOLDER / "figures" / f"{_module(name)}.py"
+
+
+def _module(name: str) -> str:
+    return MODULES.get(name) or ON_DEMAND[name]

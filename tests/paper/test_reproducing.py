@@ -164,6 +164,20 @@ def test_every_figure_compares_only_what_its_parts_have(name: str) -> None:
         assert len(one.seeds) == 0 or len(set(one.seeds)) >= 20
 
 
+@pytest.mark.parametrize("name", catalogue.ON_DEMAND)
+def test_the_large_sizes_are_compared_when_named_and_on_no_page(name: str) -> None:
+    figure = catalogue.find(name)
+    parts = {part.name: part for part in figure.parts(False)}
+    assert {"MRC, 0 % loss, 1024 MB", "RoCE 1 QP, 0 % loss, 128 MB"} <= {one.name for one in figure.quantities}
+    for quantity in figure.quantities:
+        assert quantity.fails is not None
+        assert quantity.measured is not None
+        assert {one.split(":")[0] for one in (quantity.measured, quantity.fails.measured)} <= parts.keys()
+    assert parts["mrc-0-1024"].workloads[0].options["size"] == 1 << 30
+    assert name not in [one.name for one in catalogue.figures()]
+    assert [one.name for one in catalogue.figures(["16", name])] == ["16", name]
+
+
 def test_a_wrong_name_gets_the_list(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "9z", "--runs", str(tmp_path)]) == 2
     said = capsys.readouterr().err
