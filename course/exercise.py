@@ -95,8 +95,7 @@ class Exercise:
     """`file` is the name of the student's file in `mylab/`; `fill` puts a student's own values into the starter.
     `extra` are files to read beside it, by name; `solve` puts the values of a seed into the reference.
 
-    `hunted`: the lab's tests search for a schedule that breaks the student's idea. `answers`: the file holds answers to
-    the questions of a seed, so another seed is another exercise.
+    `answers`: the file holds answers to the questions of a seed, so another seed is another exercise.
     """
 
     number: int
@@ -108,7 +107,6 @@ class Exercise:
     fill: Callable[[str, int], str] = no_change
     extra: Callable[[int], dict[str, str]] = no_files
     solve: Callable[[str, int], str] = no_change
-    hunted: bool = False
     answers: bool = False
 
     @property

@@ -2,15 +2,6 @@
 
 What a set of faults means, and what changes between two sets, are pure functions of the plan: a world only carries
 changes out.
-
-| file | what |
-|---|---|
-| `verb.py` | every verb, complete: target, number, what it does, who can do it |
-| `fault.py` | a verb with a target, checked against a plan |
-| `meaning.py` | what a set of faults means for ports, carriers, switches, denylists and routing |
-| `change.py` | what changes between two sets of faults, as a list of typed changes |
-| `condition.py` | what the faults in force do to the packets of one path, hop by hop |
-| `active_faults.py` | the faults in force in one world, and the rules for adding and removing one |
 """
 
 from topo.fault.active_faults import ActiveFaults, FaultableFabric, FaultRecord, MemoryRecord, RefusedFaultError

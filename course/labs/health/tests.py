@@ -326,5 +326,4 @@ LAB = Exercise(
         Test("outage", "after an outage all paths come back", 2, total_outage),
         Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
     ),
-    hunted=True,
 )

@@ -186,5 +186,4 @@ LAB = Exercise(
         Test("lost", "a path that was dead is used again", 3, lost_path),
         Test("hunt", "a hunt finds no schedule that breaks it", 4, HUNT.hunted),
     ),
-    hunted=True,
 )

@@ -175,5 +175,4 @@ LAB = Exercise(
         Test("back", "the rate comes back", 2, comes_back),
         Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
     ),
-    hunted=True,
 )
