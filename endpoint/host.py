@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
+from endpoint.nic.turns import OtherTurns, Turns
 from endpoint.packet_sampling import PacketSampler
 from endpoint.prober import Prober, ProberError
 from endpoint.profile import NicProfile
@@ -60,6 +61,7 @@ class HostNic:
     ) -> None:
         self.profile = profile
         self.transport = transport
+        self._turns: Turns = transport if isinstance(transport, Turns) else OtherTurns(transport)
         self.port_counts = port_counts
         self.on_shutdown = on_shutdown
         self.on_sample: Callable[[int], None] = lambda now_ns: None
@@ -109,7 +111,7 @@ class HostNic:
         """True: the frames ask for nothing, as `Transport.receive` has it."""
         if self.sampler is not None:
             self.sampler.received(port, frames, now_ns)
-        idle = self.transport.receive(port, frames, now_ns) and self.guest is None and self._prober is None
+        idle = self._turns.receive(port, frames, now_ns) and self.guest is None and self._prober is None
         if not idle:
             # A step for the frames of all ports together is soon enough: before timers, or sending.
             self._arrived = True
@@ -136,13 +138,13 @@ class HostNic:
         self._journal(now_ns, "stall", {"late_ns": late_ns})
 
     def handle_timer(self, now_ns: int) -> None:
-        if now_ns < self._quiet_until_ns and not self._arrived and not self.transport.events_waiting():
+        if now_ns < self._quiet_until_ns and not self._arrived and not self._turns.events_waiting():
             return
         if self._arrived:
             self._step(now_ns)
-        deadline_ns = self.transport.next_timer_ns()
+        deadline_ns = self._turns.next_timer_ns()
         if deadline_ns is not None and deadline_ns <= now_ns:
-            self.transport.handle_timer(now_ns)
+            self._turns.handle_timer(now_ns)
         if self._prober is not None:
             self._prober.handle_timer(now_ns)
         self._step(now_ns)
@@ -152,7 +154,7 @@ class HostNic:
             self.on_sample(now_ns)
 
     def next_timer_ns(self) -> int | None:
-        earliest, pacing_ns = self.transport.timers_ns()
+        earliest, pacing_ns = self._turns.timers_ns()
         if self._sample_interval_ns and self._sample_ns < earliest:
             earliest = self._sample_ns
         for workload in self._in_turn:
@@ -171,7 +173,7 @@ class HostNic:
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         if self._arrived:
             self._step(now_ns)
-        frames = self.transport.packets_to_send(now_ns, limit)
+        frames = self._turns.packets_to_send(now_ns, limit)
         if self.sampler is not None:
             self.sampler.sent(frames, now_ns)
         if self._prober is not None and (probes := self._prober.packets_to_send(now_ns)):
@@ -250,7 +252,7 @@ class HostNic:
                 self._workloads.answer(workload)
         if self.guest is not None:
             self.guest.step(now_ns)
-        while (event := self.transport.next_event()) is not None:
+        while self._turns.events_waiting() and (event := self._turns.next_event()) is not None:
             self._journal(event.t_ns, event.kind, event.fields)
         if self._prober is not None:
             for event in self._prober.events():

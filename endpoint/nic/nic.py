@@ -18,6 +18,7 @@ from endpoint.nic.events import EventLog
 from endpoint.nic.memory import MemoryTable
 from endpoint.nic.port import Port, PortSet
 from endpoint.nic.scheduler import Scheduler
+from endpoint.nic.turns import Turns
 from endpoint.nic.verbs import VerbQueuePair
 from endpoint.transport import Event, MemoryRegion, QueueFull
 
@@ -32,7 +33,7 @@ QPS_MAX = 4096
 Q = TypeVar("Q", bound=VerbQueuePair)
 
 
-class Nic(Generic[Q]):
+class Nic(Turns, Generic[Q]):
     """`rng` is the only source of chance."""
 
     def __init__(
