@@ -6,9 +6,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from paper import causes
 from paper.outcome import TIE, Outcome
-from paper.report import standing, table
+from paper.report import causes, standing, table
 
 INTRODUCTION = (
     "Figures of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run here"

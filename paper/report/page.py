@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.reports import page
-from paper import causes
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, Outcome
-from paper.report import standing, table
+from paper.report import causes, standing, table
 from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD

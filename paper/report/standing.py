@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paper import causes
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
@@ -23,6 +22,7 @@ from paper.outcome import (
     Outcome,
     count,
 )
+from paper.report import causes
 
 
 @dataclass(frozen=True, slots=True)

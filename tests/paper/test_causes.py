@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from paper import causes
 from paper.outcome import BEYOND, WITHIN_NEAR
-from paper.report import document
+from paper.report import causes, document
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduction.md"
 
