@@ -18,7 +18,7 @@ from judging.verdict import Finding
 from scenarios.scenario import TimedFault, Workload
 
 LOST_DEAD, KEPT, USED_AGAIN, KEPT_LOSSY, LOST_GREY, RETURNS_GREY = 24, 0.8, 0.5, 0.8, 45, 4
-LEAVES_LOSSY, SOUND_OUT = 9, 2
+LEAVES_LOSSY, SOUND_OUT = 5, 2
 HUNT_KEPT, HUNT_KEPT_PLANE, HUNT_KEPT_LOSSY, HUNT_BACK = 0.55, 0.35, 0.92, 0.9
 HUNT_LOST, HUNT_RELAPSE, HUNT_STRAY = {"blackhole": 16, "loss": 32}, 5, 10
 """Packets that one of four paths may lose by its first fault, by each further one, and without any. Of more paths each
