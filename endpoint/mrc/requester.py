@@ -147,6 +147,7 @@ class Requester(Sender):
         first, end = len(out), len(out) + budget
         if self.cc.pacing_bps and (end := self._pacer.end(first, now_ns)) == first:
             return True
+        self.retry.held = False
         more = self._send_lost(now_ns, out, end) if flight.lost else None
         if more is None:
             more = self._send_new(now_ns, out, end)
@@ -154,6 +155,8 @@ class Requester(Sender):
             self.retry.sent(now_ns)
             self._agenda.arm(self.retry.ask_due_ns)
             self._pacer.sent(out, now_ns)
+        elif self.retry.held and self._rule.patience_ns:
+            self._agenda.arm(self.retry.ask_due_ns)
         elif not self._evs.live:
             self._agenda.arm(self.retry.retry_due_ns)
         return more
@@ -171,7 +174,7 @@ class Requester(Sender):
             slot = psn & flight.mask
             size = flight.sizes[slot]
             if flight.inflight_bytes and flight.inflight_bytes + size > self.cc.window_bytes:
-                return False
+                return self.retry.hold_back()
             path = next_after_loss(self._selection, self._evs, scheduler.usable, flight.blamed[slot], now_ns)
             if path is None:
                 return True
@@ -218,7 +221,7 @@ class Requester(Sender):
                 size = message.length - (psn - message.first_psn) * size
             inflight = flight.inflight_bytes
             if inflight and inflight + size > window:
-                return False
+                return self.retry.hold_back()
             path = selection.next(scheduler.usable & cc.ports_open)
             if path is None:
                 return bool(scheduler.usable & cc.ports_open) or cc.ports_open == -1
@@ -353,8 +356,7 @@ class Requester(Sender):
         if reason == NackReason.UNEXP_EVENT:
             self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT")
             return
-        refused = flight.refused(index, entropy)
-        if refused is None:
+        if (refused := flight.refused(index, entropy)) is None:
             return
         path, size = refused
         self.retry.heard(now_ns)
@@ -374,8 +376,7 @@ class Requester(Sender):
     def receive_ack(self, now_ns: int, syndrome: int, msn24: int, psn24: int) -> None:
         """A transport acknowledgement: confirms writes, in order; a negative one ends the QP."""
         flight = self.flight
-        status = NAK_STATUS.get(syndrome)
-        if status is not None:
+        if (status := NAK_STATUS.get(syndrome)) is not None:
             self._refused(now_ns, syndrome, status, msn24, psn24)
             return
         if syndrome >> 5:
@@ -434,8 +435,7 @@ class Requester(Sender):
         self._probes.send(path, self.flight.una, now_ns)
 
     def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> None:
-        found = self._probes.answered(probe_id, entropy)
-        if found is None:
+        if (found := self._probes.answered(probe_id, entropy)) is None:
             return
         path, sent_ns = found
         own_ns = sent_ns - self.flight.late_ns

@@ -50,6 +50,8 @@ class RetryTimer:
         """Askings in a row without any answer."""
         self.hold_ns = 0
         """Until then nothing is sent: the peer lacked something, or a packet was trimmed again and again."""
+        self.held = False
+        """Whether the congestion window holds back what is to be sent, which only an acknowledgement ends."""
         self.retries = 0
         """Retransmission timeouts since the last sign of life."""
 
@@ -58,6 +60,11 @@ class RetryTimer:
         self._timeout_ns = ACK_TIMEOUT_UNIT_NS << timeout
         self._linear = linear_cnt
         self._most = None if exp_cnt == RETRIES_WITHOUT_END else linear_cnt + exp_cnt
+
+    def hold_back(self) -> bool:
+        """The congestion window is full: nothing is sent (False), and the next acknowledgement is urgent."""
+        self.held = True
+        return False
 
     def restart(self, now_ns: int) -> None:
         """Nothing was under way until now: silence before this moment means nothing."""
@@ -114,11 +121,15 @@ class RetryTimer:
         """When to ask with probes: when they can prove a loss, but before the timer would take all for lost.
 
         The oldest packet must have been out for the slowest plane's round trip, and nothing have been sent or heard for
-        a round trip that would bring the proof by itself. What was asked in vain is asked ever later.
+        a round trip that would bring the proof by itself. A NIC with a device profile's patience lets that pass as
+        well, in silence only. What was asked in vain is asked ever later.
         """
         slowest_ns = self._rule.slowest_ns
         answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
-        wait_ns = max(answer_ns, min(self._rule.window_ns, max(self._timeout_ns // 2, self._longest_patience_ns)))
+        window_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
+        if self.held:  # what has arrived has to be acknowledged, and nothing may have asked for that
+            window_ns, patience_ns = window_ns - patience_ns, 0
+        wait_ns = max(answer_ns, min(window_ns, max(self._timeout_ns // 2, window_ns if patience_ns else 0)))
         if self._asked:
             return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
         overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
@@ -130,11 +141,6 @@ class RetryTimer:
         excess = min(self.retries - self._linear, BACKOFF_MAX)
         timeout_ns = max(self._timeout_ns, 2 * (self.round_trip_ns + self._rule.patience_ns))
         return self._life_ns + (timeout_ns << max(0, excess + 1))
-
-    @property
-    def _longest_patience_ns(self) -> int:
-        """What a NIC that is in no hurry lets pass before it asks; 0 for one that asks as soon as it can."""
-        return self._rule.window_ns if self._rule.patience_ns else 0
 
     @property
     def round_trip_ns(self) -> int:

@@ -379,6 +379,25 @@ def test_a_trimmed_packet_is_nacked_and_sent_again_at_once_on_another_ev(lasthop
     assert bench.qp_a.requester.trims == 1
 
 
+def test_a_trimmed_packet_that_the_window_holds_back_needs_no_patience() -> None:
+    """The rest has arrived and nothing asked for an acknowledgement: without one the window stays closed."""
+    bench = Bench(loss_patience_ns=50 * 12_000, congestion="fixed_window", sack_threshold_bytes=1 << 20)
+    bench.post(5)
+    sent = bench.writes()
+    bench.to_b(*sent[:2], sent[2].trimmed(), *sent[3:])
+    bench.qp_a.requester.cc.window_bytes = 1  # congestion control has closed the window meanwhile
+    bench.to_a(*bench.answers(NACK))
+    assert bench.writes() == []
+    waited = 0
+    while not bench.writes():
+        waited += 1
+        bench.wait(0.5)
+        bench.timers()
+        bench.to_b(*bench.out(bench.a))
+        bench.to_a(*bench.answers(SACK))
+    assert waited <= 8, "four round trips, not fifty"
+
+
 @pytest.mark.parametrize(("setting", "waits"), [({}, 3), ({"trims_before_wait": 0}, 0), ({"trims_before_wait": 3}, 8)])
 def test_a_packet_that_is_trimmed_again_and_again_leaves_the_step_of_what_trims_it(
     setting: dict[str, Any], waits: int
