@@ -84,7 +84,7 @@ def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> No
     """`common/interpreter.py` adds -P; a command line that names sys.executable itself would lack it."""
     allowed = {"common/interpreter.py", "cli/commands/exec.py", "running/programs.py", "common/compiled/worker.py"}
     allowed.add("scenarios/ddp.py")  # one of several Pythons that may have PyTorch; adds -P to each
-    allowed |= {"cli/needs.py", "cli/compiled_form.py"}  # start their own command line again as it was, -P included
+    allowed |= {"cli/compiled_form.py", "cli/huge_pages.py"}  # start their own command line again, -P included
     allowed.add("running/parallel/runs.py")  # the folder of mpiexec
     allowed.add("course/box/box.py")  # a sandbox, with more flags than the common interpreter
     allowed.add("running/sdk.py")  # the folder of its commands, for PATH
