@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
@@ -353,6 +354,7 @@ def waits_without_end(thread: str) -> bool:
 def test_a_missing_interface_or_namespace_is_named(
     wires: Wires, plane: NativeDataPlane, interface: str, netns: str | None, message: str
 ) -> None:
+    gc.collect()  # files of earlier tests would be closed in between
     open_before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(SwitchConfigError, match=message):
         plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda frame: None)
