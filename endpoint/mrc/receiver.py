@@ -39,7 +39,7 @@ OPERATIONS: Final = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
 
 
 class Receiver(Nic[QueuePair]):
-    """What is declared without a value here is the NIC's, which sets it (`endpoint.mrc.endpoint`)."""
+    """The receiving half of an MRC NIC, which sets the attributes without a value here (`endpoint.mrc.endpoint`)."""
 
     peers: PeerTable
     _mismatches: MismatchLog

@@ -126,10 +126,10 @@ class RetryTimer:
         """
         slowest_ns = self._rule.slowest_ns
         answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
-        window_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
-        if self.held:  # what has arrived has to be acknowledged, and nothing may have asked for that
-            window_ns, patience_ns = window_ns - patience_ns, 0
-        wait_ns = max(answer_ns, min(window_ns, max(self._timeout_ns // 2, window_ns if patience_ns else 0)))
+        wait_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
+        if self.held or not patience_ns:  # held: nothing may have asked for an acknowledgement
+            wait_ns = min(wait_ns - patience_ns, self._timeout_ns // 2)
+        wait_ns = max(answer_ns, wait_ns)
         if self._asked:
             return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
         overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
