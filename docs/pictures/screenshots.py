@@ -1,6 +1,6 @@
-"""The screenshots of the page in docs/, from runs in virtual time.
+"""The screenshots of the page that the docs show, from runs in virtual time.
 
-    python docs/screenshots.py [--size 1280x720 2560x1440] [--to docs] [--both]
+    python docs/pictures/screenshots.py [--size 1280x720 2560x1440] [--to FOLDER] [--both]
 
 Needs Chromium and the extra `browser`. Runs are the same on every machine, and so are the pictures, but for its fonts.
 """
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
 from page.answers import PacketAnswers
@@ -26,7 +26,7 @@ from page.viewer import Viewer
 from running.directory import find
 from topo.planfile import load_plan
 
-DOCS = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def run(folder: Path, scenario: str, *words: str) -> Path:
@@ -97,7 +97,7 @@ def taken(view: View, pose: Callable[[Page], Any], size: tuple[int, int], scheme
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", nargs="+", default=["1280x720"], help="WIDTHxHEIGHT; the first has plain names")
-    parser.add_argument("--to", type=Path, default=DOCS)
+    parser.add_argument("--to", type=Path, default=FOLDER)
     parser.add_argument("--both", action="store_true", help="each picture dark and light, for a look at all of them")
     arguments = parser.parse_args()
     if MISSING:
