@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     ROOT / "README.md",
-    *(page for depth in ("docs/*.md", "*/README.md", "*/*/README.md") for page in sorted(ROOT.glob(depth))),
+    *sorted({page for depth in ("docs/**/*.md", "*/README.md", "*/*/README.md") for page in ROOT.glob(depth)}),
 ]
 FENCE = re.compile(r"^```(\w*)(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
