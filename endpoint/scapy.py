@@ -10,7 +10,7 @@ alone, apart from `endpoint.nic.wire`, so that each can be tested against the ot
 is built, and kept when one was dissected; a trimmed packet has none.
 
 Readings of the specification other than the default are chosen for all layers at once, with the text that the
-transport's setting `dialect` takes (docs/dialects.md):
+transport's setting `dialect` takes (docs/reference/dialects.md):
 
     >>> use_dialect("ev_halves=high-in-port,eeth_op=5:4")
 """

@@ -3,7 +3,7 @@
 Two NICs state their dialects when they connect; where both do, nothing is left to guess. A foreign peer states
 nothing. Then bytes that make no sense by our dialect and would by another one name the likely choice: an operation in
 bits where ours has none, an EV of no path whose halves make one when swapped, and so on. Bytes cannot show every
-mismatch; docs/dialects.md says which they do.
+mismatch; docs/reference/dialects.md says which they do.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The readings of the OCP MRC specification: every field that its readers place or understand differently.
 
 The specification's text is not public, and those who have read it disagree. A dialect is one value for each of these
-choices; the first value of each is the default. `docs/dialects.md` says who reads what. A dialect is written as
-`NAME=VALUE` pairs with commas between them, such as `ev_halves=high-in-port,eeth_op=5:4`: the setting `dialect` of the
-transport, of the Wireshark dissector and of the Scapy layers.
+choices; the first value of each is the default. `docs/reference/dialects.md` says who reads what. A dialect is
+written as `NAME=VALUE` pairs with commas between them, such as `ev_halves=high-in-port,eeth_op=5:4`: the setting
+`dialect` of the transport, of the Wireshark dissector and of the Scapy layers.
 
 Whether a PSN outside of the window is refused or dropped is disputed too, but changes no field: the setting `oor_nack`.
 """

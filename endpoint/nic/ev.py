@@ -2,7 +2,7 @@
 
 Half of the 32 bits travels in the UDP source port, the other half in the low 16 of the 20-bit flow label. Which half
 goes where depends on the dialect: by default the low one travels in the source port. One dialect carries 20 bits only,
-all of them in the label and the low 16 in the port as well. (docs/dialects.md)
+all of them in the label and the low 16 in the port as well. (docs/reference/dialects.md)
 """
 
 from __future__ import annotations

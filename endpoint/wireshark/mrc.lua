@@ -4,7 +4,7 @@
 --   (as an ordinary user: Wireshark 4.4 and later load no scripts for root, without a word)
 --   or copy this file to the personal Lua plugin folder (Help > About > Folders)
 --   Readings of the specification other than the default: -o mrc.dialect:ev_halves=high-in-port,eeth_op=5:4
---   (the transport's setting "dialect"; docs/dialects.md)
+--   (the transport's setting "dialect"; docs/reference/dialects.md)
 --
 -- Written from the header layouts alone. RoCEv2 packets on the same UDP port go to Wireshark's own dissector.
 -- Filters: mrc.opcode, mrc.psn, mrc.ev, mrc.usid, mrc.nack.reason, mrc.trimmed, mrc.icrc.status ...

@@ -1,7 +1,8 @@
 /* The MRC API for programs, version 1.0.1: the interface of the OCP companion repository.
  *
  * Functions that return int give 0, or -1 with errno set; those that say so give an errno value, as verbs do. The table
- * in docs/endpoint.md says for each how the lab has it. tests/libmrc compares all that is declared here with OCP's header. */
+ * in docs/reference/endpoint.md says for each how the lab has it. tests/libmrc compares all that is declared here with
+ * OCP's header. */
 #ifndef MRCLAB_MRC_H
 #define MRCLAB_MRC_H
 

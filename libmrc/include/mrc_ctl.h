@@ -1,7 +1,7 @@
 /* The MRC API for controllers, version 1.0.1: ports, EVs, congestion control, events and probes of a NIC.
  *
- * Functions that return int give 0, or -1 with errno set. The table in docs/endpoint.md says for each how the lab has
- * it. tests/libmrc compares all that is declared here with OCP's header. */
+ * Functions that return int give 0, or -1 with errno set. The table in docs/reference/endpoint.md says for each how the
+ * lab has it. tests/libmrc compares all that is declared here with OCP's header. */
 #ifndef MRCLAB_MRC_CTL_H
 #define MRCLAB_MRC_CTL_H
 

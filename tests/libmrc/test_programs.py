@@ -51,7 +51,7 @@ def ends(server: list[str], client: list[str], devices: list[str]) -> list[tuple
 
 
 def test_the_program_of_the_docs_writes_from_memory_to_memory(tmp_path: Path) -> None:
-    source = ROOT / "docs" / "first_write.c"
+    source = ROOT / "docs" / "programs" / "first_write.c"
     assert len(source.read_text().splitlines()) <= 80
     program = compiled(tmp_path, source)
     with rig() as made:

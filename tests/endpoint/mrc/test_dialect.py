@@ -1,6 +1,7 @@
 """Disputed readings of the specification: their bytes by hand, transfers in each, and mismatches that are told.
 
-The expected bytes are worked out from the layouts as each source reads them (docs/dialects.md), not from our codecs.
+The expected bytes are worked out from the layouts as each source reads them (docs/reference/dialects.md), not from our
+codecs.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def test_cables_name_ports_and_share_of_the_rate() -> None:
 
 
 def test_a_file_outside_the_tree_is_a_plan_and_is_drawn_on_the_page(tmp_path: Path) -> None:
-    """The template of `docs/topologies.md`, of fewer than 100 lines."""
+    """The template of `docs/reference/topologies.md`, of fewer than 100 lines."""
     copied = shutil.copy(MESH, tmp_path / "own.toml")
     assert len(MESH.read_text().splitlines()) < 100
     found = load_plan(copied)
