@@ -11,31 +11,31 @@ from paper.figure import Figure
 FOLDER = Path(__file__).parent
 
 MODULES: Mapping[str, str] = {
-    "4": "figure_4",
-    "5": "figure_5",
-    "6": "figure_6",
-    "8": "figure_8",
+    "4": "jobs.figure_4",
+    "5": "jobs.figure_5",
+    "6": "jobs.figure_6",
+    "8": "jobs.figure_8",
     "5.2.1": "table_5_2_1",
-    "9a": "figure_9a",
-    "9b": "figure_9b",
-    "9c": "figure_9c",
-    "9d": "figure_9d",
-    "10": "figure_10",
-    "11": "figure_11",
-    "12": "figure_12",
-    "14": "figure_14",
-    "15": "figure_15",
-    "16": "figure_16",
-    "17": "figure_17",
-    "18": "figure_18",
-    "19": "figure_19",
-    "20": "figure_20",
-    "21": "figure_21",
-    "22": "figure_22",
+    "9a": "failures.figure_9a",
+    "9b": "failures.figure_9b",
+    "9c": "failures.figure_9c",
+    "9d": "failures.figure_9d",
+    "10": "failures.figure_10",
+    "11": "failures.figure_11",
+    "12": "failures.figure_12",
+    "14": "congestion.figure_14",
+    "15": "collectives.figure_15",
+    "16": "collectives.figure_16",
+    "17": "collectives.figure_17",
+    "18": "congestion.figure_18",
+    "19": "failures.figure_19",
+    "20": "congestion.figure_20",
+    "21": "congestion.figure_21",
+    "22": "congestion.figure_22",
     "htsim": "htsim",
 }
 """In the order of the page."""
-ON_DEMAND: Mapping[str, str] = {"16-large": "large_16", "17-large": "large_17"}
+ON_DEMAND: Mapping[str, str] = {"16-large": "collectives.large_16", "17-large": "collectives.large_17"}
 """Figures that take hours: they are made when named, and are on no page."""
 
 
@@ -65,7 +65,7 @@ def figures(names: Sequence[str] = ()) -> list[Figure]:
 
 def file_of(name: str) -> Path:
     """The file of a figure."""
-    return FOLDER / "figures" / f"{_module(name)}.py"
+    return FOLDER.joinpath("figures", *_module(name).split(".")).with_suffix(".py")
 
 
 def _module(name: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute
 from paper.figure import Measured, Part
-from paper.figures.figure_16 import RING_16
+from paper.figures.collectives.figure_16 import RING_16
 from paper.outcome import number
 from paper.random_loss import Collective, quantity_name
 from paper.report.document import rows, wrapped

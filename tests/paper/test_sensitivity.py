@@ -10,7 +10,7 @@ import pytest
 from cli.main import main
 from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute, dcqcn_setting
 from paper.figure import Measured, Part
-from paper.figures.figure_16 import RING_16
+from paper.figures.collectives.figure_16 import RING_16
 from paper.outcome import number
 from paper.variations import sensitivity
 from paper.variations.sensitivity import Knob, knobs, part

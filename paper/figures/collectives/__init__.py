@@ -1,0 +1,1 @@
+"""Figures of collectives, most of them with random loss."""

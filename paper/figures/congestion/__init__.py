@@ -1,0 +1,1 @@
+"""Figures of flows that share a link."""

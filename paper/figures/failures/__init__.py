@@ -1,0 +1,1 @@
+"""Figures of single flows whose paths, links or switches fail."""
