@@ -25,7 +25,8 @@ Ring = TypeVar("Ring", bound="list[Any] | bytearray")
 
 
 class Flight(PacketWindow):
-    """`psn` is the first to send, `window` how many PSNs the peer grants. Sizes are payload bytes.
+    """`psn` is the first to send, `window` how many PSNs the peer grants, `granted` how many of them now if it says so
+    as it goes (the dynamic MPR). Sizes are payload bytes. The rings are made when `make_room` is called first.
 
     `on_late(path, now_ns)` is told of a packet that was taken for lost on that path and has arrived after all,
     `on_placed(message)` of a write of which every packet is acknowledged.
@@ -39,24 +40,24 @@ class Flight(PacketWindow):
         rtt: RttEstimator,
         on_late: Callable[[EvPath, int], None],
         on_placed: Callable[[Message], None],
+        granted: int | None = None,
     ) -> None:
-        size = 1 << (window - 1).bit_length()
-        super().__init__(psn, size)
+        super().__init__(psn, 1)
         self.window = window
-        self.granted = NEVER
+        self.granted = NEVER if granted is None else psn + granted
         """With the dynamic MPR, the first PSN that the peer has not granted."""
         self.rule = rule
         self._rtt = rtt
         self._on_late = on_late
         self._on_placed = on_placed
         self.inflight_bytes = 0
-        self.paths: list[EvPath | None] = [None] * size
-        self.messages: list[Message | None] = [None] * size
+        self.paths: list[EvPath | None] = [None]
+        self.messages: list[Message | None] = [None]
         """The message that a packet is of, until the packet is acknowledged."""
-        self.blamed: list[EvPath | None] = [None] * size
+        self.blamed: list[EvPath | None] = [None]
         """The path that a packet was last taken for lost on, and when it was sent there."""
-        self._blamed_ns = [0] * size
-        self._proved = bytearray(size)
+        self._blamed_ns = [0]
+        self._proved = bytearray(1)
         """1 if the reorder rule took the packet for lost, 0 if the retransmission timer did: the rule learns nothing
         from what it has not judged."""
         self.late_ns = 0
@@ -75,6 +76,10 @@ class Flight(PacketWindow):
         """When the first packet that is not acknowledged was sent, later by this host's stalls since then. NEVER: all
         packets are acknowledged."""
         return NEVER if self.una == self.nxt else self.sent_ns[self.una & self.mask] + self.late_ns
+
+    def make_room(self) -> None:
+        """Make room for all that may be under way. A queue pair that only receives never needs any."""
+        self.grow(min(self.window, self.granted - self.una))
 
     def grow(self, window: int) -> None:
         """Make room for `window` PSNs; what is known of the packets under way and of the last ones stays."""

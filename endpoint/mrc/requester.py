@@ -81,12 +81,10 @@ class Requester(Sender):
         self._pacer = Pacer(congestion, context.scheduler)
         self._rtt = RttEstimator(base_rtt_ns)
         self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
-        room = window if granted is None else min(window, granted)
-        self.flight = Flight(psn, room, self._rule, self._rtt, self._arrived_late, self._confirmations.placed)
-        self.flight.window = window
+        placed = self._confirmations.placed
+        self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, placed, granted)
         self.credit = CreditHeard(congestion, self.flight)
         self._dynamic = granted is not None
-        self.flight.granted = NEVER if granted is None else psn + granted
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
         self._first_psn = psn
@@ -112,6 +110,7 @@ class Requester(Sender):
 
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""
+        self.flight.make_room()
         if self.flight.una == self.flight.nxt and len(self._work.pending) == 1:
             self.retry.restart(self._scheduler.now_ns)
         self._queue.append(message)
@@ -119,11 +118,10 @@ class Requester(Sender):
     def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
         """Attributes of the QP have changed: the window in PSNs, and the others as at the beginning."""
         self.flight.window = window
-        if not self._dynamic:
-            self.flight.grow(window)
         self._confirmations.max_write_imm = max_write_imm
         self.retry.configure(*retries)
         if self._work.pending:
+            self.flight.make_room()
             self._agenda.arm(min(self.retry.retry_due_ns, self.retry.ask_due_ns))
             self._agenda.wake()
 

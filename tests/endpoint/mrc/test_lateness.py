@@ -47,6 +47,7 @@ class Pair:
         self.rtt = RttEstimator(BASE_NS)
         self.rtt.update(BASE_NS)
         self.flight = Flight(0, WINDOW, self.rule, self.rtt, lambda *_: None, lambda *_: None)
+        self.flight.make_room()
         self.walk = Walk()
         self.now_ns = BEGIN_NS
         for path in PATHS:

@@ -69,6 +69,7 @@ def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_anothe
     rule.rtt_sample(first.plane.number, 100)
     late: list[int] = []
     flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
+    flight.make_room()
     flight.una = flight.nxt = 1
     flight.blamed[0], flight.tries[0] = first, 1
     flight.paths[0] = first if copy_by_the_same_path else second
@@ -309,6 +310,7 @@ def timer_of(rule: ReorderRule) -> RetryTimer:
 
 def flight_and_timer(rule: ReorderRule, rtt: RttEstimator) -> tuple[Flight, RetryTimer]:
     flight = Flight(0, 64, rule, rtt, lambda path, now_ns: None, lambda message: None)
+    flight.make_room()
     return flight, RetryTimer(18, 7, 0, 0, rtt, flight, 0, Random(1))
 
 
