@@ -29,6 +29,7 @@ UDP: Final = 8
 
 _IPV6: Final = Struct("!IHBB16s16s")
 _UDP: Final = Struct("!HHHH")
+_LENGTH: Final = Struct("!H")
 _PLAIN: Final = Struct("!6s6sH IHBB16s16s HHHH")
 _ENCAPSULATED: Final = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
 
@@ -106,6 +107,18 @@ def headers(
         inner_first, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
         source_port, udp_dport, UDP + length, 0,
     )  # fmt: skip
+
+
+def filled(template: bytes, traffic_class: int, length: int) -> bytes:
+    """`headers` made for traffic class 0 and no bytes, with this class, in front of `length` bytes."""
+    front = bytearray(template)
+    udp = len(front) - UDP
+    for ipv6 in {ETHERNET, udp - IPV6}:  # one where nothing is encapsulated
+        front[ipv6] |= traffic_class >> 4
+        front[ipv6 + 1] |= traffic_class << 4 & 0xFF
+        _LENGTH.pack_into(front, ipv6 + 4, len(front) - ipv6 - IPV6 + length)
+    _LENGTH.pack_into(front, udp + 4, UDP + length)
+    return bytes(front)
 
 
 def seal(front: bytes, transport: bytes) -> bytes:

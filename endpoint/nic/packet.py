@@ -46,14 +46,14 @@ bitmap, congestion."""
 BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
-_CLASSES_MAX: Final = 64
+_FRONTS_MAX: Final = 64
 _NOTHING: Final = memoryview(b"")
 
 
 class Route:
     """One path to one peer as bytes: the headers of all its packets in front of the BTH.
 
-    Shared by all QPs to that peer.
+    Shared by all QPs to that peer. A host has one per path and peer, so each keeps little.
     """
 
     def __init__(
@@ -72,39 +72,32 @@ class Route:
         self.port = port
         self.plane = port.plane
         self.via = via
-        self.da = da
-        outer = (port.row.address.packed, da) if encapsulated else None
-        self._pieces = (outer, src, dst, udp_port)
-        self._dialect = dialect
-        self._fronts: dict[int, tuple[bytes, int]] = {}
-        self.headers = b"" if codec.SEAL is None else self._make(0, 0)
-        """Headers of traffic class 0 in front of no bytes at all: the codec in C puts class and lengths in."""
+        self.headers = frame.headers(
+            ether_dst=port.row.gateway_mac,
+            ether_src=port.row.mac,
+            outer=(port.row.address.packed, da) if encapsulated else None,
+            src=src,
+            dst=dst,
+            traffic_class=0,
+            ev=ev,
+            udp_dport=udp_port,
+            length=0,
+            dialect=dialect,
+        )
+        """Headers of traffic class 0 in front of no bytes at all; the codec, or `front`, puts class and lengths in."""
+        self._fronts: dict[int, tuple[bytes, int]] | None = None
 
     def front(self, length: int, traffic_class: int) -> tuple[bytes, int]:
         """Headers in front of `length` bytes from BTH to ICRC, and the state of the ICRC behind them."""
         key = length << 8 | traffic_class
-        found = self._fronts.get(key)
+        fronts = self._fronts
+        if fronts is None or len(fronts) >= _FRONTS_MAX:
+            fronts = self._fronts = {}  # odd message lengths must not grow this without bound
+        found = fronts.get(key)
         if found is None:
-            if len(self._fronts) >= _CLASSES_MAX:
-                self._fronts.clear()  # odd message lengths must not grow this without bound
-            front = self._make(length, traffic_class)
-            found = self._fronts[key] = front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
+            front = frame.filled(self.headers, traffic_class, length)
+            found = fronts[key] = front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
         return found
-
-    def _make(self, length: int, traffic_class: int) -> bytes:
-        outer, src, dst, udp_port = self._pieces
-        return frame.headers(
-            ether_dst=self.port.row.gateway_mac,
-            ether_src=self.port.row.mac,
-            outer=outer,
-            src=src,
-            dst=dst,
-            traffic_class=traffic_class,
-            ev=self.ev,
-            udp_dport=udp_port,
-            length=length,
-            dialect=self._dialect,
-        )
 
     def seal(self, transport: bytearray, traffic_class: int) -> bytes:
         """A whole frame around a transport packet whose variant byte is packed as 0xff. The packet is used up."""

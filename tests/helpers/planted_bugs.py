@@ -25,12 +25,15 @@ from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.mrc.requester import Requester
 from endpoint.nic.config import NEVER
+from endpoint.nic.packet import INNER_OFFSET
 from endpoint.nic.wire import EndpointOp
 from endpoint.nic.work import WorkQueue
 from studies.hunting.hunt import Hunt
 
 TRIES_MAX = 600
 WORD = (1 << 64) - 1
+ADDRESSES = INNER_OFFSET - 32
+"""Those of the outer IPv6 header, which end it."""
 
 
 def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -176,8 +179,14 @@ def planes_taken_for_even() -> None:
             for number, own in enumerate(by_port.values()):
                 for place, route in enumerate(own):
                     other = copy(route)
-                    other._pieces, other._fronts = routes[(number * most + place) % len(routes)]._pieces, {}
-                    other.headers = route.headers and other._make(0, 0)
+                    theirs = routes[(number * most + place) % len(routes)]
+                    other.headers = b"".join(
+                        (
+                            route.headers[:ADDRESSES],
+                            theirs.headers[ADDRESSES:INNER_OFFSET],
+                            route.headers[INNER_OFFSET:],
+                        )
+                    )
                     mixed.append(other)
             original(self, mixed, *rest, **named)
 

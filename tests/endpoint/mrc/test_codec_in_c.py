@@ -43,6 +43,12 @@ def headers(
     )  # fmt: skip
 
 
+@given(st.integers(0, 255), st.integers(0, 9000), st.sampled_from((None, PORT_ADDRESS)))
+def test_headers_from_a_template_are_those_made_at_once(traffic_class: int, length: int, outer: bytes | None) -> None:
+    at_once = headers(length, traffic_class=traffic_class, outer=outer)
+    assert frame.filled(headers(0, outer=outer), traffic_class, length) == at_once
+
+
 def written(payload: bytes, opcode: int, flags: int, psn: int, va: int, **front: Any) -> bytes:
     """A frame of a write by the plain codec; what `payload` begins with may be more headers."""
     head = wire.Bth(opcode, 0x123, psn, flags).pack() + wire.Meth(7, 9).pack() + wire.Reth(va, 0xABCD, 1 << 20).pack()
