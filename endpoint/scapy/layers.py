@@ -1,25 +1,8 @@
-"""Scapy layers for MRC (OCP MRC 1.0) and for the RoCEv2 RC packets of the baseline: for crafting and decoding.
-
-    >>> from endpoint.scapy import *
-    >>> frame = encapsulate("fcbb:bbbb:1000:2003:1001:3002::", "fd00::1", "fd00::2", ev=0x00010007)
-    >>> frame /= Mrc(opcode="WRITE_ONLY", dqpn=0x123, psn=7) / Meth(msn=1) / Reth(va=0x1000, rkey=5, length=3) / b"abc"
-    >>> rdpcap("h0.pcap")[0][Mrc].show()
-
-Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. It is written from the header layouts
-alone, apart from `endpoint.nic.wire`, so that each can be tested against the other. The ICRC is computed when a packet
-is built, and kept when one was dissected; a trimmed packet has none.
-
-Readings of the specification other than the default are chosen for all layers at once, with the text that the
-transport's setting `dialect` takes (docs/reference/dialects.md):
-
-    >>> use_dialect("ev_halves=high-in-port,eeth_op=5:4")
-"""
+"""The headers as Scapy layers, and which of them follows which."""
 
 from __future__ import annotations
 
 import struct
-import zlib
-from ipaddress import IPv6Address
 from typing import Any
 
 from scapy.fields import (
@@ -41,66 +24,27 @@ from scapy.fields import (
     XShortField,
 )
 from scapy.layers.inet import UDP
-from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, bind_layers
 
 from endpoint.nic import dialect as dialects
-
-UDP_PORTS = dialects.UDP_PORTS
-
-OPCODES = {
-    0xC6: "WRITE_FIRST",
-    0xC7: "WRITE_MIDDLE",
-    0xC8: "WRITE_LAST",
-    0xC9: "WRITE_LAST_IMM",
-    0xCA: "WRITE_ONLY",
-    0xCB: "WRITE_ONLY_IMM",
-    0xD1: "ACKNOWLEDGE",
-    0xD8: "ENDPOINT_REQUEST",
-    0xD9: "ENDPOINT_RESPONSE",
-    0xDC: "SACK",
-    0xDD: "NACK",
-    0xDE: "PROBE",
-    0x06: "RC_WRITE_FIRST",
-    0x07: "RC_WRITE_MIDDLE",
-    0x08: "RC_WRITE_LAST",
-    0x09: "RC_WRITE_LAST_IMM",
-    0x0A: "RC_WRITE_ONLY",
-    0x0B: "RC_WRITE_ONLY_IMM",
-    0x11: "RC_ACKNOWLEDGE",
-    0x81: "CNP",
-}
-NACK_REASONS = {
-    0x01: "TRIMMED",
-    0x02: "TRIMMED_LASTHOP",
-    0x06: "NO_BITMAP",
-    0x07: "NO_PKT_BUFFER",
-    0x0A: "NO_RESOURCE",
-    0x0B: "PSN_OOR_WINDOW",
-    0x19: "UNEXP_EVENT",
-}
-ENDPOINT_OPS = {0: "PORT_STATUS_UPDATE", 1: "EV_PROBE"}
-MARKS = {0: "NONE", 1: "SKIP_ONCE", 2: "ALWAYS_SKIP", 3: "RESERVED"}
+from endpoint.scapy import chosen
+from endpoint.scapy.check import check_order, compute_check, promised
+from endpoint.scapy.codes import ENDPOINT_OPS, MARKS, NACK_REASONS, OPCODES, UDP_PORTS
 
 _MRC_WRITES = range(0xC6, 0xCC)
 _WITH_IMMEDIATE = (0xC9, 0xCB, 0x0B)
 _RC_WITH_RETH = (0x06, 0x0A, 0x0B)
 
 
-_dialect = dialects.DEFAULT
-
-
 def use_dialect(text: str = "") -> dialects.Dialect:
     """From now on build and dissect packets of this dialect. Raises `ConfigError` with the valid choices."""
-    global _dialect
-    chosen = dialects.parse(text)
-    if chosen.migrated_first != _dialect.migrated_first:
+    wanted = dialects.parse(text)
+    if wanted.migrated_first != chosen.dialect.migrated_first:
         Mrc.fields_desc[1:3] = reversed(Mrc.fields_desc[1:3])  # bits 7 and 6
-    if chosen.eeth_op != _dialect.eeth_op:
+    if wanted.eeth_op != chosen.dialect.eeth_op:
         Eeth.fields_desc[1:4] = reversed(Eeth.fields_desc[1:4])  # 4 bits, the operation, 2 bits; or 2 and 4
-    _dialect = chosen
-    return chosen
+    chosen.dialect = wanted
+    return wanted
 
 
 def _stamp(after_tsr: str, before_ftype: str) -> list[Field[Any, Any]]:
@@ -124,9 +68,9 @@ class _IcrcField(XLEIntField):
     """
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, Any]:
-        if len(s) < 4 or _promised(pkt) > 12 + len(s) or _dialect.icrc == "absent":
+        if len(s) < 4 or promised(pkt) > 12 + len(s) or chosen.dialect.icrc == "absent":
             return s, None
-        return s[:-4], struct.unpack(_check_order(), s[-4:])[0]
+        return s[:-4], struct.unpack(check_order(), s[-4:])[0]
 
     def addfield(self, pkt: Packet, s: bytes, val: int | None) -> bytes:
         return s  # `Mrc.post_build` puts it behind the payload
@@ -159,10 +103,10 @@ class Mrc(Packet):
         return s
 
     def post_build(self, p: bytes, pay: bytes) -> bytes:
-        if _promised(self) > len(p) + len(pay) + 4 or _dialect.icrc == "absent":
+        if promised(self) > len(p) + len(pay) + 4 or chosen.dialect.icrc == "absent":
             return p + pay  # trimmed, and left so; or without a check
         icrc = compute_check(self, p + pay) if self.icrc is None else self.icrc
-        return p + pay + struct.pack(_check_order(), icrc)
+        return p + pay + struct.pack(check_order(), icrc)
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         opcode = self.opcode
@@ -199,7 +143,7 @@ class Tseth(Packet):
         """The length of a tick; None if it is the sender's own."""
         if not self.tsr:
             return 128
-        return 1000 if _dialect.tsr_1 == "1us" else None
+        return 1000 if chosen.dialect.tsr_1 == "1us" else None
 
 
 class Reth(Packet):
@@ -266,7 +210,7 @@ class CcState(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        return PortStates if _dialect.ports_in_sacks and len(payload) >= 4 else Raw
+        return PortStates if chosen.dialect.ports_in_sacks and len(payload) >= 4 else Raw
 
 
 class PortStates(_WithPorts):
@@ -367,95 +311,9 @@ for _port in UDP_PORTS:
     bind_layers(UDP, Mrc, dport=_port)
 
 
-def encapsulate(
-    da: str,
-    src: str,
-    dst: str,
-    *,
-    ev: int = 0,
-    dscp: int = 10,
-    ecn: int = 2,
-    outer_src: str | None = None,
-    udp_port: int | None = None,
-    ether_dst: str = "02:00:00:00:00:01",
-    ether_src: str = "02:00:00:00:00:02",
-) -> Packet:
-    """Ethernet, the outer IPv6 to the uSID list `da`, the inner IPv6 and UDP, with the EV striped over them.
-
-    `udp_port` is the dialect's where none is given. The Ethernet addresses have defaults because Scapy would otherwise
-    ask the network for them.
-    """
-    tc, high, low = dscp << 2 | ecn, ev >> 16, ev & 0xFFFF
-    sport, label = (high, low) if _dialect.ev_halves == "high-in-port" else (low, high)
-    if _dialect.ev_halves == "low-in-both":
-        label = ev & 0xFFFFF
-    inner_label = 0 if _dialect.ev_label == "outer" else label
-    outer_label = 0 if _dialect.ev_label == "inner" else label
-    outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=outer_label, nh=41, hlim=64)
-    inner = IPv6(src=src, dst=dst, tc=tc, fl=inner_label, nh=17, hlim=64)
-    dport = _dialect.udp_port_of(UDP_PORTS[0]) if udp_port is None else udp_port
-    return Ether(dst=ether_dst, src=ether_src) / outer / inner / UDP(sport=sport, dport=dport, chksum=0)
-
-
-def entropy(packet: Packet) -> int:
-    """The EV that a packet carries in its UDP source port and a flow label, as the dialect has it."""
-    udp = packet[UDP]
-    labelled = packet[IPv6] if _dialect.ev_label == "outer" else udp.underlayer  # the first is the outer one
-    if _dialect.ev_halves == "low-in-both":
-        return int(labelled.fl)
-    label = labelled.fl & 0xFFFF
-    return int(label << 16 | udp.sport if _dialect.ev_halves == "low-in-port" else udp.sport << 16 | label)
-
-
-def usids(address: str) -> list[int]:
-    """The micro-segments of a destination address, the active one first (F3216: 32 bits of block, 16 a uSID)."""
-    words = struct.unpack("!8H", IPv6Address(address).packed)
-    return [word for word in words[2:] if word]
-
-
-def compute_check(bth: Mrc, transport: bytes) -> int:
-    """The integrity check of the dialect, over a BTH and all behind it."""
-    return client_check(transport) if _dialect.icrc == "mrc-client" else compute_icrc(bth, transport)
-
-
-def client_check(transport: bytes) -> int:
-    """MRC-Client's check: CRC-32C's polynomial as it is written, in a register that shifts to the right."""
-    state = 0xFFFFFFFF
-    for byte in transport:
-        state ^= byte
-        for _ in range(8):
-            state = state >> 1 ^ (0x1EDC6F41 if state & 1 else 0)
-    return state ^ 0xFFFFFFFF
-
-
-def _check_order() -> str:
-    return ">I" if _dialect.icrc == "mrc-client" else "<I"
-
-
-def compute_icrc(bth: Mrc, transport: bytes) -> int:
-    """The ICRC of a BTH and all behind it, below UDP and IPv6 (IBTA annex A17: mutable fields are all ones)."""
-    udp = bth.underlayer
-    if not isinstance(udp, UDP) or not isinstance(udp.underlayer, IPv6):
-        return 0
-    ip = udp.underlayer
-    length = 8 + len(transport) + 4
-    pseudo = b"\xff" * 8
-    pseudo += b"\x6f\xff\xff\xff" + struct.pack("!HBB", length, 17, 0xFF)
-    pseudo += IPv6Address(ip.src).packed + IPv6Address(ip.dst).packed
-    pseudo += struct.pack("!HHHH", udp.sport, udp.dport, length, 0xFFFF)
-    return zlib.crc32(pseudo + transport[:4] + b"\xff" + transport[5:])
-
-
 def _ports(mask: int) -> list[int]:
-    first = 1 if _dialect.port_mask == "bit-1" else 0
+    first = 1 if chosen.dialect.port_mask == "bit-1" else 0
     return [port for port in range(1, 33 - first) if mask >> (port - 1 + first) & 1]
-
-
-def _promised(bth: Packet) -> int:
-    """Bytes from the BTH to the ICRC as the UDP header has them; 0 while it has not been built."""
-    udp = bth.underlayer
-    length = udp.len if isinstance(udp, UDP) else None
-    return length - 8 if length is not None else 0
 
 
 def _bth(layer: Packet | None) -> Mrc | None:

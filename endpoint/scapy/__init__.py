@@ -1,0 +1,69 @@
+"""Scapy layers for MRC (OCP MRC 1.0) and for the RoCEv2 RC packets of the baseline: for crafting and decoding.
+
+    >>> from scapy.all import rdpcap
+    >>> from endpoint.scapy import *
+    >>> frame = encapsulate("fcbb:bbbb:1000:2003:1001:3002::", "fd00::1", "fd00::2", ev=0x00010007)
+    >>> frame /= Mrc(opcode="WRITE_ONLY", dqpn=0x123, psn=7) / Meth(msn=1) / Reth(va=0x1000, rkey=5, length=3) / b"abc"
+    >>> rdpcap("h0.pcap")[0][Mrc].show()
+
+Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. It is written from the header layouts
+alone, apart from `endpoint.nic.wire`, so that each can be tested against the other. The ICRC is computed when a packet
+is built, and kept when one was dissected; a trimmed packet has none.
+
+Readings of the specification other than the default are chosen for all layers at once, with the text that the
+transport's setting `dialect` takes (docs/reference/dialects.md):
+
+    >>> use_dialect("ev_halves=high-in-port,eeth_op=5:4")
+"""
+
+from __future__ import annotations
+
+from endpoint.scapy.check import client_check, compute_check, compute_icrc
+from endpoint.scapy.codes import ENDPOINT_OPS, MARKS, NACK_REASONS, OPCODES, UDP_PORTS
+from endpoint.scapy.encapsulation import encapsulate, entropy, usids
+from endpoint.scapy.layers import (
+    Aeth,
+    CcState,
+    Cnp,
+    Eeth,
+    Erth,
+    ImmDt,
+    Meth,
+    Mrc,
+    Neth,
+    Peth,
+    PortStates,
+    Reth,
+    Seth,
+    Tseth,
+    use_dialect,
+)
+
+__all__ = [
+    "ENDPOINT_OPS",
+    "MARKS",
+    "NACK_REASONS",
+    "OPCODES",
+    "UDP_PORTS",
+    "Aeth",
+    "CcState",
+    "Cnp",
+    "Eeth",
+    "Erth",
+    "ImmDt",
+    "Meth",
+    "Mrc",
+    "Neth",
+    "Peth",
+    "PortStates",
+    "Reth",
+    "Seth",
+    "Tseth",
+    "client_check",
+    "compute_check",
+    "compute_icrc",
+    "encapsulate",
+    "entropy",
+    "use_dialect",
+    "usids",
+]
