@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.frontend.check.alike import alike
 from switch.frontend.check.argument import bind
 from switch.frontend.check.context import CheckContext
 from switch.frontend.check.key_set import key_set_element
@@ -79,7 +80,7 @@ def _same_bound(cx: CheckContext, d: ast.TableDecl, ref: ast.ActionRef) -> None:
     if listed is None or ref.target is None:
         return
     for info, here, there in zip(ref.target.parameters, ref.bound, listed.bound, strict=False):
-        if info.direction and here is not None and not (there is not None and ast.alike(here, there)):
+        if info.direction and here is not None and not (there is not None and alike(here, there)):
             message = f"parameter {info.name} of {ref.name} is bound to something else in the table's action list"
             cx.type_error(message, here.span)
 

@@ -6,7 +6,7 @@ names and calls, `target` (what is meant). Everything else is as written.
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Any
 
 from switch.frontend.diagnostics import SourceSpan
@@ -151,23 +151,6 @@ class TypeExpression(Expression):
 
 class Default(Expression):
     """`default` or `_` in a key set."""
-
-
-def alike(a: Expression, b: Expression) -> bool:
-    """Whether the two were written the same."""
-    if type(a) is not type(b):
-        return False
-    match a, b:
-        case (Name(), Name()):
-            return a.name == b.name
-        case (Cast(), Cast()):
-            return a.type == b.type and alike(a.operand, b.operand)
-        case (Member() | Index() | Slice() | Unary() | Binary(), _):
-            pairs = [(getattr(a, part.name), getattr(b, part.name)) for part in fields(a) if part.init]
-            return all(
-                alike(x, y) if isinstance(x, Expression) else x == y for x, y in pairs if type(x) is not SourceSpan
-            )
-    return a.value is not None and a.value == b.value and a.type == b.type
 
 
 # --- statements ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,25 @@
+"""Expressions that are written the same."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from switch.frontend.diagnostics import SourceSpan
+from switch.frontend.parse import ast
+
+
+def alike(a: ast.Expression, b: ast.Expression) -> bool:
+    """Whether the two, which are checked, were written the same."""
+    if type(a) is not type(b):
+        return False
+    match a, b:
+        case (ast.Name(), ast.Name()):
+            return a.name == b.name
+        case (ast.Cast(), ast.Cast()):
+            return a.type == b.type and alike(a.operand, b.operand)
+        case (ast.Member() | ast.Index() | ast.Slice() | ast.Unary() | ast.Binary(), _):
+            pairs = [(getattr(a, part.name), getattr(b, part.name)) for part in fields(a) if part.init]
+            return all(
+                alike(x, y) if isinstance(x, ast.Expression) else x == y for x, y in pairs if type(x) is not SourceSpan
+            )
+    return a.value is not None and a.value == b.value and a.type == b.type
