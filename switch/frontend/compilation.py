@@ -35,7 +35,7 @@ class Compilation:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     preprocessor: Preprocessor | None = None
     tokens: list[Token] = field(default_factory=list)
-    program: ast.Program | None = None
+    program: ast.P4Program | None = None
     checked: CheckContext | None = None
     draft: Draft | None = None
     lowered: Program | None = None

@@ -15,9 +15,16 @@ def alike(a: ast.Expression, b: ast.Expression) -> bool:
     match a, b:
         case (ast.Name(), ast.Name()):
             return a.name == b.name
-        case (ast.Cast(), ast.Cast()):
+        case (ast.CastExpression(), ast.CastExpression()):
             return a.type == b.type and alike(a.operand, b.operand)
-        case (ast.Member() | ast.Index() | ast.Slice() | ast.Unary() | ast.Binary(), _):
+        case (
+            ast.MemberExpression()
+            | ast.IndexExpression()
+            | ast.SliceExpression()
+            | ast.UnaryExpression()
+            | ast.BinaryExpression(),
+            _,
+        ):
             pairs = [(getattr(a, part.name), getattr(b, part.name)) for part in fields(a) if part.init]
             return all(
                 alike(x, y) if isinstance(x, ast.Expression) else x == y for x, y in pairs if type(x) is not SourceSpan

@@ -25,7 +25,7 @@ from switch.frontend.diagnostics import choices, count
 from switch.frontend.parse import ast
 
 
-def bind_constructor(cx: CheckContext, e: ast.Call, callee: Callee, made: Type) -> dict[str, Type]:
+def bind_constructor(cx: CheckContext, e: ast.CallExpression, callee: Callee, made: Type) -> dict[str, Type]:
     """Check constructor arguments; returns the type arguments found."""
     if isinstance(made, Extern):
         constructors = [m for m in made.declaration.methods if m.returns is None]
@@ -50,7 +50,7 @@ def bind_constructor(cx: CheckContext, e: ast.Call, callee: Callee, made: Type) 
 
 
 def parameter_infos(
-    cx: CheckContext, parameters: list[ast.Parameter], generics: list[str] | None = None, blocks: bool = False
+    cx: CheckContext, parameters: list[ast.ParameterDecl], generics: list[str] | None = None, blocks: bool = False
 ) -> list[ParameterInfo]:
     """Parameters with their types; `generics` are names of types yet unknown.
 
@@ -74,7 +74,7 @@ def parameter_infos(
 
 def bind(
     cx: CheckContext,
-    e: ast.Call,
+    e: ast.CallExpression,
     callee: Callee,
     generics: list[str] | None = None,
     known: dict[str, Type] | None = None,
@@ -105,7 +105,7 @@ def bind(
     return bound
 
 
-def _order(cx: CheckContext, e: ast.Call, callee: Callee) -> list[ast.Expression | None]:
+def _order(cx: CheckContext, e: ast.CallExpression, callee: Callee) -> list[ast.Expression | None]:
     names = [p.name for p in callee.parameters]
     slots: list[ast.Expression | None] = [None] * len(names)
     for position, argument in enumerate(e.arguments):

@@ -13,10 +13,10 @@ from switch.frontend.check.types import ANY, ApplicableType, width
 from switch.frontend.parse import ast
 
 
-def _applicable(cx: CheckContext, d: ast.Control | ast.Parser) -> None:
-    kind = "parser" if isinstance(d, ast.Parser) else "control"
+def _applicable(cx: CheckContext, d: ast.ControlDecl | ast.ParserDecl) -> None:
+    kind = "parser" if isinstance(d, ast.ParserDecl) else "control"
     symbol = Symbol(kind, d.name, d, ApplicableType(kind, d.name, d))
-    body = d.states if isinstance(d, ast.Parser) else d.body
+    body = d.states if isinstance(d, ast.ParserDecl) else d.body
     if body is not None:
         if d.type_parameters:
             cx.type_error(f"{kind} {d.name}: type parameters are supported for declarations only", d.span)
@@ -25,7 +25,7 @@ def _applicable(cx: CheckContext, d: ast.Control | ast.Parser) -> None:
             cx.in_parser, cx.action_calls_allowed = kind == "parser", kind == "control"
             _open(cx, d, symbol)
             cx.apply_allowed = True
-            if isinstance(d, ast.Parser):
+            if isinstance(d, ast.ParserDecl):
                 check_states(cx, d)
             elif d.body is not None:
                 cx.statement(d.body)
@@ -50,7 +50,7 @@ def _local(cx: CheckContext, d: ast.Declaration) -> None:
         check_table(cx, d)
     elif isinstance(d, ast.Variable):
         declare_variable(cx, d)
-    elif isinstance(d, ast.ValueSet):
+    elif isinstance(d, ast.ValueSetDecl):
         t = type_of(cx, d.type)
         size = constant_number(cx, d.size, "the size of a value set", 1)
         if width(t) is None and t != ANY:
@@ -60,4 +60,4 @@ def _local(cx: CheckContext, d: ast.Declaration) -> None:
         cx.declaration(d)
 
 
-DECLARATIONS: Handlers = {ast.Control: _applicable, ast.Parser: _applicable}
+DECLARATIONS: Handlers = {ast.ControlDecl: _applicable, ast.ParserDecl: _applicable}

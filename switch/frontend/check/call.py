@@ -15,7 +15,7 @@ from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def _call(cx: CheckContext, e: ast.Call) -> ty.Type:
+def _call(cx: CheckContext, e: ast.CallExpression) -> ty.Type:
     callee = _callee(cx, e)
     if callee is None:
         for argument in e.arguments:
@@ -30,7 +30,7 @@ def _call(cx: CheckContext, e: ast.Call) -> ty.Type:
     return callee.returns
 
 
-def _static_assert(cx: CheckContext, e: ast.Call, callee: Callee) -> None:
+def _static_assert(cx: CheckContext, e: ast.CallExpression, callee: Callee) -> None:
     condition = callee.arguments[0] if callee.arguments else None
     if condition is None or condition.type == ty.ANY:
         return
@@ -42,14 +42,14 @@ def _static_assert(cx: CheckContext, e: ast.Call, callee: Callee) -> None:
         cx.type_error(str(message or "static assertion failed"), e.span)
 
 
-def _callee(cx: CheckContext, e: ast.Call) -> Callee | None:
+def _callee(cx: CheckContext, e: ast.CallExpression) -> Callee | None:
     target = e.callee
     if isinstance(target, ast.Name):
         return _named(cx, e, target)
     if isinstance(target, ast.TypeExpression):
         cx.type_error(f"{type_of(cx, target.ref)} cannot be called", e.span)
         return None
-    if not isinstance(target, ast.Member):
+    if not isinstance(target, ast.MemberExpression):
         cx.type_error("this cannot be called", e.span)
         return None
     base = cx.expression(target.base)
@@ -60,7 +60,7 @@ def _callee(cx: CheckContext, e: ast.Call) -> Callee | None:
     return _method(cx, e, target, base)
 
 
-def _named(cx: CheckContext, e: ast.Call, target: ast.Name) -> Callee | None:
+def _named(cx: CheckContext, e: ast.CallExpression, target: ast.Name) -> Callee | None:
     symbol = cx.scope.lookup(target.name)
     if symbol is None:
         note = cx.names_like(target.name, ("action", "function"), "actions and functions in scope")
@@ -85,7 +85,7 @@ def _named(cx: CheckContext, e: ast.Call, target: ast.Name) -> Callee | None:
     return None
 
 
-def _overloaded(cx: CheckContext, e: ast.Call, symbol: Symbol) -> Callee | None:
+def _overloaded(cx: CheckContext, e: ast.CallExpression, symbol: Symbol) -> Callee | None:
     candidates = [symbol, *symbol.overloads]
     fitting = [c for c in candidates if _accepts(c.parameters, len(e.arguments))]
     if not fitting:
@@ -108,7 +108,7 @@ def _accepts(parameters: list[ParameterInfo], count: int) -> bool:
     return required <= count <= len(parameters)
 
 
-def _constructor(cx: CheckContext, e: ast.Call, symbol: Symbol) -> Callee | None:
+def _constructor(cx: CheckContext, e: ast.CallExpression, symbol: Symbol) -> Callee | None:
     found = symbol.type
     assert isinstance(found, ty.Extern | ty.ApplicableType)
     arguments = tuple(type_of(cx, a) for a in e.type_arguments)
@@ -122,7 +122,7 @@ def _constructor(cx: CheckContext, e: ast.Call, symbol: Symbol) -> Callee | None
     return callee
 
 
-def _method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Type) -> Callee | None:
+def _method(cx: CheckContext, e: ast.CallExpression, target: ast.MemberExpression, base: ty.Type) -> Callee | None:
     name = target.name
     if name in SIZE_METHODS:
         return Callee("size", name, base=target.base, returns=ty.INT)
@@ -153,7 +153,9 @@ def _method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Type) ->
     return None
 
 
-def _extern_method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Extern) -> Callee | None:
+def _extern_method(
+    cx: CheckContext, e: ast.CallExpression, target: ast.MemberExpression, base: ty.Extern
+) -> Callee | None:
     methods = [m for m in base.declaration.methods if m.returns is not None]
     named = [m for m in methods if m.name == target.name]
     if not named:
@@ -175,7 +177,7 @@ def _extern_method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.E
     callee.type_arguments = [bound.get(p, ty.ANY) for p in found.type_parameters]
     assert found.returns is not None
     returns = found.returns
-    if isinstance(returns, ast.NamedType) and returns.name in generics:
+    if isinstance(returns, ast.NamedTypeRef) and returns.name in generics:
         if returns.name not in bound:
             cx.type_error(f"{target.name} needs a type argument: {target.name}<…>()", e.span)
         callee.returns = bound.get(returns.name, ty.ANY)
@@ -184,7 +186,9 @@ def _extern_method(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.E
     return callee
 
 
-def _apply(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.ApplicableType) -> Callee | None:
+def _apply(
+    cx: CheckContext, e: ast.CallExpression, target: ast.MemberExpression, base: ty.ApplicableType
+) -> Callee | None:
     declaration = base.declaration
     if not cx.apply_allowed:
         cx.type_error(f"{base} can be applied in an apply block only, not in an action or a table", e.span)
@@ -205,7 +209,7 @@ def _apply(cx: CheckContext, e: ast.Call, target: ast.Member, base: ty.Applicabl
     return None
 
 
-def _size(cx: CheckContext, e: ast.Call, callee: Callee) -> int | None:
+def _size(cx: CheckContext, e: ast.CallExpression, callee: Callee) -> int | None:
     assert callee.base is not None
     t = callee.base.type.type if isinstance(callee.base.type, ty.Meta) else callee.base.type
     bits = ty.width(t)
@@ -215,4 +219,4 @@ def _size(cx: CheckContext, e: ast.Call, callee: Callee) -> int | None:
     return (bits + 7) // 8 if callee.name.endswith("Bytes") else bits
 
 
-EXPRESSIONS: Handlers = {ast.Call: _call}
+EXPRESSIONS: Handlers = {ast.CallExpression: _call}

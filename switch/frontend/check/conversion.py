@@ -37,7 +37,7 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
         return _coerce_list(cx, e, to, what)
     if isinstance(e, ast.StructExpression) and isinstance(to, ty.CompositeType):
         return _coerce_struct(cx, e, to, what)
-    if isinstance(e, ast.Conditional) and t == ty.INT:
+    if isinstance(e, ast.ConditionalExpression) and t == ty.INT:
         e.type = to
         return coerce(cx, e.then, to, what) and coerce(cx, e.otherwise, to, what)
     note = ""
@@ -48,7 +48,7 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
 
 
 def _coerce_number(cx: CheckContext, e: ast.Expression, plain: ty.Bits, to: ty.Type) -> bool:
-    if isinstance(e, ast.Conditional) and e.value is None:
+    if isinstance(e, ast.ConditionalExpression) and e.value is None:
         e.type = to
         return coerce(cx, e.then, to) and coerce(cx, e.otherwise, to)
     if e.value is not None:

@@ -94,9 +94,9 @@ def _prototype(cx: CheckContext, d: ast.Prototype) -> None:
     symbol.parameters = parameter_infos(cx, d.parameters, d.type_parameters)
     assert d.returns is not None
     returns = d.returns
-    generic = isinstance(returns, ast.NamedType) and returns.name in d.type_parameters
+    generic = isinstance(returns, ast.NamedTypeRef) and returns.name in d.type_parameters
     symbol.type = (
-        ty.TypeVariable(returns.name) if generic and isinstance(returns, ast.NamedType) else type_of(cx, returns)
+        ty.TypeVariable(returns.name) if generic and isinstance(returns, ast.NamedTypeRef) else type_of(cx, returns)
     )
     cx.declare(symbol, d.span)
 
@@ -112,7 +112,7 @@ def _function(cx: CheckContext, d: ast.Function) -> None:
     cx.declare(symbol, d.span)
 
 
-def _action(cx: CheckContext, d: ast.Action) -> None:
+def _action(cx: CheckContext, d: ast.ActionDecl) -> None:
     symbol = Symbol("action", d.name, d)
     _body(cx, symbol, d.parameters, d.body, ty.VOID, actions=True)
     seen_data = False
@@ -127,7 +127,12 @@ def _action(cx: CheckContext, d: ast.Action) -> None:
 
 
 def _body(
-    cx: CheckContext, symbol: Symbol, parameters: list[ast.Parameter], body: ast.Block, returns: ty.Type, actions: bool
+    cx: CheckContext,
+    symbol: Symbol,
+    parameters: list[ast.ParameterDecl],
+    body: ast.BlockStatement,
+    returns: ty.Type,
+    actions: bool,
 ) -> None:
     symbol.parameters = parameter_infos(cx, parameters)
     with cx.nested():
@@ -147,7 +152,7 @@ def _instance(cx: CheckContext, d: ast.Instance) -> None:
     t = type_of(cx, d.type)
     symbol = Symbol("instance", d.name, d, t)
     if isinstance(t, ty.Extern | ty.ApplicableType):
-        call = ast.Call(d.span, ast.Name(d.span, d.name), [], d.arguments)
+        call = ast.CallExpression(d.span, ast.Name(d.span, d.name), [], d.arguments)
         callee = Callee("constructor", t.name, symbol, returns=t)
         bound = bind_constructor(cx, call, callee, t)
         if isinstance(t, ty.Extern) and not t.arguments and t.declaration.type_parameters:
@@ -189,7 +194,7 @@ DECLARATIONS: Handlers = {
     ast.ExternDecl: _externdecl,
     ast.Prototype: _prototype,
     ast.Function: _function,
-    ast.Action: _action,
+    ast.ActionDecl: _action,
     ast.Constant: declare_constant,
     ast.Variable: _variable,
     ast.Instance: _instance,

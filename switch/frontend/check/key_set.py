@@ -12,7 +12,7 @@ def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None
     """A value, mask, range or wildcard for a key of type `wanted`."""
     if isinstance(key, ast.Default):
         return
-    if isinstance(key, ast.Binary) and key.op in ("&&&", ".."):
+    if isinstance(key, ast.BinaryExpression) and key.op in ("&&&", ".."):
         # Masks and bounds are numbers, also where the key is an enum.
         wanted = strip(wanted) if isinstance(wanted, Enum) else wanted
         for side in (key.left, key.right):

@@ -11,11 +11,11 @@ from switch.frontend.parse import ast
 def is_left_value(cx: CheckContext, e: ast.Expression) -> bool:
     if isinstance(e, ast.Name):
         return e.target is not None and e.target.writable
-    if isinstance(e, ast.Member):
+    if isinstance(e, ast.MemberExpression):
         if isinstance(e.base.type, StackType) and e.name not in ("next", "last"):
             return False
         return is_left_value(cx, e.base)
-    if isinstance(e, ast.Index | ast.Slice):
+    if isinstance(e, ast.IndexExpression | ast.SliceExpression):
         return is_left_value(cx, e.base)
     return False
 
@@ -25,7 +25,7 @@ def need_left_value(cx: CheckContext, e: ast.Expression, what: str) -> None:
     if e.type == ANY or is_left_value(cx, e):
         return
     root = e
-    while isinstance(root, ast.Member | ast.Index | ast.Slice):
+    while isinstance(root, ast.MemberExpression | ast.IndexExpression | ast.SliceExpression):
         root = root.base
     note = ""
     if isinstance(root, ast.Name) and root.target is not None:

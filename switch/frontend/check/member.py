@@ -14,7 +14,7 @@ SIZE_METHODS = ("minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBy
 STACK_METHODS = ("push_front", "pop_front")
 
 
-def _index(cx: CheckContext, e: ast.Index) -> ty.Type:
+def _index(cx: CheckContext, e: ast.IndexExpression) -> ty.Type:
     base, index = cx.expression(e.base), cx.expression(e.index)
     if ty.ANY in (base, index):
         return base.element if isinstance(base, ty.StackType) else ty.ANY
@@ -33,7 +33,7 @@ def _index(cx: CheckContext, e: ast.Index) -> ty.Type:
     return base.element
 
 
-def _slice(cx: CheckContext, e: ast.Slice) -> ty.Type:
+def _slice(cx: CheckContext, e: ast.SliceExpression) -> ty.Type:
     base = cx.expression(e.base)
     high = constant_number(cx, e.high, "the upper end of a slice")
     low = constant_number(cx, e.low, "the lower end of a slice")
@@ -51,7 +51,7 @@ def _slice(cx: CheckContext, e: ast.Slice) -> ty.Type:
     return ty.Bits(high - low + 1)
 
 
-def _member(cx: CheckContext, e: ast.Member) -> ty.Type:
+def _member(cx: CheckContext, e: ast.MemberExpression) -> ty.Type:
     base = cx.expression(e.base)
     if base == ty.ANY:
         return ty.ANY
@@ -84,7 +84,7 @@ def _member(cx: CheckContext, e: ast.Member) -> ty.Type:
     return cx.type_error(f"a value of type {base} has no members", e.span)
 
 
-def _static_member(cx: CheckContext, e: ast.Member, base: ty.Type) -> ty.Type:
+def _static_member(cx: CheckContext, e: ast.MemberExpression, base: ty.Type) -> ty.Type:
     if base == ty.ERROR:
         if e.name not in cx.errors:
             return cx.type_error(f"there is no error.{e.name}", e.span, choices(e.name, cx.errors, "errors"))
@@ -101,4 +101,4 @@ def _static_member(cx: CheckContext, e: ast.Member, base: ty.Type) -> ty.Type:
     return cx.type_error(f"{base} has no member {e.name}", e.span)
 
 
-EXPRESSIONS: Handlers = {ast.Index: _index, ast.Slice: _slice, ast.Member: _member}
+EXPRESSIONS: Handlers = {ast.IndexExpression: _index, ast.SliceExpression: _slice, ast.MemberExpression: _member}

@@ -12,7 +12,7 @@ from switch.frontend.parse import ast
 _COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
 
-def _unary(cx: CheckContext, e: ast.Unary) -> ty.Type:
+def _unary(cx: CheckContext, e: ast.UnaryExpression) -> ty.Type:
     t = cx.expression(e.operand)
     if t == ty.ANY:
         return ty.ANY
@@ -43,7 +43,7 @@ def number_value(e: ast.Expression) -> int | None:
     return e.value if isinstance(e.value, int) and not isinstance(e.value, bool) else None
 
 
-def _binary(cx: CheckContext, e: ast.Binary) -> ty.Type:
+def _binary(cx: CheckContext, e: ast.BinaryExpression) -> ty.Type:
     left, right = cx.expression(e.left), cx.expression(e.right)
     if ty.ANY in (left, right):
         return ty.BOOL if e.op in _COMPARISONS or e.op in ("&&", "||") else ty.ANY
@@ -78,7 +78,7 @@ def _binary(cx: CheckContext, e: ast.Binary) -> ty.Type:
     return ty.BOOL if e.op in _COMPARISONS else t
 
 
-def _balance(cx: CheckContext, e: ast.Binary) -> None:
+def _balance(cx: CheckContext, e: ast.BinaryExpression) -> None:
     """Give a literal without width the type of the other side; enums with an underlying type become numbers."""
     for side in (e.left, e.right):
         if isinstance(side.type, ty.Enum) and side.type.underlying is not None:
@@ -91,7 +91,7 @@ def _balance(cx: CheckContext, e: ast.Binary) -> None:
         coerce(cx, e.right, e.left.type)
 
 
-def _logical(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty.Type:
+def _logical(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: ty.Type) -> ty.Type:
     for side, t in ((e.left, left), (e.right, right)):
         if t != ty.BOOL:
             cx.type_error(f"{e.op} needs bools, not {t}", side.span, "compare with a number: == or !=")
@@ -101,7 +101,7 @@ def _logical(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> 
     return ty.BOOL
 
 
-def _equality(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty.Type:
+def _equality(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: ty.Type) -> ty.Type:
     if left == ty.INT and isinstance(ty.strip(right), ty.Bits):
         coerce(cx, e.left, ty.strip(right))
         left = e.left.type = right
@@ -118,7 +118,7 @@ def _equality(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) ->
     return ty.BOOL
 
 
-def _shift(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty.Type:
+def _shift(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: ty.Type) -> ty.Type:
     plain = arithmetic(left)
     by = arithmetic(right)
     if plain is None or by is None:
@@ -135,7 +135,7 @@ def _shift(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty
     return plain
 
 
-def _concatenation(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Type) -> ty.Type:
+def _concatenation(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: ty.Type) -> ty.Type:
     a, b = arithmetic(left), arithmetic(right)
     if not isinstance(a, ty.Bits) or not isinstance(b, ty.Bits):
         return cx.type_error(f"++ needs values with widths, not {left} and {right}", e.span)
@@ -146,7 +146,7 @@ def _concatenation(cx: CheckContext, e: ast.Binary, left: ty.Type, right: ty.Typ
     return t
 
 
-def _conditional(cx: CheckContext, e: ast.Conditional) -> ty.Type:
+def _conditional(cx: CheckContext, e: ast.ConditionalExpression) -> ty.Type:
     condition = cx.expression(e.condition)
     if condition not in (ty.BOOL, ty.ANY):
         cx.type_error(f"the condition before ? must be a bool, not {condition}", e.condition.span)
@@ -163,7 +163,7 @@ def _conditional(cx: CheckContext, e: ast.Conditional) -> ty.Type:
     return e.then.type if isinstance(e.then.type, ty.Type) else ty.ANY
 
 
-def _cast(cx: CheckContext, e: ast.Cast) -> ty.Type:
+def _cast(cx: CheckContext, e: ast.CastExpression) -> ty.Type:
     to = type_of(cx, e.to)
     t = cx.expression(e.operand)
     if ty.ANY in (t, to):
@@ -193,4 +193,9 @@ def _cast(cx: CheckContext, e: ast.Cast) -> ty.Type:
     return to
 
 
-EXPRESSIONS: Handlers = {ast.Unary: _unary, ast.Binary: _binary, ast.Conditional: _conditional, ast.Cast: _cast}
+EXPRESSIONS: Handlers = {
+    ast.UnaryExpression: _unary,
+    ast.BinaryExpression: _binary,
+    ast.ConditionalExpression: _conditional,
+    ast.CastExpression: _cast,
+}

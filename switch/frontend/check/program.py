@@ -11,7 +11,7 @@ _EXPRESSIONS = expression.EXPRESSIONS | operator.EXPRESSIONS | member.EXPRESSION
 _DECLARATIONS = declaration.DECLARATIONS | block.DECLARATIONS
 
 
-def check(program: ast.Program, diagnostics: Diagnostics) -> CheckContext:
+def check(program: ast.P4Program, diagnostics: Diagnostics) -> CheckContext:
     """Annotate the whole tree; complaints go to `diagnostics`."""
     cx = CheckContext(diagnostics, _EXPRESSIONS, statement.STATEMENTS, _DECLARATIONS)
     for d in program.declarations:

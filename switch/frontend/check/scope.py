@@ -8,7 +8,7 @@ from typing import Any
 
 from switch.frontend.check.types import ANY, Type
 from switch.frontend.diagnostics import SourceSpan
-from switch.frontend.parse.ast import Declaration, Expression, Parameter
+from switch.frontend.parse.ast import Declaration, Expression, ParameterDecl
 from switch.records import Mutable
 
 
@@ -41,7 +41,7 @@ class ParameterInfo:
     name: str
     direction: str
     type: Type
-    declaration: Parameter
+    declaration: ParameterDecl
     symbol: Symbol
 
 

@@ -9,7 +9,7 @@ from switch.frontend.diagnostics import SourceSpan, choices
 from switch.frontend.parse import ast
 
 
-def check_states(cx: CheckContext, parser: ast.Parser) -> None:
+def check_states(cx: CheckContext, parser: ast.ParserDecl) -> None:
     assert parser.states is not None
     names = [s.name for s in parser.states]
     for state in parser.states:
@@ -27,7 +27,7 @@ def check_states(cx: CheckContext, parser: ast.Parser) -> None:
                 _transition(cx, state.transition, [*names, "accept", "reject"])
 
 
-def _transition(cx: CheckContext, t: ast.Transition, names: list[str]) -> None:
+def _transition(cx: CheckContext, t: ast.TransitionStatement, names: list[str]) -> None:
     if t.state is not None:
         _target(cx, t.state, t.span, names)
         return

@@ -23,22 +23,22 @@ from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
 
 
-def _block(cx: CheckContext, s: ast.Block) -> None:
+def _block(cx: CheckContext, s: ast.BlockStatement) -> None:
     with cx.nested():
         for inner in s.statements:
             cx.statement(inner)
 
 
-def _empty(cx: CheckContext, _s: ast.Empty) -> None:
+def _empty(cx: CheckContext, _s: ast.EmptyStatement) -> None:
     pass
 
 
-def _exit(cx: CheckContext, s: ast.Exit) -> None:
+def _exit(cx: CheckContext, s: ast.ExitStatement) -> None:
     if cx.in_parser:
         cx.type_error("exit has no meaning in a parser", s.span)
 
 
-def _return(cx: CheckContext, s: ast.Return) -> None:
+def _return(cx: CheckContext, s: ast.ReturnStatement) -> None:
     if s.value is None:
         if cx.returns != VOID:
             cx.type_error(f"return needs a value of type {cx.returns}", s.span)
@@ -48,11 +48,11 @@ def _return(cx: CheckContext, s: ast.Return) -> None:
         converted(cx, s.value, cx.returns, "return")
 
 
-def _assignment(cx: CheckContext, s: ast.Assignment) -> None:
+def _assignment(cx: CheckContext, s: ast.AssignmentStatement) -> None:
     left = cx.expression(s.target)
     need_left_value(cx, s.target, "the left side of an assignment")
     if s.op != "=":
-        s.value = ast.Binary(s.span, s.op[:-1], s.target, s.value)
+        s.value = ast.BinaryExpression(s.span, s.op[:-1], s.target, s.value)
     if isinstance(left, Extern | ApplicableType | Meta):
         cx.type_error(f"{left} cannot be assigned", s.span)
         return
@@ -63,16 +63,16 @@ def _callstatement(cx: CheckContext, s: ast.CallStatement) -> None:
     cx.expression(s.call)
 
 
-def _if(cx: CheckContext, s: ast.If) -> None:
+def _if(cx: CheckContext, s: ast.IfStatement) -> None:
     t = cx.expression(s.condition)
     if t not in (BOOL, ANY):
         cx.type_error(f"the condition of an if must be a bool, not {t}", s.condition.span)
     for branch in (s.then, s.otherwise):
         if branch is not None:
-            _block(cx, ast.Block(branch.span, [branch]))
+            _block(cx, ast.BlockStatement(branch.span, [branch]))
 
 
-def _switch(cx: CheckContext, s: ast.Switch) -> None:
+def _switch(cx: CheckContext, s: ast.SwitchStatement) -> None:
     t = cx.expression(s.subject)
     for case, following in zip(s.cases, s.cases[1:], strict=False):
         if any(isinstance(label, ast.Default) for label in case.labels):
@@ -95,9 +95,9 @@ def _switch(cx: CheckContext, s: ast.Switch) -> None:
             _block(cx, case.body)
 
 
-def _switch_on_action(cx: CheckContext, s: ast.Switch) -> None:
+def _switch_on_action(cx: CheckContext, s: ast.SwitchStatement) -> None:
     member = s.subject
-    assert isinstance(member, ast.Member)
+    assert isinstance(member, ast.MemberExpression)
     table = _table_of(member.base)
     names = [a.name for a in table.actions] if table is not None else []
     seen: set[str] = set()
@@ -119,14 +119,14 @@ def _switch_on_action(cx: CheckContext, s: ast.Switch) -> None:
 
 
 def _table_of(call: ast.Expression) -> ast.TableDecl | None:
-    if isinstance(call, ast.Call) and call.target is not None and call.target.base is not None:
+    if isinstance(call, ast.CallExpression) and call.target is not None and call.target.base is not None:
         t = call.target.base.type
         if isinstance(t, ApplicableType) and isinstance(t.declaration, ast.TableDecl):
             return t.declaration
     return None
 
 
-def _declare(cx: CheckContext, s: ast.Declare) -> None:
+def _declare(cx: CheckContext, s: ast.DeclarationStatement) -> None:
     d = s.declaration
     if isinstance(d, ast.Constant):
         declare_constant(cx, d)
@@ -167,13 +167,13 @@ def declare_variable(cx: CheckContext, d: ast.Variable) -> None:
 def always_returns(s: ast.Statement | None) -> bool:
     """Whether control never runs past the end of `s`."""
     match s:
-        case ast.Return() | ast.Exit():
+        case ast.ReturnStatement() | ast.ExitStatement():
             return True
-        case ast.Block():
+        case ast.BlockStatement():
             return any(always_returns(inner) for inner in s.statements)
-        case ast.If():
+        case ast.IfStatement():
             return always_returns(s.then) and always_returns(s.otherwise)
-        case ast.Switch():
+        case ast.SwitchStatement():
             bodies = [case.body for case in s.cases if case.body is not None]
             total = any(isinstance(label, ast.Default) for case in s.cases for label in case.labels)
             return total and all(always_returns(body) for body in bodies)
@@ -181,13 +181,13 @@ def always_returns(s: ast.Statement | None) -> bool:
 
 
 STATEMENTS: Handlers = {
-    ast.Block: _block,
-    ast.Empty: _empty,
-    ast.Exit: _exit,
-    ast.Return: _return,
-    ast.Assignment: _assignment,
+    ast.BlockStatement: _block,
+    ast.EmptyStatement: _empty,
+    ast.ExitStatement: _exit,
+    ast.ReturnStatement: _return,
+    ast.AssignmentStatement: _assignment,
     ast.CallStatement: _callstatement,
-    ast.If: _if,
-    ast.Switch: _switch,
-    ast.Declare: _declare,
+    ast.IfStatement: _if,
+    ast.SwitchStatement: _switch,
+    ast.DeclarationStatement: _declare,
 }

@@ -66,7 +66,7 @@ def _action_ref(cx: CheckContext, ref: ast.ActionRef, complete: bool) -> None:
         if complete and wanted:
             cx.type_error(f"action {ref.name} needs arguments here: {wanted}", ref.span)
         return
-    call = ast.Call(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
+    call = ast.CallExpression(ref.span, ast.Name(ref.span, ref.name), [], ref.arguments)
     callee = Callee("action", symbol.name, symbol, parameters=symbol.parameters, returns=VOID)
     cx.action_arguments_needed = complete
     bind(cx, call, callee)
@@ -85,7 +85,7 @@ def _same_bound(cx: CheckContext, d: ast.TableDecl, ref: ast.ActionRef) -> None:
             cx.type_error(message, here.span)
 
 
-def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.Entry, names: set[str]) -> None:
+def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, names: set[str]) -> None:
     if len(entry.keys) != len(d.keys):
         cx.type_error(f"table {d.name} has {len(d.keys)} keys, this entry {len(entry.keys)}", entry.span)
         return
@@ -93,7 +93,7 @@ def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.Entry, names: set[str]
         kind = key.match_kind
         wanted = key.expression.type
         key_set_element(cx, element, wanted if isinstance(wanted, Type) else ANY)
-        op = element.op if isinstance(element, ast.Binary) else ""
+        op = element.op if isinstance(element, ast.BinaryExpression) else ""
         if op == "&&&" and kind not in ("ternary", "lpm"):
             cx.type_error(f"a mask cannot be used for a key of match kind {kind}", element.span)
         if op == ".." and kind != "range":

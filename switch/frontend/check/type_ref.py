@@ -26,11 +26,11 @@ def constant_number(cx: CheckContext, e: ast.Expression, what: str, least: int =
 
 
 def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
-    if isinstance(ref, ast.BaseType):
+    if isinstance(ref, ast.BaseTypeRef):
         return _base_type(cx, ref)
-    if isinstance(ref, ast.TupleType):
+    if isinstance(ref, ast.TupleTypeRef):
         return ty.Tuple(tuple(type_of(cx, i) for i in ref.items))
-    if isinstance(ref, ast.StackType):
+    if isinstance(ref, ast.StackTypeRef):
         element = type_of(cx, ref.element)
         size = constant_number(cx, ref.size, "the size of a header stack", 1)
         if element == ty.ANY or size is None:
@@ -38,7 +38,7 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
         if not isinstance(element, ty.CompositeType) or element.kind == "struct":
             return cx.type_error(f"only headers and header unions can be stacked, not {element}", ref.span)
         return ty.StackType(element, size)
-    assert isinstance(ref, ast.NamedType)
+    assert isinstance(ref, ast.NamedTypeRef)
     symbol = cx.find(ref.name, ref.span, ("type", "control", "parser", "package"), "type")
     if symbol is None:
         return ty.ANY
@@ -58,7 +58,7 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
     return found
 
 
-def _base_type(cx: CheckContext, ref: ast.BaseType) -> ty.Type:
+def _base_type(cx: CheckContext, ref: ast.BaseTypeRef) -> ty.Type:
     if ref.name in _SIMPLE:
         return _SIMPLE[ref.name]
     if ref.width is None:

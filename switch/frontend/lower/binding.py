@@ -23,7 +23,7 @@ from switch.frontend.scalar import Scalar
 from switch.model.expressions import Const, FieldRef
 
 
-def bind_block(cx: LowerContext, block: BlockValue, e: ast.Call, callee: Callee) -> list[tuple[Value, Value]]:
+def bind_block(cx: LowerContext, block: BlockValue, e: ast.CallExpression, callee: Callee) -> list[tuple[Value, Value]]:
     """Bind the arguments of a control or parser; returns the places to copy back to, with the storage.
 
     Arguments are passed by reference where no two of them overlap, since a copy would then behave the same.

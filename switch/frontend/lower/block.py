@@ -59,7 +59,7 @@ def make_locals(cx: LowerContext, block: BlockValue) -> None:
             elif isinstance(d, ast.TableDecl) and first:
                 name = control_plane_name(d, block.name)
                 block.frame.bind(symbol, TableValue(d, name, block.frame))
-            elif isinstance(d, ast.Action) and first:
+            elif isinstance(d, ast.ActionDecl) and first:
                 name = control_plane_name(d, block.name)
                 cx.claim("action", name, d.span)
                 block.frame.bind(symbol, ActionValue(symbol, d, name, block.frame))
@@ -67,13 +67,13 @@ def make_locals(cx: LowerContext, block: BlockValue) -> None:
 
 
 def control_body(cx: LowerContext, block: BlockValue) -> None:
-    assert isinstance(block.declaration, ast.Control)
+    assert isinstance(block.declaration, ast.ControlDecl)
     assert block.declaration.body is not None
     make_locals(cx, block)
     cx.statement(block.declaration.body)
 
 
-def apply_control(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
+def apply_control(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     assert callee.base is not None
     base = callee.base
     found = cx.frame.lookup(base.target) if isinstance(base, ast.Name) and base.target is not None else None

@@ -32,7 +32,7 @@ def _nothing_else(cx: LowerContext, statements: list[Flow], block: BlockValue, a
             raise RefusalError(f"BMv2 supports only {allowed} in control {block.name}", span)
 
 
-def _checksum(cx: LowerContext, e: ast.Call, a: list[ast.Expression], verify: bool, payload: bool) -> None:
+def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
     inputs = calculation_inputs(flat(cx, cx.value_of(a[1]), e.span, simple=True))
     if payload:
@@ -47,7 +47,7 @@ def _checksum(cx: LowerContext, e: ast.Call, a: list[ast.Expression], verify: bo
     cx.program.checksums.append(Checksum(name, target, made, condition.operand, verify, not verify, source))
 
 
-def conditional(cx: LowerContext, s: ast.If) -> None:
+def conditional(cx: LowerContext, s: ast.IfStatement) -> None:
     """A checksum has a condition; an if around the call adds to that condition."""
     condition = cx.scalar_of(s.condition)
     for branch, wanted in ((s.then, condition), (s.otherwise, operation("!", (condition,), BOOL, s.span))):

@@ -34,8 +34,10 @@ _INLINE_DEPTH_MAX = 64
 Expressions = dict[type[ast.Expression], Callable[["LowerContext", Any], Value]]
 Statements = dict[type[ast.Statement], Callable[["LowerContext", Any], None]]
 # Extern functions by name: the controls in which BMv2 has the primitive, and the function that lowers the call.
-Functions = dict[str, tuple[tuple[str, ...], Callable[["LowerContext", ast.Call, list[ast.Expression]], None]]]
-Methods = dict[str, Callable[["LowerContext", ast.Call, list[ast.Expression], ExternValue], None]]
+Functions = dict[
+    str, tuple[tuple[str, ...], Callable[["LowerContext", ast.CallExpression, list[ast.Expression]], None]]
+]
+Methods = dict[str, Callable[["LowerContext", ast.CallExpression, list[ast.Expression], ExternValue], None]]
 
 
 class RefusalError(Exception):

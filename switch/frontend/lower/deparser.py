@@ -44,7 +44,7 @@ def _only_if_valid(s: Branch) -> bool:
     )
 
 
-def _packet_out_emit(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+def _packet_out_emit(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:
     if cx.block != "deparser":
         raise RefusalError("emit can be called in the deparser only", e.span)
     headers: list[Header] = []

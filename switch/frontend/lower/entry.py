@@ -12,7 +12,7 @@ from switch.frontend.parse import ast
 from switch.model.pipelines import InitialEntry
 
 
-def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.Entry]) -> tuple[InitialEntry, ...]:
+def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.EntryElement]) -> tuple[InitialEntry, ...]:
     """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
     d = value.declaration
     made = [_entry(cx, value, e) for e in entries]
@@ -25,7 +25,7 @@ def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.Entry]) ->
     )
 
 
-def _const_ranks(entries: list[ast.Entry]) -> list[int]:
+def _const_ranks(entries: list[ast.EntryElement]) -> list[int]:
     ranks = []
     for position, e in enumerate(entries):
         given = next((a for a in e.annotations if a.name == "priority" and a.expressions), None)
@@ -34,7 +34,7 @@ def _const_ranks(entries: list[ast.Entry]) -> list[int]:
     return ranks
 
 
-def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.Entry]) -> list[int]:
+def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.EntryElement]) -> list[int]:
     cx.diagnostics.warning("target", "BMv2 holds these entries for constant, as if written const entries", d.span)
     wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
     largest = wins is None or bool(wins.value.value)
@@ -54,7 +54,7 @@ def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.Entry]) -> list
     return ranks
 
 
-def _entry(cx: LowerContext, value: TableValue, e: ast.Entry) -> tuple[tuple[Match, ...], ActionCall]:
+def _entry(cx: LowerContext, value: TableValue, e: ast.EntryElement) -> tuple[tuple[Match, ...], ActionCall]:
     matches = []
     for element, key in zip(e.keys, value.declaration.keys, strict=True):
         if key.match_kind == "selector":
@@ -76,11 +76,11 @@ def _match(cx: LowerContext, e: ast.Expression, match: str, bits: int) -> Match:
     if match == "exact":
         return Exact(number(e))
     if match == "range":
-        if isinstance(e, ast.Binary) and e.op == "..":
+        if isinstance(e, ast.BinaryExpression) and e.op == "..":
             return Range(number(e.left), number(e.right))
         return Range(0, full) if wild else Range(number(e), number(e))
     value, mask = (0, 0)
-    if isinstance(e, ast.Binary) and e.op == "&&&":
+    if isinstance(e, ast.BinaryExpression) and e.op == "&&&":
         mask = number(e.right)
         value = number(e.left) & mask
     elif not wild:

@@ -40,9 +40,9 @@ def _name(cx: LowerContext, e: ast.Name) -> Value:
     raise RefusalError(f"{e.name} cannot be used as a value here", e.span)
 
 
-def _member(cx: LowerContext, e: ast.Member) -> Value:
-    base = cx.value_of(e.base) if not isinstance(e.base, ast.Call) else _member_of_call(cx, e)
-    if isinstance(e.base, ast.Call) and isinstance(base, Scalar):
+def _member(cx: LowerContext, e: ast.MemberExpression) -> Value:
+    base = cx.value_of(e.base) if not isinstance(e.base, ast.CallExpression) else _member_of_call(cx, e)
+    if isinstance(e.base, ast.CallExpression) and isinstance(base, Scalar):
         return base
     if isinstance(base, Aggregate):
         return base.members[e.name]
@@ -66,10 +66,10 @@ def _member(cx: LowerContext, e: ast.Member) -> Value:
     raise RefusalError(f"{e.name} cannot be read here", e.span)
 
 
-def _member_of_call(cx: LowerContext, e: ast.Member) -> Value:
+def _member_of_call(cx: LowerContext, e: ast.MemberExpression) -> Value:
     """`table.apply().hit`, or a member of a call's result."""
     call = e.base
-    assert isinstance(call, ast.Call)
+    assert isinstance(call, ast.CallExpression)
     if isinstance(call.target, Callee) and call.target.kind == "table":
         hit = temporary(cx, BOOL)
         truth = [assigned(hit, constant(v, BOOL), e.span) for v in (0, 1)]
@@ -79,7 +79,7 @@ def _member_of_call(cx: LowerContext, e: ast.Member) -> Value:
     return cx.value_of(call)
 
 
-def _stack_member(cx: LowerContext, stack: StackValue, e: ast.Member) -> Value:
+def _stack_member(cx: LowerContext, stack: StackValue, e: ast.MemberExpression) -> Value:
     element = stack.type.element
     if e.name == "lastIndex":
         return Scalar(Unary("last_stack_index", stack.stack), Bits(32))
@@ -100,7 +100,7 @@ def _last_field(last: LastValue, name: str) -> Scalar:
     return Scalar(LastUnionField(stack, member, found), t)
 
 
-def _index(cx: LowerContext, e: ast.Index) -> Value:
+def _index(cx: LowerContext, e: ast.IndexExpression) -> Value:
     base = cx.value_of(e.base)
     if isinstance(base, Aggregate):
         assert isinstance(e.index.value, int)
@@ -117,7 +117,7 @@ def _index(cx: LowerContext, e: ast.Index) -> Value:
     return ElementValue(base, index, base.type.element)
 
 
-def _slice(cx: LowerContext, e: ast.Slice) -> Value:
+def _slice(cx: LowerContext, e: ast.SliceExpression) -> Value:
     base = cx.scalar_of(e.base)
     high, low = e.high.value, e.low.value
     assert isinstance(high, int)
@@ -139,7 +139,7 @@ def _structexpression(cx: LowerContext, e: ast.StructExpression) -> Value:
     return Aggregate(e.type, {name: given[name] for name in order})
 
 
-def _call(cx: LowerContext, e: ast.Call) -> Value:
+def _call(cx: LowerContext, e: ast.CallExpression) -> Value:
     callee: Callee = e.target
     if callee.kind == "header" and callee.name == "isValid":
         assert callee.base is not None
@@ -165,10 +165,10 @@ def validity(value: Value, span: SourceSpan) -> Scalar:
 
 EXPRESSIONS: Expressions = {
     ast.Name: _name,
-    ast.Member: _member,
-    ast.Index: _index,
-    ast.Slice: _slice,
+    ast.MemberExpression: _member,
+    ast.IndexExpression: _index,
+    ast.SliceExpression: _slice,
     ast.ListExpression: _listexpression,
     ast.StructExpression: _structexpression,
-    ast.Call: _call,
+    ast.CallExpression: _call,
 }

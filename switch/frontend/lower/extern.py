@@ -13,7 +13,7 @@ _FUNCTIONS = function.FUNCTIONS | checksum.FUNCTIONS
 _METHODS = object.METHODS | extraction.METHODS | deparser.METHODS
 
 
-def call_extern(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
+def call_extern(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     arguments = [a for a in callee.arguments if a is not None]  # the checker has complained of missing ones
     if callee.kind == "extern_method":
         assert callee.base is not None

@@ -27,11 +27,11 @@ from switch.model.externs import FieldList, LearnList
 from switch.model.parsers import Verify
 
 
-def _mark_to_drop(cx: LowerContext, e: ast.Call, _a: list[ast.Expression]) -> None:
+def _mark_to_drop(cx: LowerContext, e: ast.CallExpression, _a: list[ast.Expression]) -> None:
     cx.emit("mark_to_drop", cx.program.headers["standard_metadata"], span=e.span)
 
 
-def _truncate(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _truncate(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     cx.emit("truncate", number(cx, a[0]), span=e.span)
 
 
@@ -45,17 +45,17 @@ def _clone_kind(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> str:
     return "clone_ingress_pkt_to_egress" if member == "I2E" else "clone_egress_pkt_to_egress"
 
 
-def _clone(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _clone(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
     cx.emit(op, number(cx, a[1]), empty_field_list(cx, "fl"), span=e.span)
 
 
-def _clone_preserving_field_list(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _clone_preserving_field_list(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
     cx.emit(op, number(cx, a[1]), _preserved(cx, a[2], e.span), span=e.span)
 
 
-def _again(op: str, cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _again(op: str, cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     cx.emit(op, _preserved(cx, a[0], e.span), span=e.span)
 
 
@@ -73,7 +73,7 @@ def _preserved(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldLi
     return found
 
 
-def _digest(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     t = a[1].type
     callee = e.target
     if callee.type_arguments and isinstance(callee.type_arguments[0], CompositeType):
@@ -88,22 +88,22 @@ def _digest(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("generate_digest", number(cx, a[0]), found, span=e.span)
 
 
-def _random(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _random(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     into(cx, "modify_field_rng_uniform", a[0], e.span, number(cx, a[1]), number(cx, a[2]))
 
 
-def _hash(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _hash(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     base, largest = number(cx, a[2]), number(cx, a[4], Bits(64))
     inputs = calculation_inputs(flat(cx, cx.value_of(a[3]), e.span))
     made = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
     into(cx, "modify_field_with_hash_based_offset", a[0], e.span, base, made, largest)
 
 
-def _static_assert(_cx: LowerContext, _e: ast.Call, _a: list[ast.Expression]) -> None:
+def _static_assert(_cx: LowerContext, _e: ast.CallExpression, _a: list[ast.Expression]) -> None:
     pass  # the checker has decided the condition
 
 
-def _log_msg(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _log_msg(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     if not isinstance(a[0].value, str):
         raise RefusalError("the format of log_msg must be a string literal", a[0].span)
     items: list[Scalar] = []
@@ -112,12 +112,12 @@ def _log_msg(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
     cx.emit("log_msg", Text(a[0].value), Vector(tuple(item.data for item in items)), span=e.span)
 
 
-def _verify(cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _verify(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     condition, error = map(cx.scalar_of, a)
     cx.out.append(ParserStep(Verify(condition.operand, error.operand), e.span))
 
 
-def _as_it_is(op: str, cx: LowerContext, e: ast.Call, a: list[ast.Expression]) -> None:
+def _as_it_is(op: str, cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     cx.emit(op, *map(cx.scalar_of, a), span=e.span)
 
 

@@ -16,7 +16,7 @@ from switch.frontend.scalar import Scalar
 from switch.model.expressions import Const, Local
 
 
-def call_action(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
+def call_action(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     """An action called by name: its body in place, as one action."""
     assert callee.symbol is not None
     action = find_action(cx, callee.symbol)
@@ -31,7 +31,7 @@ def call_action(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
     cx.out.append(Region(made, whole=True, span=e.span))
 
 
-def call_function(cx: LowerContext, e: ast.Call, callee: Callee) -> Value:
+def call_function(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> Value:
     assert callee.symbol is not None
     declaration = callee.symbol.declaration
     assert isinstance(declaration, ast.Function)
@@ -65,7 +65,7 @@ def _bind(cx: LowerContext, callee: Callee, frame: Bindings) -> list[tuple[Value
 
 
 def inlined(
-    cx: LowerContext, body: ast.Block, frame: Bindings, back: list[tuple[Value, Value]], span: SourceSpan
+    cx: LowerContext, body: ast.BlockStatement, frame: Bindings, back: list[tuple[Value, Value]], span: SourceSpan
 ) -> None:
     """An action's body in place, then its parameters copied back, which happens at an exit as well."""
     with cx.apart(frame) as made:
@@ -123,7 +123,7 @@ def find_action(cx: LowerContext, symbol: Symbol) -> ActionValue:
     if isinstance(found, ActionValue):
         return found
     declaration = symbol.declaration
-    assert isinstance(declaration, ast.Action)
+    assert isinstance(declaration, ast.ActionDecl)
     made = ActionValue(symbol, declaration, control_plane_name(declaration, ""), cx.globals)
     cx.globals.bind(symbol, made)
     cx.program.action_names.insert(0, made.name)

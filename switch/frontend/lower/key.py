@@ -50,7 +50,7 @@ def _target(value: Scalar, key: ast.KeyElement) -> tuple[FieldRef | ValidBit | N
 
 def _is_mask(e: ast.Expression) -> bool:
     """Whether the program itself masks the key: slices and casts are masks in the model as well."""
-    return isinstance(e, ast.Binary) and e.op == "&"
+    return isinstance(e, ast.BinaryExpression) and e.op == "&"
 
 
 def _prepared(cx: LowerContext, value: TableValue, target: Scalar, key: ast.KeyElement) -> FieldRef:
@@ -65,21 +65,21 @@ def key_name(e: ast.Expression) -> str:
     match e:
         case ast.Name():
             return e.name
-        case ast.Member():
+        case ast.MemberExpression():
             base = key_name(e.base)
             return f"{base}.{e.name}" if base else ""
-        case ast.Call():
-            if isinstance(e.callee, ast.Member) and e.callee.name == "isValid":
+        case ast.CallExpression():
+            if isinstance(e.callee, ast.MemberExpression) and e.callee.name == "isValid":
                 base = key_name(e.callee.base)
                 return f"{base}.$valid$" if base else ""
             return ""
-        case ast.Index():
+        case ast.IndexExpression():
             base, index = key_name(e.base), key_name(e.index)
             return f"{base}[{index}]" if base and index else ""
-        case ast.Slice():
+        case ast.SliceExpression():
             parts = [key_name(x) for x in (e.base, e.high, e.low)]
             return f"{parts[0]}[{parts[1]}:{parts[2]}]" if all(parts) else ""
-        case ast.Binary(op="&"):
+        case ast.BinaryExpression(op="&"):
             left, right = key_name(e.left), key_name(e.right)
             return f"{left} & {right}" if left and right else ""
         case ast.Number():

@@ -84,33 +84,33 @@ def _only_in_pipeline(cx: LowerContext, what: str, span: SourceSpan) -> None:
         raise RefusalError(f"{what} can be used in ingress and egress, not in {BLOCKS[cx.block]}", span)
 
 
-def _register_read(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _register_read(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     into(cx, "register_read", a[0], e.span, o.object.register, number(cx, a[1]))
 
 
-def _register_write(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _register_write(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a register", e.span)
     index, value = number(cx, a[0]), number(cx, a[1])
     cx.emit("register_write", o.object.register, index, value, span=e.span)
 
 
-def _counter_count(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _counter_count(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a counter", e.span)
     cx.emit("count", o.object.counter, number(cx, a[0]), span=e.span)
 
 
-def _meter_execute_meter(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _meter_execute_meter(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], o: ExternValue) -> None:
     _only_in_pipeline(cx, "a meter", e.span)
     into(cx, "execute_meter", a[1], e.span, o.object.meter, number(cx, a[0]), last=True)
 
 
-def _direct_counter_count(cx: LowerContext, _e: ast.Call, _a: list[ast.Expression], _o: ExternValue) -> None:
+def _direct_counter_count(cx: LowerContext, _e: ast.CallExpression, _a: list[ast.Expression], _o: ExternValue) -> None:
     # BMv2 counts whenever an entry of the table is hit.
     pass
 
 
-def _direct_meter_read(cx: LowerContext, e: ast.Call, a: list[ast.Expression], o: ExternValue) -> None:
+def _direct_meter_read(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], o: ExternValue) -> None:
     # BMv2 executes the meter at each hit and puts the colour into one field, the same for all actions.
     place = cx.scalar_of(a[0]).of
     meter = o.object

@@ -67,7 +67,7 @@ def cast(value: Scalar, to: Type, span: SourceSpan) -> Scalar:
     raise RefusalError(f"a value of type {t} cannot be cast to {to}", span)
 
 
-def binary(cx: LowerContext, e: ast.Binary, left: Value, right: Value) -> Value:
+def binary(cx: LowerContext, e: ast.BinaryExpression, left: Value, right: Value) -> Value:
     """The operator of `e` on two values."""
     if e.op in ("==", "!=") and not (isinstance(left, Scalar) and isinstance(right, Scalar)):
         equal = _equal(cx, left, right, e.span)
@@ -94,19 +94,19 @@ def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Sca
     return operation("==", (a, b), BOOL, span)
 
 
-def _unary(cx: LowerContext, e: ast.Unary) -> Value:
+def _unary(cx: LowerContext, e: ast.UnaryExpression) -> Value:
     operand = cx.scalar_of(e.operand)
     return operand if e.op == "+" else operation(e.op, (operand,), e.type, e.span)
 
 
-def _binary(cx: LowerContext, e: ast.Binary) -> Value:
+def _binary(cx: LowerContext, e: ast.BinaryExpression) -> Value:
     if e.op in ("&&", "||"):
         return _short_circuit(cx, e)
     left, right = evaluated(cx, (e.left, False), (e.right, False))
     return binary(cx, e, left, right)
 
 
-def _short_circuit(cx: LowerContext, e: ast.Binary) -> Scalar:
+def _short_circuit(cx: LowerContext, e: ast.BinaryExpression) -> Scalar:
     left = cx.scalar_of(e.left)
     right, before = cx.isolated(e.right)
     if not before:
@@ -120,7 +120,7 @@ def _short_circuit(cx: LowerContext, e: ast.Binary) -> Scalar:
     return result
 
 
-def _conditional(cx: LowerContext, e: ast.Conditional) -> Value:
+def _conditional(cx: LowerContext, e: ast.ConditionalExpression) -> Value:
     condition = cx.scalar_of(e.condition)
     if condition.number is not None:
         return cx.value_of(e.then if condition.number else e.otherwise)
@@ -137,11 +137,16 @@ def _conditional(cx: LowerContext, e: ast.Conditional) -> Value:
     return result
 
 
-def _cast(cx: LowerContext, e: ast.Cast) -> Value:
+def _cast(cx: LowerContext, e: ast.CastExpression) -> Value:
     value = cx.value_of(e.operand)
     if isinstance(value, Aggregate | HeaderValue | Literal):
         return value
     return cast(as_expression(value, e.span), e.type, e.span)
 
 
-EXPRESSIONS: Expressions = {ast.Unary: _unary, ast.Binary: _binary, ast.Conditional: _conditional, ast.Cast: _cast}
+EXPRESSIONS: Expressions = {
+    ast.UnaryExpression: _unary,
+    ast.BinaryExpression: _binary,
+    ast.ConditionalExpression: _conditional,
+    ast.CastExpression: _cast,
+}

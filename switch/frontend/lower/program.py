@@ -37,7 +37,7 @@ _ARCHITECTURE_ENUMS = frozenset(["CounterType", "MeterType", "HashAlgorithm", "C
 _V1SWITCH = ("p", "vr", "ig", "eg", "ck", "dep")
 
 
-def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
+def lower(program: ast.P4Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
     """The checked program as BMv2 will see it; refusals go to `diagnostics`."""
     made = Draft(file=file, errors=dict(checked.errors))
     frame = Bindings(None, "")
@@ -48,7 +48,7 @@ def lower(program: ast.Program, checked: Checked, diagnostics: Diagnostics, file
     return made
 
 
-def _lower(cx: LowerContext, program: ast.Program) -> None:
+def _lower(cx: LowerContext, program: ast.P4Program) -> None:
     scalars = HeaderType(f"{SCALARS}_0", cx.program.scalars)
     cx.program.header_types[scalars.name] = scalars
     new_header(cx, SCALARS, scalars, True)

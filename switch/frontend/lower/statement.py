@@ -24,7 +24,7 @@ from switch.frontend.scalar import Scalar, constant
 from switch.model.expressions import Const, FieldRef, Local
 
 
-def _block(cx: LowerContext, s: ast.Block) -> None:
+def _block(cx: LowerContext, s: ast.BlockStatement) -> None:
     if any(a.name == "atomic" for a in s.annotations):
         with cx.apart() as made:
             for item in s.statements:
@@ -42,22 +42,22 @@ def _block(cx: LowerContext, s: ast.Block) -> None:
         cx.statement(item)
 
 
-def _empty(cx: LowerContext, _s: ast.Empty) -> None:
+def _empty(cx: LowerContext, _s: ast.EmptyStatement) -> None:
     pass
 
 
-def _exit(cx: LowerContext, _s: ast.Exit) -> None:
+def _exit(cx: LowerContext, _s: ast.ExitStatement) -> None:
     cx.out.append(Quit())
 
 
-def _return(cx: LowerContext, s: ast.Return) -> None:
+def _return(cx: LowerContext, s: ast.ReturnStatement) -> None:
     if s.value is not None and cx.result is not None:
         assign(cx, cx.result, cx.value_of(s.value), s.span)
     cx.out.append(Leave())
 
 
-def _assignment(cx: LowerContext, s: ast.Assignment) -> None:
-    if s.op == "=" or not isinstance(s.value, ast.Binary):
+def _assignment(cx: LowerContext, s: ast.AssignmentStatement) -> None:
+    if s.op == "=" or not isinstance(s.value, ast.BinaryExpression):
         target, value = evaluated(cx, (s.target, True), (s.value, False))
     else:
         target, right = evaluated(cx, (s.target, True), (s.value.right, False))
@@ -66,12 +66,12 @@ def _assignment(cx: LowerContext, s: ast.Assignment) -> None:
     assign(cx, target, value, s.span)
 
 
-def _declare(cx: LowerContext, s: ast.Declare) -> None:
+def _declare(cx: LowerContext, s: ast.DeclarationStatement) -> None:
     if isinstance(s.declaration, ast.Variable):
         variable(cx, s.declaration)
 
 
-def _if(cx: LowerContext, s: ast.If) -> None:
+def _if(cx: LowerContext, s: ast.IfStatement) -> None:
     if cx.block in ("verify", "compute"):
         conditional(cx, s)
         return
@@ -87,12 +87,12 @@ def _if(cx: LowerContext, s: ast.If) -> None:
     cx.out.append(Branch(condition, then, otherwise, s.condition.span))
 
 
-def _branch_on_table(cx: LowerContext, s: ast.If) -> bool:
+def _branch_on_table(cx: LowerContext, s: ast.IfStatement) -> bool:
     """`if (table.apply().hit)` and its kin become next tables by hit and miss."""
     condition, negated = s.condition, False
-    while isinstance(condition, ast.Unary) and condition.op == "!":
+    while isinstance(condition, ast.UnaryExpression) and condition.op == "!":
         condition, negated = condition.operand, not negated
-    if not isinstance(condition, ast.Member) or not isinstance(condition.base, ast.Call):
+    if not isinstance(condition, ast.MemberExpression) or not isinstance(condition.base, ast.CallExpression):
         return False
     callee = condition.base.target
     if not isinstance(callee, Callee) or callee.kind != "table":
@@ -106,9 +106,9 @@ def _branch_on_table(cx: LowerContext, s: ast.If) -> bool:
     return True
 
 
-def _switch(cx: LowerContext, s: ast.Switch) -> None:
+def _switch(cx: LowerContext, s: ast.SwitchStatement) -> None:
     subject = s.subject
-    if isinstance(subject, ast.Member) and subject.name == "action_run":
+    if isinstance(subject, ast.MemberExpression) and subject.name == "action_run":
         _switch_on_action(cx, s, subject)
         return
     value = cx.scalar_of(subject)
@@ -120,7 +120,7 @@ def _switch(cx: LowerContext, s: ast.Switch) -> None:
     cx.out.extend(written)
 
 
-def _switch_chain(cx: LowerContext, s: ast.Switch, value: Scalar) -> list[Flow]:
+def _switch_chain(cx: LowerContext, s: ast.SwitchStatement, value: Scalar) -> list[Flow]:
     """Cases in order as a chain of branches, the default last wherever it stands."""
     result: list[Flow] = []
     chain: list[tuple[Scalar, list[Flow], SourceSpan]] = []
@@ -139,9 +139,9 @@ def _switch_chain(cx: LowerContext, s: ast.Switch, value: Scalar) -> list[Flow]:
     return result
 
 
-def _switch_on_action(cx: LowerContext, s: ast.Switch, subject: ast.Member) -> None:
+def _switch_on_action(cx: LowerContext, s: ast.SwitchStatement, subject: ast.MemberExpression) -> None:
     call = subject.base
-    assert isinstance(call, ast.Call)
+    assert isinstance(call, ast.CallExpression)
     applied = apply_table(cx, call)
     for labels, is_default, case in _arms(s):
         names = [action_name(cx, label, call) for label in labels if isinstance(label, ast.Name)]
@@ -152,7 +152,7 @@ def _switch_on_action(cx: LowerContext, s: ast.Switch, subject: ast.Member) -> N
         applied.default = None
 
 
-def _arms(s: ast.Switch) -> Iterator[tuple[list[ast.Expression], bool, ast.SwitchCase]]:
+def _arms(s: ast.SwitchStatement) -> Iterator[tuple[list[ast.Expression], bool, ast.SwitchCase]]:
     """The cases that have a body, with all labels that lead there; and whether `default`, which is left out, does."""
     labels: list[ast.Expression] = []
     is_default = False
@@ -195,7 +195,7 @@ def _call(cx: LowerContext, s: ast.CallStatement) -> None:
             raise RefusalError(f"{callee.name} has no effect as a statement", e.span)
 
 
-def _header_method(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
+def _header_method(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     assert callee.base is not None
     header = header_object(cx.value_of(callee.base), e.span)
     if callee.name == "isValid":
@@ -204,13 +204,13 @@ def _header_method(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
 
 
 STATEMENTS: Statements = {
-    ast.Block: _block,
-    ast.Empty: _empty,
-    ast.Exit: _exit,
-    ast.Return: _return,
-    ast.Assignment: _assignment,
-    ast.Declare: _declare,
-    ast.If: _if,
-    ast.Switch: _switch,
+    ast.BlockStatement: _block,
+    ast.EmptyStatement: _empty,
+    ast.ExitStatement: _exit,
+    ast.ReturnStatement: _return,
+    ast.AssignmentStatement: _assignment,
+    ast.DeclarationStatement: _declare,
+    ast.IfStatement: _if,
+    ast.SwitchStatement: _switch,
     ast.CallStatement: _call,
 }

@@ -20,7 +20,7 @@ from switch.model.expressions import FieldRef, Local
 
 
 def apply_table(
-    cx: LowerContext, call: ast.Call, hit: list[Flow] | None = None, miss: list[Flow] | None = None
+    cx: LowerContext, call: ast.CallExpression, hit: list[Flow] | None = None, miss: list[Flow] | None = None
 ) -> Apply:
     callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
@@ -120,7 +120,7 @@ def _define_action(cx: LowerContext, action: ActionValue, arguments: list[ast.Ex
     return definition
 
 
-def action_name(cx: LowerContext, label: ast.Name, call: ast.Call) -> str:
+def action_name(cx: LowerContext, label: ast.Name, call: ast.CallExpression) -> str:
     callee: Callee = call.target
     assert isinstance(callee.base, ast.Name)
     value = cx.frame.lookup(callee.base.target)
@@ -145,7 +145,7 @@ def _table_properties(cx: LowerContext, d: ast.TableDecl, table: DeclaredTable) 
         elif p.name == "support_timeout":
             table.support_timeout = bool(p.value.value)
         elif p.name in ("implementation", "counters", "meters"):
-            value = _made_in_place(cx, table, p) if isinstance(p.value, ast.Call) else cx.value_of(p.value)
+            value = _made_in_place(cx, table, p) if isinstance(p.value, ast.CallExpression) else cx.value_of(p.value)
             assert isinstance(value, ExternValue)
             _attach(cx, table, value, p)
 
@@ -153,7 +153,7 @@ def _table_properties(cx: LowerContext, d: ast.TableDecl, table: DeclaredTable) 
 def _made_in_place(cx: LowerContext, table: DeclaredTable, p: ast.Property) -> Value:
     """`implementation = action_profile(…)`: the object takes its name from `@name` before the property."""
     made = p.value
-    assert isinstance(made, ast.Call)
+    assert isinstance(made, ast.CallExpression)
     callee = made.target
     named = next((a for a in p.annotations if a.name == "name"), None)
     if not isinstance(callee, Callee) or not isinstance(callee.returns, Extern):
@@ -161,7 +161,7 @@ def _made_in_place(cx: LowerContext, table: DeclaredTable, p: ast.Property) -> V
     if named is None:
         note = "declare it before the table and give its name here"
         raise RefusalError(f"the {callee.name} of table {table.name} has no name", p.span, note)
-    d = ast.Instance(p.span, "", ast.NamedType(p.span, callee.name), [], annotations=p.annotations)
+    d = ast.Instance(p.span, "", ast.NamedTypeRef(p.span, callee.name), [], annotations=p.annotations)
     name = control_plane_name(d, cx.frame.prefix)
     return extern_object(cx, d, callee.returns, callee, name)
 

@@ -136,7 +136,7 @@ class ActionValue(Mutable):
     """An action of a control instance."""
 
     symbol: Symbol
-    declaration: ast.Action
+    declaration: ast.ActionDecl
     name: str
     frame: Bindings
     definition: DeclaredAction | None = None  # without arguments bound in an action list

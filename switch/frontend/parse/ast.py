@@ -34,23 +34,23 @@ class TypeRef(Node):
     pass
 
 
-class NamedType(TypeRef):
+class NamedTypeRef(TypeRef):
     name: str
     arguments: list[TypeRef] = field(default_factory=list)
 
 
-class BaseType(TypeRef):
+class BaseTypeRef(TypeRef):
     """bit, int, varbit (with `width`), bool, error, string, void, match_kind, or `_`."""
 
     name: str
     width: Expression | None = None
 
 
-class TupleType(TypeRef):
+class TupleTypeRef(TypeRef):
     items: list[TypeRef]
 
 
-class StackType(TypeRef):
+class StackTypeRef(TypeRef):
     element: TypeRef
     size: Expression
 
@@ -84,12 +84,12 @@ class String(Expression):
     text: str
 
 
-class Unary(Expression):
+class UnaryExpression(Expression):
     op: str
     operand: Expression
 
 
-class Binary(Expression):
+class BinaryExpression(Expression):
     """Operators, `&&&` (mask) and `..` (range) included."""
 
     op: str
@@ -97,28 +97,28 @@ class Binary(Expression):
     right: Expression
 
 
-class Conditional(Expression):
+class ConditionalExpression(Expression):
     condition: Expression
     then: Expression
     otherwise: Expression
 
 
-class Cast(Expression):
+class CastExpression(Expression):
     to: TypeRef
     operand: Expression
 
 
-class Member(Expression):
+class MemberExpression(Expression):
     base: Expression
     name: str
 
 
-class Index(Expression):
+class IndexExpression(Expression):
     base: Expression
     index: Expression
 
 
-class Slice(Expression):
+class SliceExpression(Expression):
     base: Expression
     high: Expression
     low: Expression
@@ -129,7 +129,7 @@ class Argument(Node):
     expression: Expression
 
 
-class Call(Expression):
+class CallExpression(Expression):
     callee: Expression
     type_arguments: list[TypeRef]
     arguments: list[Argument]
@@ -160,8 +160,11 @@ class Statement(Node):
     pass
 
 
-class Assignment(Statement):
-    """The checker makes the value of `a op= b` the Binary `a op b`; the op stays, since `a` is evaluated once."""
+class AssignmentStatement(Statement):
+    """The checker makes the value of `a op= b` the BinaryExpression `a op b`.
+
+    The op stays, since `a` is evaluated once.
+    """
 
     target: Expression
     op: str  # "=" or "+=", "|+|=", …
@@ -169,29 +172,29 @@ class Assignment(Statement):
 
 
 class CallStatement(Statement):
-    call: Call
+    call: CallExpression
 
 
-class If(Statement):
+class IfStatement(Statement):
     condition: Expression
     then: Statement
     otherwise: Statement | None
 
 
-class Block(Statement):
+class BlockStatement(Statement):
     statements: list[Statement]
     annotations: list[Annotation] = field(default_factory=list)
 
 
-class Empty(Statement):
+class EmptyStatement(Statement):
     pass
 
 
-class Return(Statement):
+class ReturnStatement(Statement):
     value: Expression | None
 
 
-class Exit(Statement):
+class ExitStatement(Statement):
     pass
 
 
@@ -199,21 +202,21 @@ class SwitchCase(Node):
     """`body` is None where the label falls through to the next one."""
 
     labels: list[Expression]
-    body: Block | None
+    body: BlockStatement | None
 
 
-class Switch(Statement):
+class SwitchStatement(Statement):
     subject: Expression
     cases: list[SwitchCase]
 
 
-class Declare(Statement):
+class DeclarationStatement(Statement):
     """A declaration among statements."""
 
     declaration: Declaration
 
 
-class Transition(Statement):
+class TransitionStatement(Statement):
     """The end of a parser state: `state`, or a select."""
 
     state: str | None
@@ -237,7 +240,7 @@ class Declaration(Node):
         return next((a for a in self.annotations if a.name == name), None)
 
 
-class Parameter(Declaration):
+class ParameterDecl(Declaration):
     direction: str  # "", "in", "out", "inout"
     type: TypeRef
     default: Expression | None = None
@@ -295,7 +298,7 @@ class Prototype(Declaration):
 
     returns: TypeRef | None
     type_parameters: list[str]
-    parameters: list[Parameter]
+    parameters: list[ParameterDecl]
 
 
 class ExternDecl(Declaration):
@@ -306,13 +309,13 @@ class ExternDecl(Declaration):
 class Function(Declaration):
     returns: TypeRef
     type_parameters: list[str]
-    parameters: list[Parameter]
-    body: Block
+    parameters: list[ParameterDecl]
+    body: BlockStatement
 
 
-class Action(Declaration):
-    parameters: list[Parameter]
-    body: Block
+class ActionDecl(Declaration):
+    parameters: list[ParameterDecl]
+    body: BlockStatement
 
 
 class KeyElement(Node):
@@ -331,7 +334,7 @@ class ActionRef(Node):
     target: Any = field(default=None, repr=False)
 
 
-class Entry(Node):
+class EntryElement(Node):
     keys: list[Expression]
     action: ActionRef
     const: bool
@@ -351,7 +354,7 @@ class TableDecl(Declaration):
     actions: list[ActionRef] = field(default_factory=list)
     default: ActionRef | None = None
     default_const: bool = False
-    entries: list[Entry] | None = None
+    entries: list[EntryElement] | None = None
     entries_const: bool = False
     properties: dict[str, Property] = field(default_factory=dict)
 
@@ -360,37 +363,37 @@ class Applicable(Declaration):
     """What a control and a parser have in common."""
 
     type_parameters: list[str]
-    parameters: list[Parameter]
-    constructor: list[Parameter] = field(default_factory=list)
+    parameters: list[ParameterDecl]
+    constructor: list[ParameterDecl] = field(default_factory=list)
     locals: list[Declaration] = field(default_factory=list)
 
 
-class Control(Applicable):
+class ControlDecl(Applicable):
     """A control, or its type where `body` is None."""
 
-    body: Block | None = None
+    body: BlockStatement | None = None
 
 
-class State(Declaration):
+class StateDecl(Declaration):
     statements: list[Statement]
-    transition: Transition | None
+    transition: TransitionStatement | None
 
 
-class ValueSet(Declaration):
+class ValueSetDecl(Declaration):
     type: TypeRef
     size: Expression
 
 
-class Parser(Applicable):
+class ParserDecl(Applicable):
     """A parser, or its type where `states` is None."""
 
-    states: list[State] | None = None
+    states: list[StateDecl] | None = None
 
 
 class Package(Declaration):
     type_parameters: list[str]
-    parameters: list[Parameter]
+    parameters: list[ParameterDecl]
 
 
-class Program(Node):
+class P4Program(Node):
     declarations: list[Declaration]

@@ -21,10 +21,10 @@ def _opened(p: Cursor, found: ast.Applicable) -> bool:
     return True
 
 
-def read_control(p: Cursor) -> ast.Control:
+def read_control(p: Cursor) -> ast.ControlDecl:
     p.take()
     word = p.name("the control's name")
-    found = ast.Control(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    found = ast.ControlDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
     if not _opened(p, found):
         return found
     p.each(lambda: found.locals.append(_local(p)), "apply", "}")
@@ -34,13 +34,13 @@ def read_control(p: Cursor) -> ast.Control:
     return found
 
 
-def read_parser(p: Cursor) -> ast.Parser:
+def read_parser(p: Cursor) -> ast.ParserDecl:
     p.take()
     word = p.name("the parser's name")
-    found = ast.Parser(word.span, word.text, read_type_parameters(p), read_parameters(p))
+    found = ast.ParserDecl(word.span, word.text, read_type_parameters(p), read_parameters(p))
     if not _opened(p, found):
         return found
-    states: list[ast.State] = []
+    states: list[ast.StateDecl] = []
 
     def part() -> None:
         annotations = read_annotations(p)
@@ -77,7 +77,7 @@ def _local(p: Cursor) -> ast.Declaration:
     return found
 
 
-def _value_set(p: Cursor) -> ast.ValueSet:
+def _value_set(p: Cursor) -> ast.ValueSetDecl:
     token = p.take()
     arguments = read_type_arguments(p)
     p.expect("(")
@@ -87,24 +87,24 @@ def _value_set(p: Cursor) -> ast.ValueSet:
     p.expect(";", "after a value set")
     if len(arguments) != 1:
         raise p.fail("value_set takes one type argument", token.span)
-    return ast.ValueSet(word.span, word.text, arguments[0], size)
+    return ast.ValueSetDecl(word.span, word.text, arguments[0], size)
 
 
-def read_action(p: Cursor) -> ast.Action:
+def read_action(p: Cursor) -> ast.ActionDecl:
     p.take()
     word = p.name("the action's name")
-    return ast.Action(word.span, word.text, read_parameters(p), read_block(p))
+    return ast.ActionDecl(word.span, word.text, read_parameters(p), read_block(p))
 
 
-def read_parameters(p: Cursor) -> list[ast.Parameter]:
+def read_parameters(p: Cursor) -> list[ast.ParameterDecl]:
     p.expect("(")
     return p.listed(lambda: _parameter(p), ")", "after parameters")
 
 
-def _parameter(p: Cursor) -> ast.Parameter:
+def _parameter(p: Cursor) -> ast.ParameterDecl:
     annotations = read_annotations(p)
     direction = p.take().text if p.on("in", "out", "inout") else ""
     ref = read_type(p)
     word = p.name("a parameter")
     default = read_expression(p) if p.accept("=") else None
-    return ast.Parameter(word.span, word.text, direction, ref, default, annotations=annotations)
+    return ast.ParameterDecl(word.span, word.text, direction, ref, default, annotations=annotations)

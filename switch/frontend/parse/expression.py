@@ -37,7 +37,7 @@ def _key_set(p: Cursor) -> ast.Expression:
     left = read_expression(p)
     if p.on("&&&", ".."):
         op = p.take()
-        return ast.Binary(op.span, op.text, left, read_expression(p))
+        return ast.BinaryExpression(op.span, op.text, left, read_expression(p))
     return left
 
 
@@ -59,7 +59,7 @@ def _ternary(p: Cursor) -> ast.Expression:
     mark = p.take()
     then = _ternary(p)
     p.expect(":", "in a conditional expression")
-    return ast.Conditional(mark.span, condition, then, _ternary(p))
+    return ast.ConditionalExpression(mark.span, condition, then, _ternary(p))
 
 
 def _operator(p: Cursor) -> str:
@@ -86,14 +86,14 @@ def _binary(p: Cursor, level: int) -> ast.Expression:
         if op == ">>":
             p.take()
         right = _binary(p, precedence + 1)
-        left = ast.Binary(token.span, op, left, right)
+        left = ast.BinaryExpression(token.span, op, left, right)
 
 
 def _unary(p: Cursor) -> ast.Expression:
     token = p.token
     if token.kind == "op" and token.text in _UNARY:
         p.take()
-        return ast.Unary(token.span, token.text, _unary(p))
+        return ast.UnaryExpression(token.span, token.text, _unary(p))
     if token.text == "(":
         cast = _cast(p)
         if cast is not None:
@@ -111,9 +111,9 @@ def _cast(p: Cursor) -> ast.Expression | None:
     starts_operand = following.kind in ("int", "str", "id") or following.text in ("(", "~", "!", "{")
     if following.kind == "id" and following.text == "in":
         starts_operand = False
-    plain_type = isinstance(ref, ast.BaseType) or (isinstance(ref, ast.NamedType) and bool(ref.arguments))
+    plain_type = isinstance(ref, ast.BaseTypeRef) or (isinstance(ref, ast.NamedTypeRef) and bool(ref.arguments))
     if starts_operand or (plain_type and following.text in ("-", "+")):
-        return ast.Cast(opening.span, ref, _unary(p))
+        return ast.CastExpression(opening.span, ref, _unary(p))
     p.at = start
     return None
 
@@ -181,20 +181,20 @@ def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
             if word.kind != "id":
                 raise p.fail(f"expected a member's name after '.', found {p.shown()}")
             p.take()
-            base = ast.Member(word.span, base, word.text)
+            base = ast.MemberExpression(word.span, base, word.text)
         elif token.text == "[":
             p.take()
             first = read_expression(p)
             if p.accept(":"):
                 low = read_expression(p)
                 p.expect("]")
-                base = ast.Slice(token.span, base, first, low)
+                base = ast.SliceExpression(token.span, base, first, low)
             else:
                 p.expect("]")
-                base = ast.Index(token.span, base, first)
+                base = ast.IndexExpression(token.span, base, first)
         elif token.text == "(":
             base = _call(p, base, [])
-        elif token.text == "<" and isinstance(base, ast.Name | ast.Member):
+        elif token.text == "<" and isinstance(base, ast.Name | ast.MemberExpression):
             arguments = p.attempt(lambda: _call_type_arguments(p))
             if arguments is None:
                 return base
@@ -209,8 +209,8 @@ def _call_type_arguments(p: Cursor) -> list[ast.TypeRef] | None:
     return arguments if p.on("(") else None
 
 
-def _call(p: Cursor, callee: ast.Expression, type_arguments: list[ast.TypeRef]) -> ast.Call:
-    return ast.Call(callee.span, callee, type_arguments, read_arguments(p))
+def _call(p: Cursor, callee: ast.Expression, type_arguments: list[ast.TypeRef]) -> ast.CallExpression:
+    return ast.CallExpression(callee.span, callee, type_arguments, read_arguments(p))
 
 
 def read_arguments(p: Cursor) -> list[ast.Argument]:
@@ -240,20 +240,20 @@ def read_type(p: Cursor) -> ast.TypeRef:
         if token.text in ("bit", "int", "varbit") and p.accept("<"):
             width = _width(p)
             p.expect(">", "after the width")
-        ref = ast.BaseType(token.span, token.text, width)
+        ref = ast.BaseTypeRef(token.span, token.text, width)
     elif token.text in ("tuple", "list"):
         p.take()
-        ref = ast.TupleType(token.span, read_type_arguments(p))
+        ref = ast.TupleTypeRef(token.span, read_type_arguments(p))
     else:
         p.accept(".")
         word = p.name("a type")
         arguments = read_type_arguments(p) if p.on("<") else []
-        ref = ast.NamedType(word.span, word.text, arguments)
+        ref = ast.NamedTypeRef(word.span, word.text, arguments)
     while p.on("[") and p.peek().text != "]":
         p.take()
         size = read_expression(p)
         p.expect("]", "after the size of a header stack")
-        ref = ast.StackType(token.span, ref, size)
+        ref = ast.StackTypeRef(token.span, ref, size)
     return ref
 
 

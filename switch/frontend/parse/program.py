@@ -9,7 +9,7 @@ from switch.frontend.parse.declaration import read_declaration
 from switch.frontend.parse.lexer import Token
 
 
-def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
+def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.P4Program:
     """The whole program. Syntax errors are collected; the declarations around them are returned."""
     p = Cursor(tokens, diagnostics)
     declarations: list[ast.Declaration] = []
@@ -25,4 +25,4 @@ def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.Program:
                 p.take()
             if p.at == before:
                 p.take()
-    return ast.Program(p.token.span, declarations)
+    return ast.P4Program(p.token.span, declarations)

@@ -8,7 +8,7 @@ from switch.frontend.parse.expression import read_expression, read_key_sets
 from switch.frontend.parse.statement import read_statement
 
 
-def read_state(p: Cursor) -> ast.State:
+def read_state(p: Cursor) -> ast.StateDecl:
     p.expect("state")
     word = p.name("the state's name")
     p.expect("{")
@@ -24,15 +24,15 @@ def read_state(p: Cursor) -> ast.State:
         except SyntaxFailureError:
             p.recover(level)
     p.expect("}", "at the end of a state: nothing may follow its transition")
-    return ast.State(word.span, word.text, statements, transition)
+    return ast.StateDecl(word.span, word.text, statements, transition)
 
 
-def _transition(p: Cursor) -> ast.Transition:
+def _transition(p: Cursor) -> ast.TransitionStatement:
     token = p.expect("transition")
     if not p.on("select"):
         word = p.name("a state")
         p.expect(";", "after a transition")
-        return ast.Transition(word.span, word.text)
+        return ast.TransitionStatement(word.span, word.text)
     p.take()
     p.expect("(", "after select")
     keys = [read_expression(p)]
@@ -50,4 +50,4 @@ def _transition(p: Cursor) -> ast.Transition:
         cases.append(ast.SelectCase(at.span, sets, word.text))
     p.expect("}")
     p.accept(";")
-    return ast.Transition(token.span, None, keys, cases)
+    return ast.TransitionStatement(token.span, None, keys, cases)

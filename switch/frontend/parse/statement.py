@@ -12,13 +12,13 @@ _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "&=", "|=", "^="])
 _TYPE_STARTS = frozenset(["bit", "int", "varbit", "bool", "error", "string", "tuple", "list"]) | SOFT
 
 
-def read_block(p: Cursor) -> ast.Block:
+def read_block(p: Cursor) -> ast.BlockStatement:
     annotations = read_annotations(p)
     opening = p.expect("{")
     statements: list[ast.Statement] = []
     p.each(lambda: statements.append(read_statement(p)), "}")
     p.expect("}", "at the end of a block")
-    return ast.Block(opening.span, statements, annotations)
+    return ast.BlockStatement(opening.span, statements, annotations)
 
 
 def read_statement(p: Cursor) -> ast.Statement:
@@ -33,27 +33,27 @@ def read_statement(p: Cursor) -> ast.Statement:
     if p.on("{"):
         return read_block(p)
     if p.accept(";"):
-        return ast.Empty(token.span)
+        return ast.EmptyStatement(token.span)
     if p.on("if"):
         return _if(p)
     if p.on("return"):
         p.take()
         value = None if p.on(";") else read_expression(p)
         p.expect(";", "after return")
-        return ast.Return(token.span, value)
+        return ast.ReturnStatement(token.span, value)
     if p.on("exit"):
         p.take()
         p.expect(";", "after exit")
-        return ast.Exit(token.span)
+        return ast.ExitStatement(token.span)
     if p.on("switch"):
         return _switch(p)
     if p.on("const"):
-        return ast.Declare(token.span, read_constant(p))
+        return ast.DeclarationStatement(token.span, read_constant(p))
     if p.on("for", "break", "continue") and p.peek().text in ("(", ";"):
         raise p.fail("loops are not supported: BMv2 has none; unroll this one by hand")
     declaration = read_local_declaration(p)
     if declaration is not None:
-        return ast.Declare(token.span, declaration)
+        return ast.DeclarationStatement(token.span, declaration)
     return _assignment_or_call(p)
 
 
@@ -64,7 +64,7 @@ def _if(p: Cursor) -> ast.Statement:
     p.expect(")", "after the condition")
     then = read_statement(p)
     otherwise = read_statement(p) if p.accept("else") else None
-    return ast.If(token.span, condition, then, otherwise)
+    return ast.IfStatement(token.span, condition, then, otherwise)
 
 
 def _switch(p: Cursor) -> ast.Statement:
@@ -81,14 +81,14 @@ def _switch(p: Cursor) -> ast.Statement:
         body = read_block(p) if p.on("{") else None
         cases.append(ast.SwitchCase(at.span, [label], body))
     p.expect("}")
-    return ast.Switch(token.span, subject, cases)
+    return ast.SwitchStatement(token.span, subject, cases)
 
 
 def _assignment_or_call(p: Cursor) -> ast.Statement:
     token = p.token
     # `|+|=`, `|-|=` and the shifts are two tokens.
     target = read_postfix(p, read_primary(p))
-    if isinstance(target, ast.Call) and p.accept(";"):
+    if isinstance(target, ast.CallExpression) and p.accept(";"):
         return ast.CallStatement(token.span, target)
     op = p.token
     joined = op.text in ("|+|", "|-|", "<<") and p.peek().text == "="
@@ -96,8 +96,8 @@ def _assignment_or_call(p: Cursor) -> ast.Statement:
         text = p.take().text + (p.take().text if joined else "")
         value = read_expression(p)
         p.expect(";", "after an assignment")
-        return ast.Assignment(op.span, target, text, value)
-    if isinstance(target, ast.Call):
+        return ast.AssignmentStatement(op.span, target, text, value)
+    if isinstance(target, ast.CallExpression):
         raise p.fail(f"expected ';' after a call, found {p.shown()}")
     raise p.fail(f"expected '=' or a call, found {p.shown()}")
 

@@ -66,7 +66,7 @@ def _action_ref(p: Cursor, annotations: list[ast.Annotation]) -> ast.ActionRef:
     return ast.ActionRef(word.span, word.text, arguments, annotations)
 
 
-def _entries(p: Cursor) -> list[ast.Entry]:
+def _entries(p: Cursor) -> list[ast.EntryElement]:
     p.expect("{")
     entries = []
     while not p.on("}"):
@@ -83,6 +83,6 @@ def _entries(p: Cursor) -> list[ast.Entry]:
         action = _action_ref(p, [])
         annotations = read_annotations(p)
         p.expect(";", "after an entry")
-        entries.append(ast.Entry(at.span, keys, action, const, priority, annotations))
+        entries.append(ast.EntryElement(at.span, keys, action, const, priority, annotations))
     p.expect("}")
     return entries

@@ -32,24 +32,24 @@ def meaning(e: ast.Expression, fields: Mapping[str, int]) -> int:
     match e:
         case ast.Number():
             return cut(e.number, e.type)
-        case ast.Member():
+        case ast.MemberExpression():
             return fields[e.name]
-        case ast.Conditional():
+        case ast.ConditionalExpression():
             return meaning(e.then if meaning(e.condition, fields) else e.otherwise, fields)
-        case ast.Cast():
+        case ast.CastExpression():
             return cut(meaning(e.operand, fields), e.type)
-        case ast.Slice():
+        case ast.SliceExpression():
             high, low = meaning(e.high, fields), meaning(e.low, fields)
             return meaning(e.base, fields) >> low & ((1 << (high - low + 1)) - 1)
-        case ast.Unary():
+        case ast.UnaryExpression():
             value = meaning(e.operand, fields)
             return int(not value) if e.op == "!" else cut(~value if e.op == "~" else -value, e.type)
-        case ast.Binary():
+        case ast.BinaryExpression():
             return _binary(e, meaning(e.left, fields), meaning(e.right, fields))
     raise AssertionError(e)
 
 
-def _binary(e: ast.Binary, a: int, b: int) -> int:
+def _binary(e: ast.BinaryExpression, a: int, b: int) -> int:
     match e.op:
         case "&&":
             return int(bool(a and b))

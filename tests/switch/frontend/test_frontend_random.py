@@ -93,9 +93,11 @@ def test_random_typed_expressions_mean_what_the_specification_says(seed: int, tm
     compilation = Compilation(source)
     document = compilation.run().json
     assert compilation.program is not None
-    (ingress,) = (d for d in compilation.program.declarations if isinstance(d, ast.Control) and d.name == "I")
+    (ingress,) = (d for d in compilation.program.declarations if isinstance(d, ast.ControlDecl) and d.name == "I")
     assert ingress.body is not None
-    assigned = [s for s in ingress.body.statements if isinstance(s, ast.Assignment)][1:]  # the first is egress_spec
+    assigned = [s for s in ingress.body.statements if isinstance(s, ast.AssignmentStatement)][
+        1:
+    ]  # the first is egress_spec
     assert len(assigned) == len(program.lines)
     for frame, sent in zip(frames := program.frames(), outputs(document, frames), strict=True):
         fields = program.values(frame)

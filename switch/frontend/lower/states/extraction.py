@@ -15,7 +15,7 @@ from switch.model.headers import Header, Stack
 from switch.model.parsers import Advance, Extract, StackNext, UnionStackNext
 
 
-def _packet_in_extract(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+def _packet_in_extract(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:
     if cx.block != "parser":
         raise RefusalError("extract can be called in the parser's states only", e.span)
     target = a[0]
@@ -49,14 +49,14 @@ def _packet_in_extract(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _
     cx.out.append(ParserStep(Extract(into, length), e.span))
 
 
-def _packet_in_advance(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+def _packet_in_advance(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:
     distance = cx.scalar_of(a[0])
     if not isinstance(distance.of, FieldRef | Const):
         distance = keep(cx, distance, e.span)  # BMv2 advances by fields and constants
     cx.out.append(ParserStep(Advance(distance.operand), e.span))
 
 
-def _packet_in_lookahead(cx: LowerContext, e: ast.Call, a: list[ast.Expression], _o: ExternValue) -> None:
+def _packet_in_lookahead(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], _o: ExternValue) -> None:
     # Without use for the bits there still is an error if they are not there.
     t = e.target.type_arguments[0]
     bits = width(t)

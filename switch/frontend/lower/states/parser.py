@@ -34,7 +34,7 @@ def lower_parser(cx: LowerContext, block: BlockValue) -> None:
 
 def _state_names(cx: LowerContext, block: BlockValue, prefix: str | None) -> dict[str, str]:
     """Names in the output for the states of one parser; `prefix` None avoids names already taken."""
-    assert isinstance(block.declaration, ast.Parser)
+    assert isinstance(block.declaration, ast.ParserDecl)
     assert block.declaration.states is not None
     names = {}
     for s in block.declaration.states:
@@ -47,7 +47,7 @@ def _state_names(cx: LowerContext, block: BlockValue, prefix: str | None) -> dic
 
 
 def _parser_states(cx: LowerContext, block: BlockValue, names: dict[str, str], accept: str | None) -> None:
-    assert isinstance(block.declaration, ast.Parser)
+    assert isinstance(block.declaration, ast.ParserDecl)
     targets: dict[str, str | None] = {**names, "accept": accept, "reject": None}
     for s in block.declaration.states or []:
         cx.state = cx.states[names[s.name]]
@@ -75,7 +75,7 @@ def _reachable(cx: LowerContext, first: str) -> tuple[State, ...]:
     )
 
 
-def apply_parser(cx: LowerContext, e: ast.Call, callee: Callee) -> None:
+def apply_parser(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
     """A nested parser: its states under its name, its accept the rest of this state."""
     assert callee.base is not None
     base = callee.base

@@ -18,7 +18,7 @@ from switch.model.parsers import KeyPart, LastUnionField, Transition, Verify
 _NO_MATCH = "noMatch"
 
 
-def transition(cx: LowerContext, s: ast.State, targets: dict[str, str | None]) -> None:
+def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None]) -> None:
     t = s.transition
     if cx.state.name == DEAD:
         return
@@ -89,7 +89,7 @@ def _case(cx: LowerContext, case: ast.SelectCase, key: list[KeyPart], target: st
 
 def _value_set(cx: LowerContext, symbol: Symbol) -> str:
     declaration = symbol.declaration
-    assert isinstance(declaration, ast.ValueSet)
+    assert isinstance(declaration, ast.ValueSetDecl)
     name = control_plane_name(declaration, cx.frame.prefix)
     if all(v.name != name for v in cx.program.value_sets):
         cx.program.value_sets.append(DeclaredValueSet(name, symbol.value, symbol.type, declaration.annotations))
@@ -101,9 +101,9 @@ def _value_and_masks(cx: LowerContext, e: ast.Expression, bits: int) -> list[tup
     full = (1 << bits) - 1
     if isinstance(e, ast.Default):
         return [(0, 0)]
-    if isinstance(e, ast.Binary) and e.op == "&&&":
+    if isinstance(e, ast.BinaryExpression) and e.op == "&&&":
         return [(cx.number_of(e.left) & full, cx.number_of(e.right) & full)]
-    if isinstance(e, ast.Binary) and e.op == "..":
+    if isinstance(e, ast.BinaryExpression) and e.op == "..":
         low, high = cx.number_of(e.left) & full, cx.number_of(e.right) & full
         if low > high:
             raise RefusalError(f"the range {low}..{high} is empty", e.span)
