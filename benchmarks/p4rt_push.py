@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.processor import cpu_ns
 from controller import Address, compiled_pipelines, push, verify
-from controller.client import INSERT, Channels, P4RuntimeClient
+from controller.client import INSERT, GrpcChannels, P4RuntimeClient
 from controller.entries import TableEntry
 from controller.items import encode
 from controller.pipelines import PipelineConfig
@@ -97,7 +97,7 @@ def bmv2(directory: Path) -> Iterator[tuple[int, Address]]:
 
 
 def one_device(name: str, pid: int, address: Address, pipeline: PipelineConfig, count: int) -> dict[str, Any]:
-    with Channels() as channels:
+    with GrpcChannels() as channels:
         client = P4RuntimeClient(channels, name, address)
         with client.as_primary():
             client.set_pipeline(pipeline.config_bytes)

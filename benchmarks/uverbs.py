@@ -82,7 +82,7 @@ def answer(channel: Any) -> None:
     """Complete all that is posted, until a message that is no work request."""
     while (message := channel.receive(1))[0] == uverbs.POST:
         rows = [
-            uverbs.Row(request.wr_id, request.qpn, 1, request.length, 0, 0, uverbs.WC_WRITE)
+            uverbs.CompletionRow(request.wr_id, request.qpn, 1, request.length, 0, 0, uverbs.WC_WRITE)
             for request in uverbs.unpack_requests(message)[1]
         ]
         channel.send(1, uverbs.pack_completions(rows))

@@ -87,7 +87,7 @@ class Arm(NamedTuple):
     solicited: bool
 
 
-class Row(NamedTuple):
+class CompletionRow(NamedTuple):
     """One completion."""
 
     wr_id: int
@@ -100,7 +100,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProgramLimits:
     """What one program may have at a time. The agent says its own in the answer to `open`."""
 
     memory_bytes: int = 1 << 30
@@ -145,15 +145,15 @@ def unpack_requests(message: bytes) -> tuple[int, Iterator[Request]]:
     return ident, map(Request._make, _REQUEST.iter_unpack(rows))
 
 
-def pack_completions(rows: Iterable[Row]) -> bytes:
+def pack_completions(rows: Iterable[CompletionRow]) -> bytes:
     """One message of at most ROWS_MAX completions."""
     packed = [_COMPLETION.pack(*row) for row in rows]
     return HEAD.pack(COMPLETIONS, len(packed), 0) + b"".join(packed)
 
 
-def unpack_completions(message: bytes) -> Iterator[Row]:
+def unpack_completions(message: bytes) -> Iterator[CompletionRow]:
     """Raises `FormatError` for a message whose length is not that of its rows."""
-    return map(Row._make, _COMPLETION.iter_unpack(_rows(message, _COMPLETION.size)[1]))
+    return map(CompletionRow._make, _COMPLETION.iter_unpack(_rows(message, _COMPLETION.size)[1]))
 
 
 def pack_wait(seen: int, until_ns: int | None) -> bytes:

@@ -58,7 +58,7 @@ class UnreachableError(ClientError):
     """Nothing answers at a switch's address."""
 
 
-class Channels:
+class GrpcChannels:
     """One gRPC channel a target, shared by all switches behind it. A context manager; thread-safe."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Channels:
                 )
             return self._channels[target]
 
-    def __enter__(self) -> Channels:
+    def __enter__(self) -> GrpcChannels:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -92,7 +92,7 @@ class Channels:
 class P4RuntimeClient:
     """One switch. `as_primary` opens the session that writing needs; reading needs none."""
 
-    def __init__(self, channels: Channels, name: str, address: Address) -> None:
+    def __init__(self, channels: GrpcChannels, name: str, address: Address) -> None:
         self.name = name
         self.address = address
         self._channel = channels.get(address.target)

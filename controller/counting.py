@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from controller import tables
-from controller.client import Address, Channels, P4RuntimeClient
+from controller.client import Address, GrpcChannels, P4RuntimeClient
 from controller.pipelines import Pipelines
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info
@@ -46,7 +46,7 @@ Cells = dict[int, dict[str, ClassCounters]]
 
 def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipelines) -> dict[str, Cells]:
     """The counters of each of these switches, zeros left out. Raises ClientError."""
-    with Channels() as channels, ThreadPoolExecutor(WORKERS) as workers:
+    with GrpcChannels() as channels, ThreadPoolExecutor(WORKERS) as workers:
 
         def one(name: str) -> tuple[str, Cells]:
             switch = plan.switch_node(name)

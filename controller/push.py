@@ -12,7 +12,16 @@ from pathlib import Path
 
 from common.journal import Journal
 from controller import items, words
-from controller.client import DELETE, INSERT, MODIFY, Address, Channels, ClientError, P4RuntimeClient, UnreachableError
+from controller.client import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Address,
+    ClientError,
+    GrpcChannels,
+    P4RuntimeClient,
+    UnreachableError,
+)
 from controller.entries import DefaultEntry, Entity
 from controller.items import Changes, Item
 from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
@@ -125,7 +134,7 @@ def reconverge(
 
 def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
     """Everything that a switch has, as items in writing order. Raises ClientError, P4RuntimeError."""
-    with Channels() as channels:
+    with GrpcChannels() as channels:
         bodies = P4RuntimeClient(channels, name, address).read(_filters(p4info))
     found = [item for body in bodies if (item := items.decode(p4info, body)) is not None]
     return sorted(found, key=lambda item: items.WRITE_ORDER.index(item.kind))
@@ -138,7 +147,7 @@ def write_entities(name: str, address: Address, pipeline: PipelineConfig, entiti
     """
     p4info = pipeline.p4info
     wanted = _encoded(p4info, list(entities))
-    with Channels() as channels, P4RuntimeClient(channels, name, address).as_primary() as client:
+    with GrpcChannels() as channels, P4RuntimeClient(channels, name, address).as_primary() as client:
         return _apply(client, p4info, items.compare(p4info, wanted, client.read(_filters(p4info))))
 
 
@@ -155,7 +164,7 @@ def _each(
     start_ns = time.monotonic_ns()
     log = Journal(str(journal) if journal else None, node="controller")
     results: list[_Result] = []
-    with Channels() as channels, ThreadPoolExecutor(WORKERS) as workers:
+    with GrpcChannels() as channels, ThreadPoolExecutor(WORKERS) as workers:
 
         def guarded(name: str) -> tuple[str, _Result]:
             try:

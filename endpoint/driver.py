@@ -29,7 +29,7 @@ STALL_NS = 10_000_000  # for a caller that does not know the round trip
 _WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline that a request may set
 
 
-class Device(Protocol):
+class FrameHandler(Protocol):
     """A device that the driver serves: `endpoint.host.HostNic`, or anything that sends and receives frames."""
 
     def receive(self, port: int, frames: Sequence[memoryview], now_ns: int) -> object:
@@ -148,7 +148,7 @@ class Driver:
         self._ports.clear()
         self._carrier.close()
 
-    def run(self, device: Device) -> None:
+    def run(self, device: FrameHandler) -> None:
         """Serve the device until `stop` is called."""
         clock, ports = self._clock, list(self._ports.values())
         self._read_carrier(device)
@@ -206,7 +206,7 @@ class Driver:
         found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
         return time.time_ns() - min(found) if found else 0
 
-    def _was_late(self, device: Device, late_ns: int, now_ns: int) -> None:
+    def _was_late(self, device: FrameHandler, late_ns: int, now_ns: int) -> None:
         self.late_ns += late_ns - self._moderation_ns
         if late_ns >= self._stall_ns:
             device.host_was_late(late_ns, now_ns)
@@ -224,7 +224,7 @@ class Driver:
                 counts.tx_packets += 1
                 counts.tx_bytes += len(frame)
 
-    def _wait(self, device: Device, wait_ns: int | None, *, with_data: bool) -> None:
+    def _wait(self, device: FrameHandler, wait_ns: int | None, *, with_data: bool) -> None:
         """Wait until a descriptor is readable or `wait_ns` is over (None: for ever). Frames are left to the loop."""
         watched = [*self._readers, *self._data] if with_data else list(self._readers)
         timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
@@ -240,7 +240,7 @@ class Driver:
             elif callback := self._readers.get(descriptor):
                 callback()
 
-    def _read_carrier(self, device: Device) -> None:
+    def _read_carrier(self, device: FrameHandler) -> None:
         for link in self._carrier.read():
             number = self._by_interface.get(link.interface)
             port = self._ports.get(number) if number is not None else None

@@ -15,7 +15,7 @@ from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
 from endpoint.nic.turns import OtherTurns, Turns
 from endpoint.packet_sampling import PacketSampler
-from endpoint.prober import Prober, ProberError
+from endpoint.prober import PathProber, ProberError
 from endpoint.profile import NicProfile
 from endpoint.record_count import count_records
 from endpoint.transport import QueuePair, Transport
@@ -74,7 +74,7 @@ class HostNic:
         self._now_ns = now_ns
         self._workloads = WorkloadTable(profile, transport, journal, clock)
         self._in_turn = self._workloads.in_turn
-        self._prober: Prober | None = None
+        self._prober: PathProber | None = None
         self._denylist = Denylist(transport)
         self._lost = lost
         """How many journal lines could not be written."""
@@ -351,10 +351,10 @@ class HostNic:
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fields = fields_of(request)
         denylist = self._denylist.denier(PROBER) if fields.boolean("deny", False) else None
-        self._prober = Prober(
+        self._prober = PathProber(
             self.profile,
-            interval_ns=fields.integer("interval_ns", default=Prober.INTERVAL_NS),
-            window=fields.integer("window", default=Prober.WINDOW),
+            interval_ns=fields.integer("interval_ns", default=PathProber.INTERVAL_NS),
+            window=fields.integer("window", default=PathProber.WINDOW),
             denylist=denylist,
             now_ns=self._now_ns,
         )

@@ -60,7 +60,7 @@ class _Target:
         )
 
 
-class Prober:
+class PathProber:
     """Frames and time are arguments, as for a transport; findings come out as `link` events."""
 
     INTERVAL_NS = 20_000_000

@@ -38,7 +38,7 @@ def in_virtual_time() -> bool:
 class Connection:
     """`on_completion` gets every completion, in order, whenever a message with some is read."""
 
-    def __init__(self, host: str | None, on_completion: Callable[[uverbs.Row], None]) -> None:
+    def __init__(self, host: str | None, on_completion: Callable[[uverbs.CompletionRow], None]) -> None:
         """Raises `DeviceGoneError` when there is no such NIC here."""
         self._on_completion = on_completion
         self._answers: dict[int, tuple[dict[str, Any], int | None]] = {}

@@ -61,7 +61,7 @@ class Context(Control):
             self._connection.close()
             raise
         self.name: str = about["host"]
-        self.limits = uverbs.Limits(**about["limits"])
+        self.limits = uverbs.ProgramLimits(**about["limits"])
         """What this program may have at a time."""
 
     def __enter__(self) -> Context:
@@ -137,7 +137,7 @@ class Context(Control):
         for channel in self._channels:
             channel.drop()
 
-    def _completed(self, row: uverbs.Row) -> None:
+    def _completed(self, row: uverbs.CompletionRow) -> None:
         cq = self._cqs.get(row.cq)
         if cq is None:
             return

@@ -111,7 +111,7 @@ class CQ(ArmedQueue):
         asked attention for, or that failed. For one event only. What has come before and was not polled is none."""
         self._connection.arm(uverbs.Arm(self.number, self._seen, solicited_only))
 
-    def push(self, row: uverbs.Row) -> None:
+    def push(self, row: uverbs.CompletionRow) -> None:
         """A completion has come."""
         self._seen += 1
         status, opcode = _STATUSES[row.status], WCOpcode(row.opcode)

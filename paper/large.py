@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paper.figure import Figure
-from paper.random_loss import LOSSES, TRANSPORTS, Collective, quantity_name
+from paper.random_loss import LOSSES, TRANSPORTS, LossyCollective, quantity_name
 
 SIZES_MB = (128, 256, 512, 1024)
 
 
-def large(collective: Collective, title: str) -> Figure:
+def large(collective: LossyCollective, title: str) -> Figure:
     """The figure's large sizes. Each quantity must fail as the run of 2 MB does of which a thousandth is lost."""
     whole = replace(collective, sizes={0.0: SIZES_MB, LOSSES[1]: (2,)})
     names = {quantity_name(transport, 0.0, size) for transport in TRANSPORTS for size in SIZES_MB}

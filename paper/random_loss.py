@@ -91,7 +91,7 @@ def lossy(plan: Plan, percent: float) -> list[TimedFault]:
 
 
 @dataclass(frozen=True, slots=True)
-class Collective:
+class LossyCollective:
     """A figure of a collective: the figure's name, the workload, nccl-tests' bus bandwidth over size a time,
     and the sizes in MB that are run, for each loss in percent."""
 

@@ -13,7 +13,7 @@ from schedules import operation
 from schedules.edges import Edges, Ints, grouped
 
 
-class Part(NamedTuple):
+class RankOperations(NamedTuple):
     """One rank's operations, numbered from 0; edges as in `Edges`. The items of columns are Python's integers."""
 
     kind: array[int]
@@ -56,12 +56,12 @@ class Schedule:
     def _by_rank(self) -> Edges:
         return grouped(self.rank, np.arange(len(self.rank), dtype=np.uint32), self.ranks)
 
-    def part(self, rank: int) -> Part:
+    def part(self, rank: int) -> RankOperations:
         """The operations of one rank."""
         mine = self._by_rank.after[self._by_rank.start[rank] : self._by_rank.start[rank + 1]]
         columns = (self.kind, self.peer, self.amount, self.processor, self.line, self.message, self.need)
         following = [edge for edges in (self.successors, self.starts) for edge in own_edges(edges, mine)]
-        return Part(*(as_array(values[mine]) for values in columns), *map(as_array, following))
+        return RankOperations(*(as_array(values[mine]) for values in columns), *map(as_array, following))
 
     @property
     def messages(self) -> int:

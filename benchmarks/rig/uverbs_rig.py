@@ -27,7 +27,7 @@ _numbers = itertools.count()
 class Rig:
     """`names` are the hosts' names: of this process only, since a network namespace has one socket of a name."""
 
-    def __init__(self, transport: str = "mrc", limits: uverbs.Limits | None = None, **settings: Any) -> None:
+    def __init__(self, transport: str = "mrc", limits: uverbs.ProgramLimits | None = None, **settings: Any) -> None:
         self.names = [f"t{os.getpid()}x{next(_numbers)}", f"t{os.getpid()}x{next(_numbers)}"]
         self.lines: list[dict[str, Any]] = []
         self.lose_every = 0
@@ -44,7 +44,9 @@ class Rig:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def _host(self, number: int, transport: str, limits: uverbs.Limits | None, settings: dict[str, Any]) -> HostNic:
+    def _host(
+        self, number: int, transport: str, limits: uverbs.ProgramLimits | None, settings: dict[str, Any]
+    ) -> HostNic:
         text = json.dumps(profile_data(number, rate_bps=1_000_000_000, evs_per_plane=4))
         for old, new in zip(("h0", "h1"), self.names, strict=True):
             text = text.replace(f'"{old}"', f'"{new}"')
@@ -126,7 +128,7 @@ class End:
 
 
 @contextmanager
-def rig(transport: str = "mrc", limits: uverbs.Limits | None = None, **settings: Any) -> Iterator[Rig]:
+def rig(transport: str = "mrc", limits: uverbs.ProgramLimits | None = None, **settings: Any) -> Iterator[Rig]:
     made = Rig(transport, limits, **settings)
     try:
         yield made

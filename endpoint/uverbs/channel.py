@@ -48,7 +48,7 @@ MakeChannel = Callable[[], tuple[int, Channel]]
 class Channels:
     """A program's channels by number."""
 
-    def __init__(self, limits: uverbs.Limits, make: MakeChannel) -> None:
+    def __init__(self, limits: uverbs.ProgramLimits, make: MakeChannel) -> None:
         self._limits = limits
         self._make = make
         self._by_number: dict[int, Channel] = {}

@@ -71,7 +71,7 @@ class ControlVerbs:
         self,
         transport: Transport,
         hosts: Mapping[str, str],
-        limits: uverbs.Limits,
+        limits: uverbs.ProgramLimits,
         answer: Callable[[int, Any], None],
         *,
         administrator: bool,

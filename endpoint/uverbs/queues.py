@@ -102,7 +102,7 @@ class Completions:
         self.capacity = capacity
         self.outstanding = 0
         self.armed = Armed(number, channel)
-        self._ready: deque[uverbs.Row] = deque()
+        self._ready: deque[uverbs.CompletionRow] = deque()
         self._unsignaled: dict[int, GuestQp] = {}
         """The queue pairs that may have unsignaled writes under way."""
 
@@ -145,7 +145,7 @@ class Completions:
                 guest.silenced += done
                 guest.outstanding -= done
                 self.outstanding -= done
-                self._ready.append(uverbs.Row(0, guest.qp.qpn, self.number, done, 0, 0, uverbs.WC_SILENT))
+                self._ready.append(uverbs.CompletionRow(0, guest.qp.qpn, self.number, done, 0, 0, uverbs.WC_SILENT))
             if not guest.outstanding:
                 del self._unsignaled[guest.qp.qpn]
 
@@ -153,10 +153,10 @@ class Completions:
         """Complete a request that came when its queue pair had failed already."""
         self.outstanding += 1
         opcode, status = _AS_COMPLETED[request.opcode], _STATUSES[CompletionStatus.FLUSHED]
-        self._ready.append(uverbs.Row(request.wr_id, guest.qp.qpn, self.number, 0, 0, status, opcode))
+        self._ready.append(uverbs.CompletionRow(request.wr_id, guest.qp.qpn, self.number, 0, 0, status, opcode))
         self.armed.produce(True)
 
-    def take(self, limit: int) -> list[uverbs.Row]:
+    def take(self, limit: int) -> list[uverbs.CompletionRow]:
         """Up to `limit` completions, the oldest first; their room is free again."""
         rows = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
         self.outstanding -= sum(row.opcode != uverbs.WC_SILENT for row in rows)
@@ -176,7 +176,7 @@ class Completions:
         self._ready = kept
         self._unsignaled.pop(guest.qp.qpn, None)
 
-    def _row(self, done: Completion) -> uverbs.Row:
+    def _row(self, done: Completion) -> uverbs.CompletionRow:
         imm_data = 0 if done.immediate is None else done.immediate
         status, opcode = _STATUSES[done.status], _OPCODES[done.opcode]
-        return uverbs.Row(done.wr_id, done.qpn, self.number, done.byte_len, imm_data, status, opcode)
+        return uverbs.CompletionRow(done.wr_id, done.qpn, self.number, done.byte_len, imm_data, status, opcode)

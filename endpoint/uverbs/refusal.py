@@ -9,7 +9,7 @@ class RefusedError(ValueError):
     """A request that cannot be carried out; nothing was changed."""
 
 
-def has_room(limits: uverbs.Limits, name: str, held: int) -> None:
+def has_room(limits: uverbs.ProgramLimits, name: str, held: int) -> None:
     """Raises RefusedError for a program that holds as many of these as it may."""
     limit: int = getattr(limits, name)
     if held >= limit:

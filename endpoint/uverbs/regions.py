@@ -20,7 +20,7 @@ class Regions:
     """A program's regions by lkey. Without `memory`, memory that the program already has cannot be registered."""
 
     def __init__(
-        self, transport: Transport, limits: uverbs.Limits, make_memory: MakeMemory, memory: ProgramMemory | None
+        self, transport: Transport, limits: uverbs.ProgramLimits, make_memory: MakeMemory, memory: ProgramMemory | None
     ) -> None:
         self._transport = transport
         self._limits = limits

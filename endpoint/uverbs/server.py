@@ -24,7 +24,7 @@ from endpoint.uverbs.channel import make_channel
 from endpoint.uverbs.closer import Closer
 from endpoint.uverbs.device import describe
 from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
-from endpoint.uverbs.session import Message, Session
+from endpoint.uverbs.session import ProgramMessage, Session
 from endpoint.uverbs.shared_memory import make_shared
 from endpoint.uverbs.violation import Violation
 
@@ -52,7 +52,7 @@ class UverbsServer:
         *,
         journal: Journal,
         clock: Callable[[], int],
-        limits: uverbs.Limits | None = None,
+        limits: uverbs.ProgramLimits | None = None,
     ) -> None:
         self._profile = profile
         self._transport = transport
@@ -60,7 +60,7 @@ class UverbsServer:
         self._readers = readers
         self._journal = journal
         self._clock = clock
-        self._limits = limits or uverbs.Limits()
+        self._limits = limits or uverbs.ProgramLimits()
         self._programs: dict[int, _Program] = {}
         self._hosts = {name: str(found.address) for name, found in profile.destinations.items()}
         self._resume_ns: int | None = None
@@ -226,7 +226,7 @@ class UverbsServer:
         if program.session.program:
             self._write(program, "close", cause)
 
-    def _release(self, message: Message) -> None:
+    def _release(self, message: ProgramMessage) -> None:
         if message.descriptor is not None:
             os.close(message.descriptor)
 
@@ -249,7 +249,7 @@ class _Program:
         self.socket = accepted
         self.session = session
         self.pid = pid
-        self.held: Message | None = None
+        self.held: ProgramMessage | None = None
         self.blocked = False
 
 
@@ -258,7 +258,7 @@ def _receive(source: socket.socket) -> tuple[bytes, list[int], int]:
     return socket.recv_fds(source, uverbs.MESSAGE_BYTES_MAX, _DESCRIPTORS_MAX)[:3]
 
 
-def _send(to: socket.socket, message: Message) -> None:
+def _send(to: socket.socket, message: ProgramMessage) -> None:
     if message.descriptor is None:
         to.send(message.data)
     else:

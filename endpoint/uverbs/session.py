@@ -30,7 +30,7 @@ QUEUE_DEFAULT = 128
 _QUEUES = ("max_send_wr", "max_recv_wr")
 
 
-class Message(NamedTuple):
+class ProgramMessage(NamedTuple):
     """For the program. The descriptor, if there is one, goes with it and is then to be closed."""
 
     data: bytes
@@ -49,7 +49,7 @@ class Session:
         about: Callable[[], Mapping[str, Any]],
         make_memory: MakeMemory,
         make_channel: MakeChannel,
-        limits: uverbs.Limits | None = None,
+        limits: uverbs.ProgramLimits | None = None,
         memory: ProgramMemory | None = None,
         administrator: bool = True,
     ) -> None:
@@ -59,7 +59,7 @@ class Session:
         self._transport = transport
         self._hosts = hosts
         self._about = about
-        self._limits = limits or uverbs.Limits()
+        self._limits = limits or uverbs.ProgramLimits()
         self._regions = Regions(transport, self._limits, make_memory, memory)
         self._channels = Channels(self._limits, make_channel)
         self._opened = False
@@ -67,7 +67,7 @@ class Session:
         self._event_queues: dict[int, EventQueue] = {}
         self._next_cq = self._events_sent = 0
         self._control = ControlVerbs(transport, hosts, self._limits, self._answer_late, administrator=administrator)
-        self._answers: deque[Message] = deque()
+        self._answers: deque[ProgramMessage] = deque()
         self._descriptor: int | None = None  # goes with the answer that is being made
         self._operations: dict[str, Callable[[Fields, int], Any]] = {
             "open": self._open,
@@ -107,14 +107,14 @@ class Session:
         else:
             raise Violation("the first message of a program is open" if not self._opened else "an unknown message")
 
-    def outgoing(self) -> Message | None:
+    def outgoing(self) -> ProgramMessage | None:
         """The next message for the program; None when there is nothing to tell. Events go when all else has gone."""
         self._drain()
         if self._answers:
             return self._answers.popleft()
         for completions in self._cqs.values():
             if rows := completions.take(uverbs.ROWS_MAX):
-                return Message(uverbs.pack_completions(rows))
+                return ProgramMessage(uverbs.pack_completions(rows))
         self._flush()
         return None
 
@@ -256,7 +256,7 @@ class Session:
         if len(text) > uverbs.MESSAGE_BYTES_MAX:
             error = f"the answer would have {len(text)} bytes; {uverbs.MESSAGE_BYTES_MAX} are the most"
             text = json.dumps({"id": answer["id"], "ok": False, "error": error}).encode()
-        self._answers.append(Message(text, self._descriptor))
+        self._answers.append(ProgramMessage(text, self._descriptor))
         self._descriptor = None
 
     def _open(self, request: Fields, now_ns: int) -> Any:

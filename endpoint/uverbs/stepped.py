@@ -22,7 +22,7 @@ from endpoint.transport import QueuePair, Transport
 from endpoint.uverbs.channel import make_channel
 from endpoint.uverbs.device import describe
 from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
-from endpoint.uverbs.session import Message, Session
+from endpoint.uverbs.session import ProgramMessage, Session
 from endpoint.uverbs.shared_memory import make_shared
 from endpoint.uverbs.violation import Violation
 
@@ -63,14 +63,14 @@ class SteppedUverbs:
         transport_name: str,
         *,
         journal: Journal,
-        limits: uverbs.Limits | None = None,
+        limits: uverbs.ProgramLimits | None = None,
         answer_s: float = ANSWER_S,
     ) -> None:
         self._profile = profile
         self._transport = transport
         self._transport_name = transport_name
         self._journal = journal
-        self._limits = limits or uverbs.Limits()
+        self._limits = limits or uverbs.ProgramLimits()
         self._answer_s = answer_s
         self._programs: list[SteppedProgram] = []
 
@@ -113,7 +113,7 @@ class SteppedUverbs:
                     or (program.until_ns is not None and program.until_ns <= now_ns)
                 ):
                     program.waiting, program.until_ns = False, None
-                    self._send(program, Message(uverbs.pack_time(now_ns)))
+                    self._send(program, ProgramMessage(uverbs.pack_time(now_ns)))
                     if message is not None:
                         self._send(program, message)
                     self._serve(program, now_ns)
@@ -145,7 +145,7 @@ class SteppedUverbs:
                 if message[0] == uverbs.WAIT:
                     seen, until_ns = uverbs.unpack_wait(message)
                     if program.session.take_news():  # an event of a channel, which it may have looked for too early
-                        self._send(program, Message(uverbs.pack_time(now_ns)))
+                        self._send(program, ProgramMessage(uverbs.pack_time(now_ns)))
                     elif seen == program.sent:
                         program.waiting, program.until_ns = True, until_ns
                         return
@@ -153,7 +153,7 @@ class SteppedUverbs:
                     opened = bool(program.session.program)
                     program.session.receive(message, now_ns)
                     if not opened and program.session.program:
-                        self._send(program, Message(uverbs.pack_time(now_ns)))
+                        self._send(program, ProgramMessage(uverbs.pack_time(now_ns)))
                         self._write(program, now_ns, "open", "")
             except (Violation, uverbs.FormatError) as error:
                 with contextlib.suppress(OSError):
@@ -179,7 +179,7 @@ class SteppedUverbs:
         except OSError:
             return b""
 
-    def _send(self, program: SteppedProgram, message: Message) -> None:
+    def _send(self, program: SteppedProgram, message: ProgramMessage) -> None:
         """A program that is gone is noticed when it is read."""
         with contextlib.suppress(OSError):
             if message.descriptor is None:

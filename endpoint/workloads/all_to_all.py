@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from endpoint.workloads.collective import Collective, IntArray
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import PeerLink
 
 
 class AllToAll(Collective):
@@ -32,7 +32,7 @@ class AllToAll(Collective):
                 self.send_segment(self.links[ranks[other]], other, 0, segment)
         return (self.count - 1) * self.segments
 
-    def take(self, link: Link, step: int, segment: int) -> None:
+    def take(self, link: PeerLink, step: int, segment: int) -> None:
         """Nothing to pass on; the round's end looks at the inboxes."""
 
     def outcome(self) -> IntArray:

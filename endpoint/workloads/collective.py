@@ -20,7 +20,7 @@ import numpy as np
 from common.seeds import Purpose, derive
 from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.result import ResultTable
 from endpoint.workloads.workload import LAST, Setup, Workload, WorkloadState
@@ -134,10 +134,10 @@ class Collective(Workload):
         self.round_running = False
         self._missing: dict[tuple[str, int], int] = {}
         """By peer and immediate, parts of a segment that have not arrived, of segments of which one has."""
-        self._early: list[tuple[Link, int]] = []
+        self._early: list[tuple[PeerLink, int]] = []
         self._waiting_segments = 0
         self._compute_until_ns: int | None = None
-        self._handled: deque[tuple[int, Link, int]] = deque()
+        self._handled: deque[tuple[int, PeerLink, int]] = deque()
         """Slices that have arrived: when the host is done with each, its link and immediate."""
         self._host_free_ns = 0
         self._round_ns = self._comm_ns = self._comm_total_ns = 0
@@ -160,7 +160,7 @@ class Collective(Workload):
         """Post the segments that need no data of others; return how many segments arrive in the round."""
         raise NotImplementedError
 
-    def take(self, link: Link, step: int, segment: int) -> None:
+    def take(self, link: PeerLink, step: int, segment: int) -> None:
         """Segment `segment` of `step` has arrived from the link's peer."""
         raise NotImplementedError
 
@@ -193,7 +193,7 @@ class Collective(Workload):
     def begin(self, now_ns: int) -> None:
         self._begin_round(now_ns)
 
-    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+    def received(self, link: PeerLink, index: int, immediate: int, now_ns: int) -> None:
         if self.options.split and not self._whole(link, immediate):
             return
         parity = PARITY if self.round & 1 else 0
@@ -205,7 +205,7 @@ class Collective(Workload):
         self._arrived(link, immediate, now_ns)
         self._end_round_when_done(now_ns)
 
-    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+    def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
         self._end_round_when_done(now_ns)
 
     def timer(self, now_ns: int) -> None:
@@ -241,7 +241,7 @@ class Collective(Workload):
 
     # What a kind uses.
 
-    def send_segment(self, link: Link, chunk: int, step: int, segment: int) -> None:
+    def send_segment(self, link: PeerLink, chunk: int, step: int, segment: int) -> None:
         """Write a segment of `chunk` of `work` to the peer, at the place of this round and `step`."""
         start = segment * self.segment_bytes
         length = min(self.segment_bytes, self.chunk_bytes - start)
@@ -254,7 +254,9 @@ class Collective(Workload):
         turn = step * self.segments + segment if self.options.slices else segment
         self.post(link, turn % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
 
-    def _send_parts(self, link: Link, segment: int, source: tuple[Any, int, int], target: int, immediate: int) -> None:
+    def _send_parts(
+        self, link: PeerLink, segment: int, source: tuple[Any, int, int], target: int, immediate: int
+    ) -> None:
         """Write a segment in parts, one on each queue pair of the link as long as there are bytes left."""
         region, place, length = source
         part_bytes = self._part_bytes(link, length)
@@ -262,11 +264,11 @@ class Collective(Workload):
             part = (region, place + done, min(part_bytes, length - done))
             self.post(link, index, segment, part, target + done, immediate)
 
-    def _part_bytes(self, link: Link, length: int) -> int:
+    def _part_bytes(self, link: PeerLink, length: int) -> int:
         """How large the parts of a segment of this length are, but for the last one."""
         return -(-length // (len(link.qps) * PART_BYTES)) * PART_BYTES
 
-    def _whole(self, link: Link, immediate: int) -> bool:
+    def _whole(self, link: PeerLink, immediate: int) -> bool:
         """A part of a segment has arrived: whether all of its parts have."""
         key = link.peer, immediate & ~LAST
         missing = self._missing.pop(key, 0)
@@ -286,7 +288,7 @@ class Collective(Workload):
         """Chunks that one peer writes here in a round."""
         raise NotImplementedError
 
-    def inbox_segment(self, link: Link, step: int, segment: int) -> IntArray:
+    def inbox_segment(self, link: PeerLink, step: int, segment: int) -> IntArray:
         """A view of what the link's peer wrote for that step of this round."""
         start = self.inbox_place(step) + segment * self.segment_bytes
         return np.frombuffer(link.inbox, dtype=np.int32, offset=start, count=self._items(segment))
@@ -330,7 +332,7 @@ class Collective(Workload):
             self._arrived(link, immediate, now_ns)
         self._end_round_when_done(now_ns)
 
-    def _arrived(self, link: Link, immediate: int, now_ns: int) -> None:
+    def _arrived(self, link: PeerLink, immediate: int, now_ns: int) -> None:
         """A slice is here: its data goes on once the host has handled it and those before it."""
         busy_ns = self.handling_ns(immediate & SEGMENT_MASK)
         if not busy_ns:
@@ -339,7 +341,7 @@ class Collective(Workload):
         self._host_free_ns = max(self._host_free_ns, now_ns) + busy_ns
         self._handled.append((self._host_free_ns, link, immediate))
 
-    def _take(self, link: Link, immediate: int, now_ns: int) -> None:
+    def _take(self, link: PeerLink, immediate: int, now_ns: int) -> None:
         step, segment = immediate >> STEP_SHIFT & STEP_MASK, immediate & SEGMENT_MASK
         if step >= self.steps() or segment >= self.segments or not link.inbox_bytes:
             self.fail(f"{link.peer} sent immediate {immediate:#x}, which no rank of this collective would", now_ns)

@@ -13,7 +13,7 @@ import random
 
 from common.seeds import Purpose, derive
 from endpoint.transport import Transport
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import PeerLink
 
 _PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
@@ -52,7 +52,7 @@ class Contents:
         """Where in `region` that message begins."""
         return (number * 7919 + qp * 104_729 + sender * 1_299_709) % _SHIFTS
 
-    def matches(self, link: Link, at: int, sender: int, qp: int, number: int, length: int) -> bool:
+    def matches(self, link: PeerLink, at: int, sender: int, qp: int, number: int, length: int) -> bool:
         """Whether the link's inbox holds exactly that message at byte `at`.
 
         Where payload is counted: whether each of its bytes has arrived there, once.

@@ -12,7 +12,7 @@ from endpoint.workloads.options import WorkloadError
 RECEIVES = 128  # posted receives a QP: as many write-with-immediates may arrive between two looks at the completions
 
 
-class Link:
+class PeerLink:
     """`inbox_bytes` of memory and `qps` queue pairs for one peer, made by `prepare`, joined by `connect`.
 
     Raises `MemoryError`, or `QueueFull` when the NIC has no more QPs; nothing is kept then.

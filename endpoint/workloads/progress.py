@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from endpoint.nic.config import NEVER
 from schedules import operation
-from schedules.schedule import Part
+from schedules.schedule import RankOperations
 
 
 class ScheduleProgress:
@@ -20,7 +20,7 @@ class ScheduleProgress:
     for no time at all. Receives need no processor.
     """
 
-    def __init__(self, part: Part, send: Callable[[int], None], time_scale: float) -> None:
+    def __init__(self, part: RankOperations, send: Callable[[int], None], time_scale: float) -> None:
         self._part = part
         self._send = send
         self._scale = time_scale

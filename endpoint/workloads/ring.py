@@ -9,7 +9,7 @@ count - 1 steps earlier and had taken step s - count before that: the place is f
 from __future__ import annotations
 
 from endpoint.workloads.collective import ITEM_BYTES, Collective, IntArray
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import PeerLink
 
 
 class RingCollective(Collective):
@@ -47,14 +47,14 @@ class RingCollective(Collective):
             self.send_segment(right, self.first_chunk(), 0, segment)
         return self.steps() * self.segments
 
-    def take(self, link: Link, step: int, segment: int) -> None:
+    def take(self, link: PeerLink, step: int, segment: int) -> None:
         chunk = (self.first_chunk() - 1 - step) % self.count
         if not self.counted:
             self._merge(link, chunk, step, segment)
         if step + 1 < self.steps():
             self.send_segment(self.links[self._neighbours()[1]], chunk, step + 1, segment)
 
-    def _merge(self, link: Link, chunk: int, step: int, segment: int) -> None:
+    def _merge(self, link: PeerLink, chunk: int, step: int, segment: int) -> None:
         """Add what the left neighbour wrote to this rank's segment, or copy it."""
         mine: IntArray = self.work_segment(chunk, segment)
         if step < self.reduce_steps():

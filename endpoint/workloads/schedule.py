@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
-from endpoint.workloads.link import RECEIVES, Link
+from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.progress import ScheduleProgress
 from endpoint.workloads.result import ResultTable
@@ -24,7 +24,7 @@ from schedules import operation
 from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError
 from schedules.reading import shared
-from schedules.schedule import Part
+from schedules.schedule import RankOperations
 
 COLUMNS = ("#messages", "#bytes", "#operations left", "time(us)")
 SEGMENT_MAX = 1 << 28
@@ -126,7 +126,7 @@ class ScheduleWorkload(Workload):
         self._progress.begin(now_ns)
         self._finish_when_done(now_ns)
 
-    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+    def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
         self._now_ns = now_ns
         flow = self._outgoing[link.peer][index]
         flow.cleared = max(flow.cleared, completion.wr_id + 1)
@@ -137,7 +137,7 @@ class ScheduleWorkload(Workload):
         self._post(link, index)
         self._finish_when_done(now_ns)
 
-    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+    def received(self, link: PeerLink, index: int, immediate: int, now_ns: int) -> None:
         self._now_ns = now_ns
         flows, message = self._incoming.get(link.peer), immediate & ~LAST
         number = self._receives.get(link.peer, {}).get(message)
@@ -189,7 +189,7 @@ class ScheduleWorkload(Workload):
         self._outgoing[peer][index].queue.append(number)
         self._post(self.links[peer], index)
 
-    def _post(self, link: Link, index: int) -> None:
+    def _post(self, link: PeerLink, index: int) -> None:
         """Post what the slots of this queue pair have room for."""
         flow, ring, part = self._outgoing[link.peer][index], self._outbound[link.peer], self._part
         while flow.queue and flow.posted - flow.cleared < ring.slots:
@@ -206,7 +206,7 @@ class ScheduleWorkload(Workload):
                 flow.offset = 0
             self.post(link, index, write, source, target, part.message[number] | (LAST if last else 0))
 
-    def _verify(self, link: Link, index: int, write: int, length: int) -> None:
+    def _verify(self, link: PeerLink, index: int, write: int, length: int) -> None:
         ring, clock, tally = self._inbound[link.peer], self.setup.clock, self.tally
         place = index * ring.bytes + write % ring.slots * ring.slot_bytes
         started_ns = clock()
@@ -233,7 +233,7 @@ class ScheduleWorkload(Workload):
             self.finish(now_ns)
 
 
-def part_of(setup: Setup, options: ScheduleOptions) -> Part:
+def part_of(setup: Setup, options: ScheduleOptions) -> RankOperations:
     """The part of this rank. WorkloadError when the file cannot be read or is for another number of ranks."""
     try:
         schedule = shared(Path(options.file), options.digest)
@@ -244,7 +244,7 @@ def part_of(setup: Setup, options: ScheduleOptions) -> Part:
     return schedule.part(setup.rank)
 
 
-def rings(part: Part, setup: Setup, options: ScheduleOptions) -> tuple[dict[str, _Ring], dict[str, _Ring]]:
+def rings(part: RankOperations, setup: Setup, options: ScheduleOptions) -> tuple[dict[str, _Ring], dict[str, _Ring]]:
     """The memory for each peer's messages here, and for ours at each peer. Both ends compute the same."""
     inbound: dict[str, _Ring] = {}
     outbound: dict[str, _Ring] = {}
@@ -255,7 +255,7 @@ def rings(part: Part, setup: Setup, options: ScheduleOptions) -> tuple[dict[str,
     return inbound, outbound
 
 
-def by_message(part: Part, ranks: Sequence[str]) -> dict[str, dict[int, int]]:
+def by_message(part: RankOperations, ranks: Sequence[str]) -> dict[str, dict[int, int]]:
     """Per peer the receives of its messages, by the message's number."""
     found: dict[str, dict[int, int]] = {}
     for number, kind in enumerate(part.kind):

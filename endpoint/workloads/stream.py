@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
-from endpoint.workloads.link import RECEIVES, Link
+from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.result import ResultTable
 from endpoint.workloads.workload import LAST, OVER, Setup, Workload, WorkloadState
@@ -131,7 +131,7 @@ class StreamWorkload(Workload):
                 self._post(self.links[peer], index, now_ns)
         self._finish_when_done(now_ns)
 
-    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+    def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
         flow = self._outgoing[link.peer][index]
         flow.completed += 1
         if completion.opcode == "write_imm":
@@ -140,7 +140,7 @@ class StreamWorkload(Workload):
         if flow.done:
             self._finish_when_done(now_ns)
 
-    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+    def received(self, link: PeerLink, index: int, immediate: int, now_ns: int) -> None:
         flows, last = self._incoming.get(link.peer), immediate & ~LAST
         if flows is None or not 0 <= last - flows[index].verified < self._stream.depth:
             # Behind the last one verified: an immediate came twice, or later than one that was sent after it.
@@ -164,7 +164,7 @@ class StreamWorkload(Workload):
             flow.done = True
             self._finish_when_done(now_ns)
 
-    def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
+    def qp_failed(self, link: PeerLink, index: int, cause: str, now_ns: int) -> None:
         """The other flows go on; the workload fails when all are over."""
         self._dead.append(f"QP {index} to {link.peer}: {cause}")
         if flows := self._outgoing.get(link.peer):
@@ -230,7 +230,7 @@ class StreamWorkload(Workload):
             )
         return table
 
-    def _post(self, link: Link, index: int, now_ns: int) -> None:
+    def _post(self, link: PeerLink, index: int, now_ns: int) -> None:
         """Post what depth and rate allow on this QP."""
         flow, options = self._outgoing[link.peer][index], self._stream
         rank, base = self.rank, index * self._qp_bytes()

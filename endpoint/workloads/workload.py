@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from endpoint.nic.config import NEVER
 from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
-from endpoint.workloads.link import RECEIVES, Link
+from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError
 from endpoint.workloads.result import ResultTable, Tally
 
@@ -94,13 +94,13 @@ class Workload:
         self._at_ns = 0
         inboxes = self.inboxes()
         self._cq = setup.transport.create_cq(max(1, len(inboxes) * options.qps * (RECEIVES + _POSTED_MAX)))
-        self.links: dict[str, Link] = {}
+        self.links: dict[str, PeerLink] = {}
         try:
             counted = setup.transport.counted
             self.memory_held_bytes = 0 if counted else sum(inboxes.values()) + self.memory_bytes()
             self._check_memory()
             for peer, inbox_bytes in inboxes.items():
-                self.links[peer] = Link(setup.transport, self._cq, peer, options.qps, inbox_bytes, setup.clock())
+                self.links[peer] = PeerLink(setup.transport, self._cq, peer, options.qps, inbox_bytes, setup.clock())
         except (MemoryError, QueueFull, WorkloadError) as error:
             self._release(setup.clock())
             if isinstance(error, QueueFull):
@@ -142,11 +142,11 @@ class Workload:
         """The start has come: post the first messages."""
         raise NotImplementedError
 
-    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+    def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
         """This rank's write on the link's QP `index` is complete."""
         raise NotImplementedError
 
-    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+    def received(self, link: PeerLink, index: int, immediate: int, now_ns: int) -> None:
         """A write with immediate, and all before it on that QP, has arrived."""
         raise NotImplementedError
 
@@ -250,7 +250,7 @@ class Workload:
 
     # A kind of workload uses these.
 
-    def post(self, link: Link, index: int, wr_id: int, source: Source, target: int, immediate: int | None) -> None:
+    def post(self, link: PeerLink, index: int, wr_id: int, source: Source, target: int, immediate: int | None) -> None:
         """Write `source` to byte `target` of the peer's memory on QP `index`, when the host and the QP let it."""
         region, offset, length = source
         self.tally.messages_posted += 1
@@ -288,7 +288,7 @@ class Workload:
         """The workload cannot go on: write the `stop` line with the cause. A workload that is over stays as it is."""
         self._end(WorkloadState.FAILED, cause, now_ns)
 
-    def qp_failed(self, link: Link, index: int, cause: str, now_ns: int) -> None:
+    def qp_failed(self, link: PeerLink, index: int, cause: str, now_ns: int) -> None:
         """A request on this QP failed, so all later ones will. Most kinds cannot go on without it."""
         self.fail(f"QP to {link.peer}: {cause}", now_ns)
 

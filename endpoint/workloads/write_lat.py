@@ -8,7 +8,7 @@ from typing import ClassVar
 from common.latency import COLUMNS, row
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
-from endpoint.workloads.link import Link
+from endpoint.workloads.link import PeerLink
 from endpoint.workloads.options import Options, require
 from endpoint.workloads.result import ResultTable
 from endpoint.workloads.workload import LAST, Setup, Workload, WorkloadState
@@ -52,7 +52,7 @@ class WriteLat(Workload):
             self._post_next()
         self._finish_when_done(now_ns)
 
-    def received(self, link: Link, index: int, immediate: int, now_ns: int) -> None:
+    def received(self, link: PeerLink, index: int, immediate: int, now_ns: int) -> None:
         arrived_ns = self.setup.clock()
         number, sender = immediate & ~LAST, 1 - self.rank
         slot = number % 2 * self._lat.size
@@ -73,7 +73,7 @@ class WriteLat(Workload):
             self._post_next()
         self._finish_when_done(now_ns)
 
-    def sent(self, link: Link, index: int, completion: Completion, now_ns: int) -> None:
+    def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
         self._finish_when_done(now_ns)
 
     def request_stop(self, now_ns: int) -> None:

@@ -12,7 +12,7 @@ from operations.incident import solving
 from operations.incident.draw import Hidden
 from operations.incident.kind import KINDS
 from operations.incident.score import Named, components
-from operations.incident.session import AskedCommand, Session
+from operations.incident.session import AskedCommand, IncidentSession
 from operations.incident.words import parse
 from page import export
 from topo.emulation.state import LabError
@@ -27,7 +27,7 @@ ODD = {
 }
 
 
-def finished(session: Session, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
+def finished(session: IncidentSession, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
     """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page."""
     _, document = session.answer(named or [], because)
     if named is None:
@@ -43,7 +43,7 @@ def finished(session: Session, named: Sequence[Named] | None, because: str) -> d
     return document
 
 
-def evidence(session: Session, one: Hidden) -> dict[str, Any]:
+def evidence(session: IncidentSession, one: Hidden) -> dict[str, Any]:
     """The recorded commands that show a fault, and what they show here and now."""
     plan = session.incident.plan
     lines = solving.commands(plan, one)

@@ -20,7 +20,7 @@ from common.outcome import told
 from common.server import ControlServer, Reply
 from operations.incident import page
 from operations.incident.draw import draw
-from operations.incident.session import Session
+from operations.incident.session import IncidentSession
 from running.directory import RunDirectory
 from topo.emulation.state import LabError
 
@@ -43,7 +43,7 @@ def reached(folder: Path) -> Iterator[Path]:
 class Server:
     """Answers requests for one session until it is over."""
 
-    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, session: IncidentSession, loop: asyncio.AbstractEventLoop) -> None:
         self._session = session
         self._loop = loop
         self._idle: asyncio.TimerHandle | None = None
@@ -110,7 +110,7 @@ def main() -> int:
     sys.stdin.close()
     directory = RunDirectory(Path(asked["folder"]))
     try:
-        session = Session(draw(int(asked["seed"]), int(asked["level"])), directory, world=asked["world"])
+        session = IncidentSession(draw(int(asked["seed"]), int(asked["level"])), directory, world=asked["world"])
     except (ValueError, OSError, RuntimeError) as error:  # the starter says so
         sys.stdout.write(told(error).replace("\n", " ") + "\n")
         return 1

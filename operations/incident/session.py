@@ -33,7 +33,7 @@ class AskedCommand:
 
 
 @dataclass
-class Session:
+class IncidentSession:
     """The lab of an incident, run up to the moment at which the operator is called.
 
     `do` carries commands out, `answer` ends the incident. Nothing of `incident` is in any file before that.

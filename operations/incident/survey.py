@@ -17,7 +17,7 @@ from operations.incident import solving, text
 from operations.incident.draw import CALLED_S, Incident, draw
 from operations.incident.kind import KINDS
 from operations.incident.score import components, score
-from operations.incident.session import Session, World
+from operations.incident.session import IncidentSession, World
 from operations.incident.words import parse
 from running.directory import RunDirectory
 
@@ -71,7 +71,7 @@ def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
     with Scratch("mrclab-incident-") as folder:
         try:
             called_s = CALLED_S if world == "simulated" else CALLED_REAL_S
-            opened = Session(incident, RunDirectory.create(folder, "incident", 1), called_s, world)
+            opened = IncidentSession(incident, RunDirectory.create(folder, "incident", 1), called_s, world)
             try:
                 naive, search, shown, found = _gone_through(opened)
             finally:
@@ -81,7 +81,7 @@ def surveyed(seed: int, level: int, world: World = "simulated") -> Surveyed:
     return Surveyed(level, seed, kinds, shown, found, crash, naive, search)
 
 
-def _gone_through(opened: Session) -> tuple[str, str, int, tuple[str, ...]]:
+def _gone_through(opened: IncidentSession) -> tuple[str, str, int, tuple[str, ...]]:
     incident, plan, virtual = opened.incident, opened.incident.plan, opened.live.virtual_time
     said: list[str] = [json.dumps(opened.status()), *text.briefing(opened.status())]
 

@@ -13,7 +13,7 @@ from controller.words import match, number
 from operations.incident.draw import Hidden
 from switch.entries import ActionCall, GroupRef, Lpm
 from switch.p4rt.p4info import TableInfo
-from switch.p4rt.store import EntityStore, TableRow
+from switch.p4rt.store import EntityStore, StoredEntry
 from switch.reference.engine import ReferenceEngine
 from topo.address import switch_usid, usid_prefix
 from topo.graph import port_towards
@@ -68,13 +68,13 @@ def planned(plan: Plan, switch: Switch, *, virtual_time: bool = True) -> tuple[t
     return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
 
 
-def _row(info: TableInfo, row: TableRow) -> dict[str, str]:
+def _row(info: TableInfo, row: StoredEntry) -> dict[str, str]:
     matches = zip(info.fields, row.entry.matches, strict=True)
     parts = [f"{field.name}={text}" for field, value in matches if (text := match(value, field.bits))]
     return {"table": info.name.rsplit(".", 1)[-1], "match": " ".join(parts), "action": _action(info, row)}
 
 
-def _action(info: TableInfo, row: TableRow) -> str:
+def _action(info: TableInfo, row: StoredEntry) -> str:
     action = row.entry.action
     if isinstance(action, ActionCall):
         name = action.name.rsplit(".", 1)[-1]

@@ -17,7 +17,7 @@ GBPS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
+class ComparedFabric:
     """A fabric of the comparison. `peers` are hosts at each distance from h0; `lost` a switch of each tier."""
 
     name: str
@@ -39,14 +39,14 @@ def _plan(name: str, port_gbps: int, **shape: object) -> Plan:
     return plan
 
 
-PLANES = Fabric(
+PLANES = ComparedFabric(
     "4 planes of 2 tiers",
     _plan("shape-planes", 100, planes=4, leaves=2, spines=8, hosts_per_leaf=8),
     peers={"one leaf": "h1", "farthest": "h8"},
     lost={"leaf (T0)": "p0l0", "spine (T1)": "p0s0"},
 )
 _PODS = Pods(planes=1, pods=4, leaves=8, spines=8, cores=4, hosts_per_leaf=2)
-TIERS = Fabric(
+TIERS = ComparedFabric(
     "1 plane of 3 tiers",
     _plan("shape-tiers", 400, planes=1, leaves=8, spines=8, hosts_per_leaf=2, shape=_PODS),
     peers={"one leaf": "h1", "one pod": "h2", "farthest": "h8"},

@@ -9,7 +9,7 @@ from controller.entries import SelectorGroup, SelectorMember
 from controller.tables import tables
 from judging.reports import page
 from paper.report.document import rows, wrapped
-from paper.shape.fabrics import FABRICS, Fabric
+from paper.shape.fabrics import FABRICS, ComparedFabric
 from paper.shape.runs import Found
 from topo.count import THREE_TIER_NICS, THREE_TIER_OPTICS, THREE_TIER_SWITCHES, count_parts
 from topo.planfile import load_plan
@@ -106,7 +106,7 @@ def entries() -> Table:
     return ["fabric", "switches", "how many", "entries of one", "of all"], body
 
 
-def count(fabric: Fabric, name: str) -> int:
+def count(fabric: ComparedFabric, name: str) -> int:
     """Table entries of a switch; members and groups of ECMP are counted as entries."""
     made = tables(fabric.plan, fabric.plan.switch_node(name))
     return sum(isinstance(one, SelectorGroup | SelectorMember) or hasattr(one, "table") for one in made)

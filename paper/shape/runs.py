@@ -12,7 +12,7 @@ from paper import measuring, profile
 from paper.clock import SHOWN, Clock
 from paper.figure import Measured, Part
 from paper.parameters import MRC, mrc
-from paper.shape.fabrics import FABRICS, Fabric
+from paper.shape.fabrics import FABRICS, ComparedFabric
 from paper.streams import one_at_a_time
 from running.choices import Choices
 from running.spec import RunSpec
@@ -44,7 +44,7 @@ class Lost:
 class Found:
     """All that is measured of a fabric. Latencies in µs; rates as shares."""
 
-    fabric: Fabric
+    fabric: ComparedFabric
     latency_us: dict[str, float]
     sprayed: float  # of the line rate, of all hosts together
     single: Sequence[float]  # of the rate of its path, each flow of each seed
@@ -59,7 +59,7 @@ def compare(short: bool, scratch: Path, tell: Tell) -> list[Found]:
     return [found(fabric, short, scratch, tell) for fabric in FABRICS]
 
 
-def found(fabric: Fabric, short: bool, scratch: Path, tell: Tell) -> Found:
+def found(fabric: ComparedFabric, short: bool, scratch: Path, tell: Tell) -> Found:
     """One fabric."""
 
     def measured(part: Part) -> Measured:
@@ -88,7 +88,7 @@ def perform(part: Part, scratch: Path) -> Measured:
         return part.measure(Run.open(made(spec, Path(folder))))
 
 
-def latency(fabric: Fabric, way: str) -> Part:
+def latency(fabric: ComparedFabric, way: str) -> Part:
     """2-byte writes from one idle host to another, one at a time."""
     clock = Clock.round_trips(fabric.plan)
     return Part(
@@ -102,7 +102,7 @@ def latency(fabric: Fabric, way: str) -> Part:
 
 
 def permutation(
-    fabric: Fabric, name: str, transport: TransportChoice, short: bool, seed: int, tier: str | None = None
+    fabric: ComparedFabric, name: str, transport: TransportChoice, short: bool, seed: int, tier: str | None = None
 ) -> Part:
     """Every host writes to the one half the fabric away; with `tier`, a switch of it is lost on the way."""
     plan = fabric.plan

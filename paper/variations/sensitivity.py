@@ -10,7 +10,7 @@ from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute
 from paper.figure import Measured, Part
 from paper.figures.collectives.figure_16 import RING_16
 from paper.outcome import number
-from paper.random_loss import Collective, quantity_name
+from paper.random_loss import LossyCollective, quantity_name
 from paper.report.document import rows, wrapped
 from paper.shape.runs import perform
 
@@ -73,7 +73,7 @@ def knobs() -> list[Knob]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KnobRow:
     """The goodput of each workload with a knob, Gb/s; 0 where a collective did not end."""
 
     title: str
@@ -83,7 +83,7 @@ class Row:
 Perform = Callable[[Part, Path], Measured]
 
 
-def part(collective: Collective, size_mb: int, knob: Knob, short: bool) -> Part:
+def part(collective: LossyCollective, size_mb: int, knob: Knob, short: bool) -> Part:
     """The RoCE run of a collective under a knob."""
     settings = {"dcqcn_setting": knob.setting, "dcqcn": knob.controlled}
     made = collective.part(ROCE, 0.0, size_mb, short, knob=f"-{knob.title}", settings=settings)
@@ -92,7 +92,7 @@ def part(collective: Collective, size_mb: int, knob: Knob, short: bool) -> Part:
     return replace(made, plan=replace(made.plan, queues=marked), seed=knob.seed)
 
 
-def found(short: bool, scratch: Path, tell: Callable[[str], None], run: Perform = perform) -> list[Row]:
+def found(short: bool, scratch: Path, tell: Callable[[str], None], run: Perform = perform) -> list[KnobRow]:
     """Every row of the table, MRC's first; `scratch` is a folder for journals, which are not kept."""
 
     def measured(title: str, one: Part) -> float:
@@ -101,10 +101,10 @@ def found(short: bool, scratch: Path, tell: Callable[[str], None], run: Perform 
 
     sizes = [(name, figure, small if short else size) for name, figure, size, small in WORKLOADS]
     mrc = [measured(f"MRC, {name}", figure.part(MRC, 0.0, size, short)) for name, figure, size in sizes]
-    made = [Row("MRC, strict", tuple(mrc))]
+    made = [KnobRow("MRC, strict", tuple(mrc))]
     for knob in knobs():
         gbps = [measured(f"{knob.title}, {name}", part(figure, size, knob, short)) for name, figure, size in sizes]
-        made.append(Row(knob.title, tuple(gbps)))
+        made.append(KnobRow(knob.title, tuple(gbps)))
     return made
 
 
@@ -113,7 +113,7 @@ def total() -> int:
     return (1 + len(knobs())) * len(WORKLOADS)
 
 
-def markdown(made: Sequence[Row], short: bool) -> str:
+def markdown(made: Sequence[KnobRow], short: bool) -> str:
     """The page."""
     sizes = [(name, figure, small if short else size) for name, figure, size, small in WORKLOADS]
     head = ["RoCE, one queue pair"]
@@ -136,7 +136,7 @@ def cells(value: float, usual: float) -> list[str]:
     return [number(value) if value else "did not end", f"{value / usual:.0%}" if usual and value else "–"]
 
 
-def said(made: Sequence[Row]) -> str:
+def said(made: Sequence[KnobRow]) -> str:
     """The counts of the table, in sentences."""
     mrc, settings = made[0], made[1:]
     drawn = settings[-len(SEEDS) :]

@@ -8,7 +8,7 @@ from switch.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import choices, invalid, not_found
 from switch.p4rt.p4info import PRIORITISED, TableInfo
-from switch.p4rt.store import EntityStore, RowKey, TableRow
+from switch.p4rt.store import EntityStore, RowKey, StoredEntry
 
 
 def find_table(store: EntityStore, table_id: int) -> TableInfo:
@@ -35,7 +35,7 @@ def decode_key(table: TableInfo, message: Any) -> RowKey:
     return priority, decode_matches(table, message.match)
 
 
-def find_row(store: EntityStore, table: TableInfo, key: RowKey) -> TableRow:
+def find_row(store: EntityStore, table: TableInfo, key: RowKey) -> StoredEntry:
     """The entry with this key. Raises P4RuntimeError (NOT_FOUND)."""
     row = store.rows[table.id].get(key)
     if row is None:

@@ -17,7 +17,7 @@ from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table
 from switch.p4rt.p4info import Indexed, TableInfo
-from switch.p4rt.store import EntityStore, TableRow
+from switch.p4rt.store import EntityStore, StoredEntry
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
 _BYTE_COUNT, _PACKET_COUNT = wire.tags(p4rt.CounterData, "byte_count", "packet_count")
@@ -83,7 +83,7 @@ def _require_direct(table: TableInfo, kind: str) -> None:
         raise invalid(f"{table}: has no direct {kind}")
 
 
-def find_direct(store: EntityStore, entry: Any, kind: str) -> tuple[TableInfo, TableRow]:
+def find_direct(store: EntityStore, entry: Any, kind: str) -> tuple[TableInfo, StoredEntry]:
     """The entry that a direct `kind` ("counter", "meter") belongs to. Raises P4RuntimeError (NOT_FOUND)."""
     table = find_table(store, entry.table_id)
     _require_direct(table, kind)
@@ -92,7 +92,7 @@ def find_direct(store: EntityStore, entry: Any, kind: str) -> tuple[TableInfo, T
     return table, find_row(store, table, decode_key(table, entry))
 
 
-def select_direct(store: EntityStore, message: Any, kind: str) -> Iterator[tuple[TableInfo, TableRow, bytes]]:
+def select_direct(store: EntityStore, message: Any, kind: str) -> Iterator[tuple[TableInfo, StoredEntry, bytes]]:
     """Entries that a read asks for, each with the serialised `table_entry` field (table, match, priority)."""
     entry = message.table_entry
     if not entry.table_id:

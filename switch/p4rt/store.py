@@ -1,6 +1,6 @@
 """The entries and settings that the control plane has put into one device: reads, checks and copies start here.
 
-The engine holds the same state in its own form; `TableRow.handle` ties the two. A store belongs to one loaded
+The engine holds the same state in its own form; `StoredEntry.handle` ties the two. A store belongs to one loaded
 pipeline and goes with it.
 """
 
@@ -19,7 +19,7 @@ RowKey = tuple[int, tuple[Match, ...]]  # priority and matches, which identify a
 
 
 @dataclass(slots=True)
-class TableRow:
+class StoredEntry:
     """A table entry. `handle` is None for a default entry."""
 
     entry: Entry
@@ -86,8 +86,8 @@ class EntityStore:
         self.pipeline = pipeline
         self.engine = engine
         info = pipeline.p4info
-        self.rows: dict[int, dict[RowKey, TableRow]] = {table_id: {} for table_id in info.tables}
-        self.defaults: dict[int, TableRow] = {}  # of the tables whose default was changed
+        self.rows: dict[int, dict[RowKey, StoredEntry]] = {table_id: {} for table_id in info.tables}
+        self.defaults: dict[int, StoredEntry] = {}  # of the tables whose default was changed
         self.profiles = {profile_id: ActionProfileState() for profile_id in info.profiles}
         self.meters: dict[int, dict[int, tuple[MeterConfig, bytes]]] = {meter_id: {} for meter_id in info.meters}
         self.multicast: dict[int, MulticastGroup] = {}
@@ -100,7 +100,7 @@ class EntityStore:
         for handle, entry in enumerate(compiled.entries):
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
             entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
-            self.rows[table.id][entry.priority, matches] = TableRow(entry, handle, const=compiled.const_entries)
+            self.rows[table.id][entry.priority, matches] = StoredEntry(entry, handle, const=compiled.const_entries)
 
     @property
     def program_name(self) -> str:
@@ -164,7 +164,7 @@ class EntityStore:
         elif isinstance(action, GroupRef):
             state.groups[action.group_id].rows += change
 
-    def all_rows(self) -> Iterator[tuple[TableInfo, TableRow]]:
+    def all_rows(self) -> Iterator[tuple[TableInfo, StoredEntry]]:
         for table_id, rows in self.rows.items():
             table = self.pipeline.p4info.tables[table_id]
             for row in rows.values():

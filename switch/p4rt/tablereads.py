@@ -13,7 +13,7 @@ from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimpleme
 from switch.p4rt.keys import decode_key, find_table
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import counter_bytes
-from switch.p4rt.store import EntityStore, TableRow
+from switch.p4rt.store import EntityStore, StoredEntry
 
 NO_ACTION = ActionCall("")
 
@@ -48,7 +48,7 @@ def read(store: EntityStore, message: Any) -> Iterator[bytes]:
             yield encode_entity(store, table, row, counters=counters, meters=meters)
 
 
-def _select(store: EntityStore, table: TableInfo, message: Any) -> Iterator[TableRow]:
+def _select(store: EntityStore, table: TableInfo, message: Any) -> Iterator[StoredEntry]:
     if message.is_default_action:
         if message.match or message.priority:
             raise invalid(f"{table}: the default entry has neither match fields nor priority")
@@ -86,19 +86,19 @@ def _wanted_action(table: TableInfo, message: Any) -> str | None:
     return action.name
 
 
-def default_row(store: EntityStore, table: TableInfo) -> TableRow:
+def default_row(store: EntityStore, table: TableInfo) -> StoredEntry:
     """The default entry: the written one, else the program's own, which has no action when a miss does nothing."""
     row = store.defaults.get(table.id)
     if row is not None:
         return row
     compiled = store.pipeline.program_tables[table.name].default
     if compiled is None:
-        return TableRow(Entry((), NO_ACTION), None)
-    return TableRow(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
+        return StoredEntry(Entry((), NO_ACTION), None)
+    return StoredEntry(Entry((), ActionCall(compiled.action.name, tuple(compiled.args))), None)
 
 
 def encode_entity(
-    store: EntityStore, table: TableInfo, row: TableRow, *, counters: bool = False, meters: bool = False
+    store: EntityStore, table: TableInfo, row: StoredEntry, *, counters: bool = False, meters: bool = False
 ) -> bytes:
     """A serialised Entity; direct resources only when asked for, as the specification says."""
     body = row.encoded
@@ -113,7 +113,7 @@ def encode_entity(
     return wire.block(_ENTITY, body)
 
 
-def _encode_row(store: EntityStore, table: TableInfo, row: TableRow) -> bytes:
+def _encode_row(store: EntityStore, table: TableInfo, row: StoredEntry) -> bytes:
     action = row.entry.action
     if row.action_set is not None:
         action_bytes = wire.block(_ACTION, row.action_set)

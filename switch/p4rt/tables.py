@@ -23,7 +23,7 @@ from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.resources import decode_counter
-from switch.p4rt.store import EntityStore, RowKey, TableRow
+from switch.p4rt.store import EntityStore, RowKey, StoredEntry
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
@@ -65,7 +65,7 @@ def _insert(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> 
         row = _insert_one_shot(store, table, key, message)
     else:
         entry = Entry(key[1], action, key[0])
-        row = TableRow(entry, store.engine.insert_entry(table.name, entry))
+        row = StoredEntry(entry, store.engine.insert_entry(table.name, entry))
         if table.profile is not None:
             store.references(table, action, 1)
     row.metadata = message.metadata
@@ -79,7 +79,7 @@ def _insert(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> 
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _insert_one_shot(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> TableRow:
+def _insert_one_shot(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> StoredEntry:
     group_id = oneshot.create(store, table, message.action.action_profile_action_set)
     entry = Entry(key[1], GroupRef(group_id), key[0])
     try:
@@ -87,7 +87,7 @@ def _insert_one_shot(store: EntityStore, table: TableInfo, key: RowKey, message:
     except Exception:
         oneshot.destroy(store, table, group_id)
         raise
-    return TableRow(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
+    return StoredEntry(entry, handle, action_set=message.action.SerializeToString(), group=group_id)
 
 
 def _modify(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> None:
@@ -113,7 +113,7 @@ def _modify(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> 
         row.meter, row.meter_bytes = meter, meter_bytes
 
 
-def _modify_action(store: EntityStore, table: TableInfo, row: TableRow, message: Any) -> None:
+def _modify_action(store: EntityStore, table: TableInfo, row: StoredEntry, message: Any) -> None:
     assert row.handle is not None
     old, old_group = row.entry.action, row.group
     action_set, group = None, 0
@@ -178,7 +178,7 @@ def _write_default(store: EntityStore, table: TableInfo, kind: int, message: Any
         str(table), table.actions, message.action.action, table.table_only, "is table-only, so it cannot be the default"
     )
     store.engine.set_default_action(table.name, action)
-    store.defaults[table.id] = TableRow(
+    store.defaults[table.id] = StoredEntry(
         Entry((), action), None, metadata=message.metadata, controller_metadata=message.controller_metadata
     )
 

@@ -14,7 +14,7 @@ from switch.reference.trace import Trace
 from switch.stf.control import StfControl
 from switch.stf.programs import ENGINES, make_engine, read_program
 from switch.stf.runner import run
-from switch.stf.statements import Add, Command, SetDefault, StfError, parse
+from switch.stf.statements import Add, SetDefault, StfError, SwitchCommand, parse
 
 OK, FAILED, BAD_INPUT = 0, 1, 2
 
@@ -73,7 +73,7 @@ def run_trace(namespace: argparse.Namespace) -> int:
         for statement in parse(_text(namespace.entries)) if namespace.entries else ():
             if isinstance(statement, Add | SetDefault):
                 control.apply(statement)
-            elif isinstance(statement, Command) and statement.word not in ("wait", "stop", "start"):
+            elif isinstance(statement, SwitchCommand) and statement.word not in ("wait", "stop", "start"):
                 control.command(statement, 0)
         engine.receive(namespace.port, frame, 0)
         while (event_ns := engine.next_event_ns()) is not None:

@@ -13,7 +13,7 @@ from switch.model import Program
 from switch.model.actions import Action as ModelAction
 from switch.model.pipelines import Table
 from switch.stf.names import by_name, find, find_action, find_key
-from switch.stf.statements import Add, Command, Remove, SetDefault, StfAction, StfError, time_ns
+from switch.stf.statements import Add, Remove, SetDefault, StfAction, StfError, SwitchCommand, time_ns
 from switch.stf.values import match, number
 
 
@@ -78,8 +78,8 @@ class StfControl:
 
     # --- commands ---
 
-    def command(self, command: Command, now_ns: int) -> None:
-        words: dict[str, Callable[[Command, int], None]] = {
+    def command(self, command: SwitchCommand, now_ns: int) -> None:
+        words: dict[str, Callable[[SwitchCommand, int], None]] = {
             "member": self._member,
             "group": self._group,
             "meter": self._meter,
@@ -96,7 +96,7 @@ class StfControl:
         }
         words[command.word](command, now_ns)
 
-    def _member(self, command: Command, now_ns: int) -> None:
+    def _member(self, command: SwitchCommand, now_ns: int) -> None:
         name, member_id, *call = command.operands
         profile = find(by_name(self.program.profiles), name, "action profile")
         found = re.fullmatch(r"(?P<name>[^\s(]+)\s*\((?P<args>.*)\)", " ".join(call))
@@ -109,7 +109,7 @@ class StfControl:
         action = StfAction(model.name, tuple((p[0], p[1]) for p in pairs))
         self.engine.set_member(profile.name, int(member_id, 0), _call(model, action))
 
-    def _group(self, command: Command, now_ns: int) -> None:
+    def _group(self, command: SwitchCommand, now_ns: int) -> None:
         name, group_id, members = command.operands
         profile = find(by_name(self.program.profiles), name, "action profile")
         pairs = [(int(m, 0), int(w or "1", 0)) for m, _, w in (part.partition("*") for part in members.split(","))]
@@ -121,43 +121,43 @@ class StfControl:
             raise StfError(f"expected NAME(INDEX), found {text!r}")
         return found["name"], int(found["index"], 0)
 
-    def _meter(self, command: Command, now_ns: int) -> None:
+    def _meter(self, command: SwitchCommand, now_ns: int) -> None:
         name, index = self._cell(command.operands[0])
         meter = find(by_name(m for m in self.program.meters if not m.direct), name, "meter")
         self.engine.set_meter(meter.name, index, MeterConfig(*(int(n, 0) for n in command.operands[1:])))
 
-    def _register(self, command: Command, now_ns: int) -> None:
+    def _register(self, command: SwitchCommand, now_ns: int) -> None:
         name, index = self._cell(command.operands[0])
         register = find(by_name(self.program.registers), name, "register")
         self.engine.write_register(register.name, index, number(command.operands[1], register.width_bits))
 
-    def _register_write(self, command: Command, now_ns: int) -> None:
+    def _register_write(self, command: SwitchCommand, now_ns: int) -> None:
         name, index, value = command.operands
         register = find(by_name(self.program.registers), name, "register")
         self.engine.write_register(register.name, int(index, 0), number(value, register.width_bits))
 
-    def _clone(self, command: Command, now_ns: int) -> None:
+    def _clone(self, command: SwitchCommand, now_ns: int) -> None:
         session, replicas = command.operands
         truncate = int(command.options.get("truncate", "0"), 0)
         self.engine.set_clone_session(int(session, 0), _replicas(replicas), truncate)
 
-    def _mirroring_add(self, command: Command, now_ns: int) -> None:
+    def _mirroring_add(self, command: SwitchCommand, now_ns: int) -> None:
         session, port = command.operands
         self.engine.set_clone_session(int(session, 0), [Replica(int(port, 0), 0)], 0)
 
-    def _multicast(self, command: Command, now_ns: int) -> None:
+    def _multicast(self, command: SwitchCommand, now_ns: int) -> None:
         group, replicas = command.operands
         self.engine.set_multicast_group(int(group, 0), _replicas(replicas))
 
-    def _mgrp_create(self, command: Command, now_ns: int) -> None:
+    def _mgrp_create(self, command: SwitchCommand, now_ns: int) -> None:
         self._groups[int(command.operands[0], 0)] = []
         self.engine.set_multicast_group(int(command.operands[0], 0), [])
 
-    def _node_create(self, command: Command, now_ns: int) -> None:
+    def _node_create(self, command: SwitchCommand, now_ns: int) -> None:
         rid, *ports = (int(n, 0) for n in command.operands)
         self._nodes.append((rid, tuple(sorted(ports))))
 
-    def _node_associate(self, command: Command, now_ns: int) -> None:
+    def _node_associate(self, command: SwitchCommand, now_ns: int) -> None:
         group, node = (int(n, 0) for n in command.operands)
         if group not in self._groups or node >= len(self._nodes):
             raise StfError("mc_node_associate needs a group and a node that were created before")
@@ -167,7 +167,7 @@ class StfControl:
 
     # --- ports ---
 
-    def _port(self, command: Command, now_ns: int) -> None:
+    def _port(self, command: SwitchCommand, now_ns: int) -> None:
         port = int(command.operands[0], 0)
         config = self._ports.get(port, PortConfig())
         for name, text in command.options.items():
@@ -178,7 +178,7 @@ class StfControl:
             config = replace(config, **changed)
         self._configure(port, config, now_ns)
 
-    def _queue(self, command: Command, now_ns: int) -> None:
+    def _queue(self, command: SwitchCommand, now_ns: int) -> None:
         port, priority = (int(n, 0) for n in command.operands)
         config = self._ports.get(port, PortConfig())
         if not 0 <= priority < PRIORITIES:

@@ -15,15 +15,15 @@ from switch.stf.control import StfControl
 from switch.stf.names import by_name, find
 from switch.stf.statements import (
     Add,
-    Check,
-    Command,
     Expect,
     NoPacket,
     Remove,
     SetDefault,
+    StateCheck,
     Statement,
     StfError,
     StfPacket,
+    SwitchCommand,
     time_ns,
 )
 
@@ -81,14 +81,14 @@ class _Runner:
                 self._expected[port].append(statement)
             case NoPacket(line):
                 self.settle(line)
-            case Check():
+            case StateCheck():
                 self._check(statement)
             case Add() | Remove() | SetDefault():
                 self.control.apply(statement)
-            case Command():
+            case SwitchCommand():
                 self._command(statement)
 
-    def _command(self, command: Command) -> None:
+    def _command(self, command: SwitchCommand) -> None:
         if command.word == "wait":
             # p4c's bare `wait` waits for the tables to settle; ours settle at once.
             self.now_ns += time_ns(command.operands[0]) if command.operands else 0
@@ -135,7 +135,7 @@ class _Runner:
 
     # --- checks ---
 
-    def _check(self, check: Check) -> None:
+    def _check(self, check: StateCheck) -> None:
         self._collect(self.now_ns)
         name, index = check.name, check.index
         if check.what == "check_register":

@@ -60,7 +60,7 @@ class NoPacket(Frozen):
     line: int
 
 
-class Check(Frozen):
+class StateCheck(Frozen):
     """`check_counter`, `check_register` or `check_port`."""
 
     line: int
@@ -72,7 +72,7 @@ class Check(Frozen):
     value: int
 
 
-class Command(Frozen):
+class SwitchCommand(Frozen):
     """A statement of a word and its operands: member, group, meter, clone, multicast, port, queue, wait, …"""
 
     line: int
@@ -81,7 +81,7 @@ class Command(Frozen):
     options: dict[str, str] = field(default_factory=dict)
 
 
-Statement = Add | Remove | SetDefault | StfPacket | Expect | NoPacket | Check | Command
+Statement = Add | Remove | SetDefault | StfPacket | Expect | NoPacket | StateCheck | SwitchCommand
 
 # Words with operands only, and how many they take (at least, at most).
 COMMANDS: dict[str, tuple[int, int]] = {
@@ -139,7 +139,7 @@ def _statement(line: int, text: str) -> Statement:
     low, high = COMMANDS[word]
     if not low <= len(operands) <= high:
         raise StfError(f"{word} takes {low if low == high else f'{low} or more'} operands, not {len(operands)}")
-    return Command(line, word, tuple(operands), options)
+    return SwitchCommand(line, word, tuple(operands), options)
 
 
 def _add(line: int, rest: str) -> Add:
@@ -223,7 +223,7 @@ def _no_packet(line: int, rest: str) -> NoPacket:
 _CHECKS = ("check_counter", "check_direct_counter", "check_register", "check_port")
 
 
-def _check(line: int, word: str, rest: str) -> Check:
+def _check(line: int, word: str, rest: str) -> StateCheck:
     if word not in _CHECKS:
         raise StfError(f"unknown word {word!r}; there are: {', '.join(_CHECKS)}")
     if word == "check_port":
@@ -240,7 +240,7 @@ def _check(line: int, word: str, rest: str) -> Check:
     index = 0 if word == "check_direct_counter" else int(found["index"], 0)
     label = found["index"] if word == "check_direct_counter" else ""
     value = int(relation["value"], 0)
-    return Check(line, word, name + (f"({label})" if label else ""), index, attribute, relation["relation"], value)
+    return StateCheck(line, word, name + (f"({label})" if label else ""), index, attribute, relation["relation"], value)
 
 
 def time_ns(text: str) -> int:

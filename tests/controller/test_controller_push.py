@@ -13,7 +13,7 @@ from dataclasses import replace
 import pytest
 
 from controller import Address, ProvisionError, compiled_pipelines, provision, provisioning, push, reconverge, verify
-from controller.client import DELETE, INSERT, MODIFY, Channels, ClientError, P4RuntimeClient
+from controller.client import DELETE, INSERT, MODIFY, ClientError, GrpcChannels, P4RuntimeClient
 from controller.entries import DefaultEntry, MeterEntry, TableEntry
 from controller.items import encode
 from controller.pipelines import PROGRAMS, Pipelines, read_pipelines
@@ -56,7 +56,7 @@ def simple_switch(device_id, directory):
 
 
 def wait_until_it_answers(address):
-    with Channels() as channels:
+    with GrpcChannels() as channels:
         channel = channels.get(address.target)
         import grpc
 
@@ -92,7 +92,7 @@ def leaf_and_spine(request, tmp_path_factory):
 def meddle(addresses, name, pipelines, *changes):
     """Change a switch behind the controller's back: (update type, entity) pairs."""
     p4info = pipelines["leaf" if "l" in name else "spine"].p4info
-    with Channels() as channels, P4RuntimeClient(channels, name, addresses[name]).as_primary() as client:
+    with GrpcChannels() as channels, P4RuntimeClient(channels, name, addresses[name]).as_primary() as client:
         client.write([(kind, encode(p4info, entity).body) for kind, entity in changes], lambda index: str(index))
 
 
@@ -233,7 +233,7 @@ def test_a_program_without_a_table_that_the_plan_needs_is_named(tiny, serving, p
 
 
 def test_a_controller_that_is_not_primary_says_who_is(tiny, serving, pipelines, monkeypatch):
-    with Channels() as channels:
+    with GrpcChannels() as channels:
         first = P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary()
         try:
             with pytest.raises(ClientError, match="election id 1 is in use by another live controller"):
@@ -247,7 +247,7 @@ def test_a_higher_election_id_that_has_gone_is_taken_over_and_one_that_has_not_i
     tiny, leaf_and_spine, pipelines
 ):
     _, addresses = leaf_and_spine
-    with Channels() as channels:
+    with GrpcChannels() as channels:
         stream = channels.get(addresses["p0s0"].target).stream_stream(
             "/p4.v1.P4Runtime/StreamChannel",
             request_serializer=p4rt.StreamMessageRequest.SerializeToString,
@@ -276,7 +276,10 @@ def test_refused_updates_are_named(tiny, serving, pipelines):
     push(tiny, serving.addresses, pipelines=pipelines)
     p4info = pipelines["leaf"].p4info
     entity = limit(1, 0, 5)
-    with Channels() as channels, P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary() as client:
+    with (
+        GrpcChannels() as channels,
+        P4RuntimeClient(channels, "p0l0", serving.addresses["p0l0"]).as_primary() as client,
+    ):
         update = (INSERT, encode(p4info, entity).body)
         with pytest.raises(ClientError, match=r"p0l0 .*: refused #0: ALREADY_EXISTS: table SwitchIngress.*queue_limit"):
             client.write([update], lambda index: f"#{index}")

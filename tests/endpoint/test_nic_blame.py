@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from benchmarks.rig.profiles import profile as example
 from endpoint import blame, profile
 from endpoint.blame import DOWN, LOSSY, OK, UNKNOWN, LinkState, Probed, infer, merge
-from endpoint.prober import Prober, ProberError
+from endpoint.prober import PathProber, ProberError
 
 UP = {1: True, 2: True}
 
@@ -247,7 +247,7 @@ class ProbedFabric:
         self.profile = profile.parse(data)
         self.now_ns = 0
         settings = {"interval_ns": 1_000_000, "window": 50, **options}
-        self.prober = Prober(self.profile, denylist=deny, now_ns=0, **settings)
+        self.prober = PathProber(self.profile, denylist=deny, now_ns=0, **settings)
         self.targets = [(name, behind) for name, _plane, behind in targets]
         self.loss: dict[str, float] = {}
         self.random = random.Random(1)
@@ -404,11 +404,11 @@ def test_a_probe_answered_twice_counts_once():
 
 def test_what_cannot_be_probed_is_refused():
     with pytest.raises(ProberError, match="no self_probes in its profile"):
-        Prober(profile.parse(example(0)), interval_ns=10**6, window=50, denylist=None, now_ns=0)
+        PathProber(profile.parse(example(0)), interval_ns=10**6, window=50, denylist=None, now_ns=0)
     many = profile.parse(example(0, self_probes=[{"target": "p0l0", "port": 1, "da": "fcbb:bbbb:3000::"}]))
     many = replace(many, self_probes=tuple(many.self_probes) * 65_537)
     with pytest.raises(ProberError, match="h0 has 65,537 self_probes; it must have at most 65,536"):
-        Prober(many, interval_ns=10**6, window=50, denylist=None, now_ns=0)
+        PathProber(many, interval_ns=10**6, window=50, denylist=None, now_ns=0)
     with pytest.raises(ProberError, match="at least 100000"):
         ProbedFabric(interval_ns=5)
     with pytest.raises(ProberError, match=f"from {blame.PROBES_MIN} to 100000 probes"):

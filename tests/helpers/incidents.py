@@ -10,7 +10,7 @@ from random import Random
 
 from operations.incident.draw import Hidden, Incident, draw, fabric, load, place
 from operations.incident.kind import KINDS
-from operations.incident.session import Session
+from operations.incident.session import IncidentSession
 from running.directory import RunDirectory
 
 TINY = fabric(1)
@@ -36,9 +36,9 @@ def drawn_with(kind: str, level: int, first: int = 0) -> Incident:
 
 
 @contextmanager
-def session(incident: Incident, folder: Path, called_s: float = 4.0) -> Iterator[Session]:
+def session(incident: Incident, folder: Path, called_s: float = 4.0) -> Iterator[IncidentSession]:
     """The incident, called to; its world is closed at the end unless it is over."""
-    opened = Session(incident, RunDirectory.create(folder, "incident", 1), called_s)
+    opened = IncidentSession(incident, RunDirectory.create(folder, "incident", 1), called_s)
     try:
         yield opened
     finally:

@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks.rig.uverbs_rig import rig
 from common import uverbs
-from endpoint.uverbs.session import Message, Session
+from endpoint.uverbs.session import ProgramMessage, Session
 from running import sdk
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
@@ -90,7 +90,7 @@ def miscounted(data: bytes, chance: random.Random) -> bytes:
     return uverbs.pack_completions(rows if field else [*rows, rows[at]])
 
 
-def lied(message: Message, chance: random.Random, said: list[bytes]) -> Message:
+def lied(message: ProgramMessage, chance: random.Random, said: list[bytes]) -> ProgramMessage:
     """A message in place of a true one."""
     data, descriptor = message
     kind = chance.random()
@@ -108,7 +108,7 @@ def lied(message: Message, chance: random.Random, said: list[bytes]) -> Message:
         descriptor = other() if other else None
     else:
         descriptor = os.open("/dev/null", os.O_RDONLY)  # nobody has asked for it
-    return Message(data, descriptor)
+    return ProgramMessage(data, descriptor)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def told(
     lies, honest = 0, 0
     only: int | None = None
 
-    def outgoing(self: Session) -> Message | None:
+    def outgoing(self: Session) -> ProgramMessage | None:
         nonlocal lies, honest
         message = true_outgoing(self)
         if message is None:

@@ -19,7 +19,7 @@ from operations.incident.draw import CALLED_S
 from operations.incident.kind import KINDS
 from operations.incident.live_incident import files
 from operations.incident.score import components
-from operations.incident.session import Session
+from operations.incident.session import IncidentSession
 from operations.incident.survey import leaks
 from operations.incident.words import parse
 from running.directory import RunDirectory
@@ -65,7 +65,7 @@ def test_the_recorded_path_of_a_kind_shows_it_on_real_links(kind: str, tmp_path:
     """Those that real links do in another way than virtual time; `python -m operations.incident` tries them all."""
     incident = drawn_with(kind, KINDS[kind].level)
     hidden = next(one for one in incident.hidden if one.kind == kind)
-    opened = Session(incident, RunDirectory.create(tmp_path, "incident", 1), CALLED_S, "emulated")
+    opened = IncidentSession(incident, RunDirectory.create(tmp_path, "incident", 1), CALLED_S, "emulated")
     try:
         lines = solving.commands(incident.plan, hidden)
         found = solving.shown_by(

@@ -13,7 +13,7 @@ from operations.incident import solving
 from operations.incident.draw import CALLED_S, Oddity
 from operations.incident.kind import KINDS, LEVELS, kinds_of
 from operations.incident.score import components
-from operations.incident.session import Session
+from operations.incident.session import IncidentSession
 from operations.incident.words import parse
 from tests.helpers.incidents import drawn_with, hiding, one_of, session
 
@@ -33,7 +33,7 @@ EVERY_TOOL = (
 )
 
 
-def asked(opened: Session, line: str) -> dict[str, Any]:
+def asked(opened: IncidentSession, line: str) -> dict[str, Any]:
     return opened.do(*parse(line), line)
 
 
@@ -64,7 +64,7 @@ def test_programs_of_ones_own_need_real_links(tmp_path: Path) -> None:
         asked(opened, "exec h0 -- true")
 
 
-def shows(opened: Session, kind: str) -> None:
+def shows(opened: IncidentSession, kind: str) -> None:
     """Run the recorded commands of the hidden fault of this kind, and look for it in their answers."""
     incident = opened.incident
     hidden = next(one for one in incident.hidden if one.kind == kind)
@@ -163,7 +163,7 @@ def test_oddities_are_there_and_are_no_faults(tmp_path: Path) -> None:
         ("wait 0", "seconds is 0.0; it must be"),
     ],
 )
-def test_a_wrong_command_says_what_is_valid_and_costs_nothing(shared: Session, line: str, said: str) -> None:
+def test_a_wrong_command_says_what_is_valid_and_costs_nothing(shared: IncidentSession, line: str, said: str) -> None:
     before = shared.used_s, len(shared.asked)
     with pytest.raises(ValueError, match=said):
         asked(shared, line)

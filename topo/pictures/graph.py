@@ -30,7 +30,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cable:
+class DrawnCable:
     """A link from its lower end. `load` is None where nothing was measured, else a share of the link's rate.
 
     `speed` is the link's share of the plan's rate, told where it is not all of it.
@@ -59,7 +59,7 @@ class Graph:
     title: str
     planes: int
     places: tuple[Place, ...]
-    cables: tuple[Cable, ...]
+    cables: tuple[DrawnCable, ...]
 
     @property
     def tiers(self) -> int:
@@ -85,7 +85,7 @@ def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[s
         names = frozenset((link.a.node.name, link.b.node.name))
         carried = (load or {}).get(names)
         own, speed = tuple(on_links.get(names, ())), plan.topology.speed(link.a.node, link.b.node)
-        cables.append(Cable(link.a.node.name, link.b.node.name, own, carried, speed))
+        cables.append(DrawnCable(link.a.node.name, link.b.node.name, own, carried, speed))
     places = tuple(place(node, faults) for node in plan.nodes())
     return Graph(f"plan {plan.name}", plan.planes, places, tuple(cables))
 

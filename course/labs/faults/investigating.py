@@ -12,7 +12,7 @@ from course.box.box import BoxError
 from course.exercise import StudentWork
 from operations.incident.draw import Incident, draw
 from operations.incident.kind import AnswerError
-from operations.incident.session import Session
+from operations.incident.session import IncidentSession
 from operations.incident.words import parse
 from running.directory import RunDirectory
 from topo.graph import links
@@ -64,7 +64,7 @@ def early(incident: Incident) -> Incident:
     return replace(incident, hidden=tuple(replace(one, onset_s=ONSET_S) for one in incident.hidden))
 
 
-def briefing(session: Session) -> dict[str, Any]:
+def briefing(session: IncidentSession) -> dict[str, Any]:
     """The things that an operator knows beforehand."""
     plan = session.incident.plan
     return {
@@ -80,7 +80,7 @@ def investigate(work: StudentWork, incident: Incident) -> Inquiry:
     """Let the student's generator ask until it answers. BoxError for what is no command and no answer."""
     found = Inquiry(incident)
     directory = RunDirectory.create(work.folder / "runs", "incident", derive_number(incident))
-    session = Session(early(incident), directory, CALLED_S)
+    session = IncidentSession(early(incident), directory, CALLED_S)
     name = work.path.name
     try:
         with work.box() as box:
@@ -122,7 +122,7 @@ def sent(call: Callable[..., Any], told: dict[str, Any] | None, number: int, nam
     return line
 
 
-def answered(session: Session, line: str, name: str) -> tuple[tuple[str, str], ...]:
+def answered(session: IncidentSession, line: str, name: str) -> tuple[tuple[str, str], ...]:
     """The pairs of an answer."""
     try:
         return tuple(session.parsed(line.split()[1:]))
@@ -139,7 +139,7 @@ def lasts_s(line: str) -> float:
     return max(float(arguments.get(key, 0.0)) for key in ("watch", "seconds"))
 
 
-def carried_out(session: Session, line: str, name: str) -> dict[str, Any]:
+def carried_out(session: IncidentSession, line: str, name: str) -> dict[str, Any]:
     """The answer of a tool."""
     try:
         return session.do(*parse(line), line)

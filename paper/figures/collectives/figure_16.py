@@ -7,11 +7,11 @@ from functools import partial
 
 from paper.explanations import RING
 from paper.figure import Experiment, Figure, Part
-from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
+from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, LossyCollective, part_name, quantity_name
 
 RANKS = 64
 SIZES = {0.0: (2, 4, 8, 16, 32, 64), 0.1: (2, 4, 8, 16, 32), 1.0: (2, 4, 8, 16, 32)}  # MB, by loss in percent
-RING_16 = Collective(
+RING_16 = LossyCollective(
     figure="16",
     kind="all_reduce",
     factor=2 * (RANKS - 1) / RANKS,  # nccl-tests: bus bandwidth over size a time

@@ -9,11 +9,11 @@ from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
 from paper.cluster import C
 from paper.explanations import EXCHANGE
 from paper.figure import Experiment, Figure, Part
-from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, Collective, part_name, quantity_name
+from paper.random_loss import LOSSES, PROFILE, TRANSPORTS, LossyCollective, part_name, quantity_name
 
 RANKS = 64
 SIZES = {0.0: (2, 4, 8, 16, 32, 64), 0.1: (2, 4, 8, 16, 32), 1.0: (2, 4, 8, 16, 32)}  # MB, by loss in percent
-EXCHANGE_17 = Collective(
+EXCHANGE_17 = LossyCollective(
     figure="17",
     kind="all_to_all",
     factor=(RANKS - 1) / RANKS,  # nccl-tests: bus bandwidth over size a time

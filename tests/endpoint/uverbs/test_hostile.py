@@ -240,7 +240,7 @@ def session(transport: str = "mrc") -> tuple[Session, Any]:
     """A session, and the NIC that the test looks into."""
     profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
     nic: Any = factory.make(transport, profile, 1, {}, 0)
-    limits = uverbs.Limits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
+    limits = uverbs.ProgramLimits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
     return Session(
         nic, hosts={"h1": "fd00:1::1"}, about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
     ), nic

@@ -149,7 +149,7 @@ def test_shared_memory_can_be_neither_cut_nor_grown_nor_sealed(pair):
 
 
 def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
-    limits = uverbs.Limits(memory_bytes=1 << 21, qps=2)
+    limits = uverbs.ProgramLimits(memory_bytes=1 << 21, qps=2)
     with rig(limits=limits, timeout=10, retry_exponential=0) as made:
         one, other = End(made.names[0]), End(made.names[1])
         one.qp.connect(other.qp.info())

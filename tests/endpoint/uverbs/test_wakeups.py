@@ -32,7 +32,7 @@ class World:
     def __init__(self) -> None:
         self.room = 0
         self.events: deque[int] = deque()
-        self.rows: deque[uverbs.Row] = deque()
+        self.rows: deque[uverbs.CompletionRow] = deque()
         self.queue: Any = Queue()
         self.channel = Channel(self.notify, lambda: None)
         self.completions = Completions(NUMBER, self.queue, 1000, self.channel)

@@ -15,7 +15,7 @@ import pytest
 from switch.frontend import compile_program
 from switch.model import load
 from switch.stf import parse, run
-from switch.stf.statements import Check, Command, Expect, NoPacket, Statement, StfPacket
+from switch.stf.statements import Expect, NoPacket, StateCheck, Statement, StfPacket, SwitchCommand
 from tests.helpers.engines.bmv2_files import Bmv2Files
 
 HERE = Path(__file__).parent
@@ -28,7 +28,9 @@ def playable(path: Path, program: str) -> list[Statement]:
     chosen: list[Statement] = []
     for statement in parse(path.read_text()):
         packets = any(isinstance(s, StfPacket) for s in chosen)
-        if isinstance(statement, NoPacket | Check) or (isinstance(statement, Command) and statement.word == "wait"):
+        if isinstance(statement, NoPacket | StateCheck) or (
+            isinstance(statement, SwitchCommand) and statement.word == "wait"
+        ):
             continue
         if packets and not isinstance(statement, StfPacket | Expect):
             break
