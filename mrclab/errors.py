@@ -17,3 +17,7 @@ class QueueFullError(MRCError):
 
 class DeviceGoneError(MRCError):
     """There is no NIC in this network namespace, or its agent has ended, or it has cut this program off."""
+
+
+class JobFailedError(RuntimeError):
+    """This rank cannot go on, and so no other rank can; the message says why."""

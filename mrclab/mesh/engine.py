@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mrclab.context import Context
+from mrclab.errors import JobFailedError
 from mrclab.mesh.mesh import Mesh, Step
 
 T = TypeVar("T")
@@ -24,10 +25,6 @@ QUIET_RTTS = 40
 """Round trips without news after which an engine that waits asks the other ranks for a sign of life."""
 GOODBYE_RTTS = 200
 """Round trips that a rank which leaves gives the others to leave as well."""
-
-
-class JobFailedError(RuntimeError):
-    """This rank cannot go on; the message says why."""
 
 
 class MeshTask:

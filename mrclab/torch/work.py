@@ -9,7 +9,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from mrclab.mesh.engine import JobFailedError, MeshEngine, MeshTask, SteppedEngine
+from mrclab.errors import JobFailedError
+from mrclab.mesh.engine import MeshEngine, MeshTask, SteppedEngine
 from mrclab.mesh.mesh import Step
 
 _BASE: Any = getattr(dist, "Work", None) or dist._Work  # its name until 1.13

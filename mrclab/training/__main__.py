@@ -18,11 +18,11 @@ import numpy as np
 from common.journal import Journal
 from mrclab.connection import in_virtual_time
 from mrclab.context import Context
-from mrclab.errors import MRCError
+from mrclab.errors import JobFailedError, MRCError
 from mrclab.training import data
 from mrclab.training.meeting import meet
 from mrclab.training.model import Model
-from mrclab.training.ring import JobFailedError, RingAllReduce
+from mrclab.training.ring import RingAllReduce
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,14 +14,11 @@ import numpy as np
 
 from mrclab.context import Context
 from mrclab.cq import WCOpcode, WCStatus
+from mrclab.errors import JobFailedError
 from mrclab.qp import SendWR
 from mrclab.training.data import Floats
 
 ITEM_BYTES = 4
-
-
-class JobFailedError(RuntimeError):
-    """A queue pair has failed: this rank cannot go on, and so none can."""
 
 
 class RingAllReduce:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
-from mrclab.mesh.engine import JobFailedError, MeshEngine, ThreadedEngine
+from mrclab.errors import JobFailedError
+from mrclab.mesh.engine import MeshEngine, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
 
