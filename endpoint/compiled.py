@@ -16,7 +16,14 @@ UNIT = Unit(
     root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
     packages=("endpoint", "common", "schedules"),
     folders=("endpoint/nic", "endpoint/mrc", "endpoint/roce", "endpoint/workloads"),
-    modules=("endpoint/host.py", "endpoint/landed.py", "endpoint/packet_sampling.py", "endpoint/virtual_host.py"),
+    modules=(
+        "endpoint/completion.py",
+        "endpoint/host.py",
+        "endpoint/landed.py",
+        "endpoint/packet_sampling.py",
+        "endpoint/region.py",
+        "endpoint/virtual_host.py",
+    ),
     # A setting's type is checked by its annotation, of which compiled classes keep too little. A link's memory is
     # scarce in a test. Verbs of control take attributes by name, of which compiled code takes one that is named as
     # a positional parameter for that parameter.

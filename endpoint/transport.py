@@ -10,54 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, Protocol
 
 from common.qp_state import QPState as QPState
-from endpoint.landed import Landed
-
-
-class CompletionStatus(Enum):
-    """How a posted request ended. After the first other than SUCCESS the QP is in ERROR and flushes later requests."""
-
-    SUCCESS = "success"
-    FLUSHED = "flushed"  # the QP went to ERROR before this request was done
-    RETRY_EXCEEDED = "retry_exceeded"
-    REMOTE_ACCESS_ERROR = "remote_access_error"
-    REMOTE_OPERATION_ERROR = "remote_operation_error"
-    LOCAL_PROTECTION_ERROR = "local_protection_error"
+from endpoint.completion import Completion as Completion
+from endpoint.completion import CompletionStatus as CompletionStatus
+from endpoint.region import MemoryRegion as MemoryRegion
 
 
 class QueueFull(Exception):  # noqa: N818 (a state that the caller waits out, not a fault)
     """There is no room for another request or queue pair; poll completions or destroy something, then try again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Completion:
-    """The end of one posted write or receive: `wr_id` is the poster's own number, `byte_len` the message's bytes."""
-
-    wr_id: int
-    qpn: int
-    status: CompletionStatus
-    opcode: str  # "write", "write_imm" (requester), "recv_imm" (responder)
-    byte_len: int
-    immediate: int | None = None
-    solicited: bool = False  # a receive whose write asked for attention (IBV_SEND_SOLICITED)
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryRegion:
-    """Registered memory: the numbers that a peer needs to write to it, and its owner's view."""
-
-    va: int
-    length: int
-    lkey: int
-    rkey: int
-    buffer: memoryview | None
-    """None where payload is counted: nothing is kept of what arrives, but `landed` notes where."""
-    landed: Landed = field(default_factory=Landed)
-    sink: Callable[[int, memoryview], bool] | None = None
-    """Puts what arrives at an offset instead of the buffer, and is False where it cannot."""
 
 
 @dataclass(frozen=True, slots=True)

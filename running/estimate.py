@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
+from endpoint.region import MemoryRegion
 from endpoint.transport import Transport
 from endpoint.workloads import KINDS, Setup, WorkloadError, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
@@ -220,13 +221,15 @@ class NoTransport:
     def create_cq(self, capacity: int) -> None:
         """Nothing completes here."""
 
-    def register_memory(self, memory: bytearray, **_: bool) -> None:
+    def register_memory(self, memory: bytearray, **_: bool) -> MemoryRegion:
         self.registered_bytes += len(memory)
+        return MemoryRegion(0, len(memory), 0, 0, memoryview(memory))
 
-    def register_counted(self, length: int, **_: bool) -> None:
+    def register_counted(self, length: int, **_: bool) -> MemoryRegion:
         """It takes no memory."""
+        return MemoryRegion(0, length, 0, 0, None)
 
-    def deregister_memory(self, region: None) -> None:
+    def deregister_memory(self, region: MemoryRegion) -> None:
         """It was never kept."""
 
 

@@ -25,7 +25,6 @@ class Answers:
 
     def __init__(self, dest_qpn: int, traffic_class: int, port_sacks: PortSacks | None = None) -> None:
         self._port_sacks = port_sacks
-        self._dest_qpn = dest_qpn
         self._dest_masked = VARIANT_MASKED | dest_qpn
         self._traffic_class = traffic_class
         self.mpr = 0
@@ -91,6 +90,11 @@ class Answers:
 
     def transport_ack(self, route: Route, syndrome: Syndrome, psn: int, msn: int) -> None:
         """Through `psn` everything has arrived and `msn` messages are complete; or, by the syndrome, the QP ends."""
-        bth = wire.Bth(Opcode.ACKNOWLEDGE, self._dest_qpn, psn & PSN_MASK, variant=0xFF)
-        transport = bytearray(bth.pack() + wire.Aeth(syndrome, msn & 0xFFFFFF).pack())
+        transport = bytearray(packet.ACKNOWLEDGE.size)
+        psn &= PSN_MASK
+        packet.ACKNOWLEDGE.pack_into(
+            transport, 0,
+            wire.OP_ACKNOWLEDGE, 0, wire.P_KEY_DEFAULT, self._dest_masked, psn,
+            syndrome << 24 | msn & 0xFFFFFF,
+        )  # fmt: skip
         route.port.queue_control(route.seal(transport, self._traffic_class))

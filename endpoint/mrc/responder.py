@@ -18,17 +18,7 @@ from endpoint.nic.packet import Route
 from endpoint.nic.port import Port
 from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.nic.verbs import Fail
-from endpoint.nic.wire import (
-    ACK_REQUEST,
-    IMMEDIATES,
-    LASTS,
-    RETRANSMISSION,
-    SOLICITED,
-    NackReason,
-    Opcode,
-    PathMark,
-    Syndrome,
-)
+from endpoint.nic.wire import ACK_REQUEST, RETRANSMISSION, SOLICITED, NackReason, Opcode, PathMark, Syndrome
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
@@ -68,7 +58,7 @@ class Responder:
         self.qpn = 0
         """This end's, once the responder has joined the `Crediting`."""
         self._granting_at = 0
-        self._writable = context.memory.writable
+        self._memory = context.memory
         self._pmtu = pmtu
         self._threshold = context.limits.sack_threshold_bytes
         self._window = self._wanted = window
@@ -139,11 +129,11 @@ class Responder:
             return False
         if self._crediting is not None:
             self._crediting.arrived(now_ns, self, size, bool(mark))
-        region = self._writable.get(rkey)
+        region = self._memory.written(rkey)
         at = va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
             return self._refuse_access(now_ns, f"write of {size} bytes to {va:#x} rkey {rkey:#x}")
-        if opcode in LASTS:
+        if opcode >= wire.OP_WRITE_LAST:
             if not self._may_end(now_ns, port, ev, opcode, flags, psn, size, length, immediate):
                 return False
             self.lasts |= bit
@@ -183,7 +173,7 @@ class Responder:
         if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
             self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes in a message of {length}")
             return False
-        if opcode in IMMEDIATES:
+        if opcode == wire.OP_WRITE_LAST_IMM or opcode == wire.OP_WRITE_ONLY_IMM:
             if len(self.immediates) >= self._max_write_imm:
                 what = f"more than {self._max_write_imm} writes with immediate in flight"
                 self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)

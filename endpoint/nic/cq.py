@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from endpoint.transport import Completion, QueueFull
+from endpoint.completion import Completion
+from endpoint.transport import QueueFull
 
 
 class CompletionQueue:

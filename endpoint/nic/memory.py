@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Final
 
 from endpoint.nic import codec
-from endpoint.transport import MemoryRegion
+from endpoint.region import MemoryRegion
 
 VA_START = 0x1_0000_0000
 VA_ALIGN = 1 << 21
+RECENT: Final = 16
 
 
 class MemoryTable:
@@ -19,7 +21,9 @@ class MemoryTable:
         self._rng = rng
         self._va = VA_START
         self.writable: dict[int, MemoryRegion] = {}
-        """Regions that peers may write to, by rkey: what the responder looks in for every packet."""
+        """Regions that peers may write to, by rkey."""
+        self._recent: list[MemoryRegion | None] = [None] * RECENT
+        """Some of these by the last bits of their rkeys: quicker to look in than a dictionary."""
         self._regions: dict[int, MemoryRegion] = {}
 
     def register(
@@ -69,6 +73,17 @@ class MemoryTable:
         if self._regions.pop(region.lkey, None) is None:
             raise ValueError(f"no region with lkey {region.lkey:#x} is registered")
         self.writable.pop(region.rkey, None)
+        if self._recent[region.rkey % RECENT] is region:
+            self._recent[region.rkey % RECENT] = None
+
+    def written(self, rkey: int) -> MemoryRegion | None:
+        """The region of this rkey if peers may write to it: what the responder asks for every packet."""
+        region = self._recent[rkey % RECENT]
+        if region is None or region.rkey != rkey:
+            region = self.writable.get(rkey)
+            if region is not None:
+                self._recent[rkey % RECENT] = region
+        return region
 
     def holds(self, region: MemoryRegion) -> bool:
         """Whether this very region is registered here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from endpoint.transport import MemoryRegion
+from endpoint.region import MemoryRegion
 
 
 class Message:

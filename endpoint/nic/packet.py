@@ -24,6 +24,7 @@ WRITE: Final = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 WRITE_STAMPED: Final = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
 SACK: Final = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
 NACK: Final = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
+ACKNOWLEDGE: Final = Struct("!BBHIII")  # BTH, AETH
 VARIANT: Final = 4
 """The BTH byte that the ICRC leaves out."""
 VARIANT_MASKED: Final = 0xFF << 24

@@ -96,6 +96,7 @@ class PortSet:
     def __init__(self, rows: Iterable[profile.ProfilePort], control_max: int) -> None:
         self.list = [Port(row, control_max) for row in rows]
         self.by_number = {port.number: port for port in self.list}
+        self._numbered = [self.by_number.get(number) for number in range(max(self.by_number, default=0) + 1)]
         self.all = self.up = sum(port.bit for port in self.list)
         """`up`: the bits of the ports that have a carrier; `all`: of every port."""
 
@@ -104,6 +105,11 @@ class PortSet:
 
     def __getitem__(self, place: int) -> Port:
         return self.list[place]
+
+    def numbered(self, number: int) -> Port:
+        """The port of this number. Raises `KeyError` for one that the NIC does not have."""
+        port = self._numbered[number] if 0 <= number < len(self._numbered) else None
+        return self.by_number[number] if port is None else port
 
     def set_carrier(self, number: int, up: bool, now_ns: int) -> Port | None:
         """Note a change of carrier, forget what was queued on the port; None if the port is as it was."""

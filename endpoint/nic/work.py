@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
+from endpoint.completion import SUCCESS, Completion, CompletionStatus
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.message import Message
-from endpoint.transport import Completion, CompletionStatus, QueueFull
+from endpoint.transport import QueueFull
 
 
 class WorkQueue:
@@ -63,14 +64,14 @@ class WorkQueue:
         if self._silent:
             self._complete_in_order(message)
         else:
-            self._report(message, CompletionStatus.SUCCESS)
+            self._report(message, SUCCESS)
 
     def _complete_in_order(self, message: Message) -> None:
         silent, held, index = self._silent, self._held, message.index
         oldest = next(iter(silent))
         if message.signaled:
             if index < oldest:
-                self._report(message, CompletionStatus.SUCCESS)
+                self._report(message, SUCCESS)
             else:
                 held[index] = message
             return
@@ -80,14 +81,14 @@ class WorkQueue:
         if index == oldest and held:
             oldest = next(iter(silent), self._posted)
             for freed in sorted(waiting for waiting in held if waiting < oldest):
-                self._report(held.pop(freed), CompletionStatus.SUCCESS)
+                self._report(held.pop(freed), SUCCESS)
 
     def deliver(self, immediate: int, length: int, solicited: bool = False) -> bool:
         """Complete a posted receive with an immediate; False if none is posted."""
         if not self.receives:
             return False
         wr_id = self.receives.popleft()
-        done = Completion(wr_id, self._qpn, CompletionStatus.SUCCESS, "recv_imm", length, immediate, solicited)
+        done = Completion(wr_id, self._qpn, SUCCESS, "recv_imm", length, immediate, solicited)
         self._cq.push(done)
         return True
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Final
 
+from endpoint.completion import SUCCESS, Completion
 from endpoint.nic.config import NEVER
-from endpoint.transport import Completion, CompletionStatus, QPState, QueueFull, QueuePair, Transport
+from endpoint.nic.cq import CompletionQueue as NicQueue
+from endpoint.transport import QPState, QueueFull, QueuePair, Transport
 from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError
 from endpoint.workloads.result import ResultTable, Tally
@@ -91,9 +93,12 @@ class Workload:
         self.cause = ""
         self.started_ns = self.ended_ns = 0
         self._options = options
+        self._post_ns, self._completion_ns = options.post_ns, options.completion_ns
         self._at_ns = 0
         inboxes = self.inboxes()
         self._cq = setup.transport.create_cq(max(1, len(inboxes) * options.qps * (RECEIVES + _POSTED_MAX)))
+        self._nic_cq = self._cq if isinstance(self._cq, NicQueue) else None
+        """The same for direct calls, where it is a NIC's."""
         self.links: dict[str, PeerLink] = {}
         try:
             counted = setup.transport.counted
@@ -222,12 +227,12 @@ class Workload:
             self._journal_state("start", options=self.options_as_json(), rank=self.rank, ranks=self.setup.ranks)
             self.begin(now_ns)
         worked = False
-        while completions := self._cq.poll(_POLL_LIMIT):
+        while completions := self._completed():
             worked = True
             for completion in completions:
                 self._receive_again(completion)
-                if self._options.completion_ns:
-                    self._from_nic.append((now_ns + self._options.completion_ns, completion))
+                if self._completion_ns:
+                    self._from_nic.append((now_ns + self._completion_ns, completion))
                 else:
                     self._complete(completion, now_ns)
         if (self._to_nic or self._from_nic) and self._pass_host(now_ns):
@@ -256,8 +261,8 @@ class Workload:
         self.tally.messages_posted += 1
         qp = link.qps[index]
         request = (wr_id, region, offset, length, link.remote_va + target, link.remote_rkey, immediate)
-        if self._options.post_ns:
-            self._to_nic.append((self.setup.clock() + self._options.post_ns, qp, request))
+        if self._post_ns:
+            self._to_nic.append((self.setup.clock() + self._post_ns, qp, request))
         else:
             self._hand_over(qp, request)
 
@@ -315,9 +320,13 @@ class Workload:
             passed = True
         return passed
 
+    def _completed(self) -> list[Completion]:
+        """Some completions of requests that were posted, oldest first; none when there are none."""
+        return self._cq.poll(_POLL_LIMIT) if self._nic_cq is None else self._nic_cq.poll(_POLL_LIMIT)
+
     def _receive_again(self, completion: Completion) -> None:
         """Post the receive of an arrival again. The NIC does not wait for the program with that."""
-        if completion.opcode != "recv_imm" or completion.status is not CompletionStatus.SUCCESS:
+        if completion.opcode != "recv_imm" or completion.status is not SUCCESS:
             return
         known = self._by_qpn.get(completion.qpn)
         if known is not None and (qp := known[0].qps[known[1]]).state is QPState.RTS:
@@ -334,7 +343,7 @@ class Workload:
             self._posted[qp.qpn] -= 1
             if (backlog := self._backlog[qp.qpn]) and self._post_now(qp, backlog[0]):
                 backlog.popleft()
-        if completion.status is not CompletionStatus.SUCCESS:
+        if completion.status is not SUCCESS:
             if not incoming:
                 self.tally.messages_failed += 1
             if self.state not in OVER:

@@ -15,7 +15,10 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("nic", "mrc", "roce", "workloads")
-ALONE = ("blame", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count", "transport")
+ALONE = (
+    "blame", "completion", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count",
+    "region", "transport",
+)  # fmt: skip
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
