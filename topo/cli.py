@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from topo.count import count_parts
-from topo.draw import draw_svg, draw_text
+from topo.draw import draw_text
 from topo.emulation import labname, state
+from topo.pictures.part import part_of
 from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
 from topo.show import add_format, chosen_paths, paths_json, show_paths, show_plan
@@ -91,7 +92,9 @@ def run_draw(arguments: argparse.Namespace) -> int:
     bold = []
     if arguments.path:
         bold = chosen_paths(plan, plan.host(arguments.path[0]), plan.host(arguments.path[1]), arguments.ev)
-    arguments.output.write_text(draw_svg(plan, bold) + "\n", encoding="utf-8")
+    from topo.pictures.fabric import picture  # late: matplotlib
+
+    arguments.output.write_bytes(picture(part_of(plan, bold), "svg"))
     print(f"wrote {arguments.output}")
     return 0
 

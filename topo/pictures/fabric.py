@@ -27,9 +27,10 @@ def picture(graph: Graph, form: str) -> bytes:
         axes = figure.subplots()
         for cable in graph.cables:
             (x1, y1), (x2, y2) = at[cable.a], at[cable.b]
-            thick = 0.8 + 2.5 * min(cable.load or 0.0, 1.0)
+            thick = 3.0 if cable.bold else 0.8 + 2.5 * min(cable.load or 0.0, 1.0)
             style = "--" if cable.faults else "-"
-            axes.plot((x1, x2), (y1, y2), style, color=cable.colour, linewidth=thick, zorder=3 if cable.faults else 1)
+            above = 3 if cable.faults or cable.bold else 1
+            axes.plot((x1, x2), (y1, y2), style, color=cable.colour, linewidth=thick, zorder=above)
             if cable.faults or (cable.label and len(graph.cables) <= LABELS_MAX):
                 # A third of the way up: links that share an upper end are still apart there.
                 where = (x1 + (x2 - x1) / 3, y1 + (y2 - y1) / 3)
@@ -39,10 +40,12 @@ def picture(graph: Graph, form: str) -> bytes:
             text = "\n".join([place.name, *place.faults])
             box = {"facecolor": PAPER, "edgecolor": colour, "boxstyle": "round"}
             axes.text(*at[place.name], text, color=colour, fontsize=8, zorder=5, bbox=box, **CENTRED)
-        axes.set_title(graph.title, fontsize=10, color=INK)
+        axes.set_title(graph.title, fontsize=10, color=INK, wrap=True)
         axes.set_xlim(min(x for x, _ in at.values()) - 1, max(x for x, _ in at.values()) + 1)
         axes.set_ylim(-0.4, graph.tiers + 0.4)
         axes.axis("off")
+        if graph.note:
+            figure.supxlabel(graph.note, fontsize=8, color=INK)
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, dpi=130, metadata={"Date": None} if form == "svg" else None)
     return buffer.getvalue()

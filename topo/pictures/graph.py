@@ -33,7 +33,7 @@ class Place:
 class DrawnCable:
     """A link from its lower end. `load` is None where nothing was measured, else a share of the link's rate.
 
-    `speed` is the link's share of the plan's rate, told where it is not all of it.
+    `speed` is the link's share of the plan's rate, told where it is not all of it. `bold` stands out from the others.
     """
 
     a: str
@@ -41,6 +41,7 @@ class DrawnCable:
     faults: tuple[str, ...]
     load: float | None
     speed: float = 1.0
+    bold: bool = False
 
     @property
     def label(self) -> str:
@@ -50,16 +51,19 @@ class DrawnCable:
 
     @property
     def colour(self) -> str:
-        """Red for a cable with a fault, bluer with its load, grey where no load was measured."""
-        return BAD if self.faults else blend(self.load or 0.0)
+        """Red for a cable with a fault, bluer with its load, grey where no load was measured; blue if bold."""
+        return BAD if self.faults else blend(1.0 if self.bold else self.load or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
+    """`note` is a line below the picture."""
+
     title: str
     planes: int
     places: tuple[Place, ...]
     cables: tuple[DrawnCable, ...]
+    note: str = ""
 
     @property
     def tiers(self) -> int:
