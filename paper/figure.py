@@ -28,7 +28,8 @@ class Part:
     """One run of a figure, independent of the others. Lengths and times are in lab seconds (`clock.Clock.lab_s`).
 
     `plan` is the cluster; a baseline's transport runs on its single-plane equivalent, as everywhere. `load` is what a
-    run carries whose work ends long before its phases do.
+    run carries whose work ends long before its phases do. `again` is a long run once more, with another seed: it is
+    made when intervals are asked for.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Part:
     sample_switches: bool = False
     seed: int = 1
     load: Load | None = None
+    again: bool = False
 
     def scenario(self, figure: str) -> Scenario:
         """The part as the runner takes it. Quantities are compared instead of checks."""
@@ -84,7 +86,8 @@ class Quantity:
     difference. `calibrates` marks a number to which the model was set. `fails` is an experiment that must show another
     number than the paper's; without one the row has no power, and `powerless` says why. `unreachable` says why no
     setting of the transport could give the paper's number. Rows of these three kinds count neither for nor against.
-    `seeds` are the same number of runs with other seeds, where a hash decides it: ours is then an interval.
+    `seeds` are the same number of runs with other seeds, where a hash decides it: ours is then an interval. Where these
+    runs were not asked for, it is the number of the one run.
     """
 
     name: str

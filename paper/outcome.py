@@ -187,7 +187,8 @@ class Outcome:
     def _compared(self, quantity: Quantity) -> Comparison:
         ours = None if quantity.measured is None else self.number(quantity.measured)
         failing = None if quantity.fails is None else self.number(quantity.fails.measured)
-        drawn = [self.number(name) for name in quantity.seeds]
+        seeds = [name for name in quantity.seeds if name.partition(":")[0] in self.parts]
+        drawn = [self.number(name) for name in seeds] if len(seeds) > 1 else []
         values = [value for value in drawn if value is not None]
         if not drawn or len(values) < len(drawn):
             return Comparison(quantity, None if drawn else ours, None, failing, self.figure.of_paper)

@@ -33,6 +33,10 @@ SHORT = replace(C, leaves=2, spines=2, hosts_per_leaf=2)
 SHORT_BYTES = 1 << 16
 SEGMENT = 32_768  # bytes of a collective's writes without a device profile
 PROFILE = profile.load("pollara")
+SEEDS = range(2, 21)  # other places in the hash, and other losses
+HASHED_MB = 16
+"""Up to this size RoCE on few queue pairs is run with all seeds; a larger run takes minutes."""
+FEW_PAIRS = 2
 LEAST_GBPS = 0.5
 """What the paper's axis shows as 0 stands for less than this."""
 
@@ -77,13 +81,14 @@ def measure(factor: float, run: Run) -> Measured:
     return Measured({"busbw": busbw_gbps(run, factor)})
 
 
-def lossy(plan: Plan, percent: float) -> list[TimedFault]:
+def lossy(plan: Plan, percent: float, seed: int) -> list[TimedFault]:
     """Every NIC port loses this share of what arrives at it, as the paper's program on every NIC does."""
     if not percent:
         return []
+    first = 1 + (seed - 1) * plan.host_count
     return [
         TimedFault(
-            0.0, "loss", f"p{plane}l{plan.leaf_of(host)}>{host}", value=percent, seed=1 + host.index, phase="warmup"
+            0.0, "loss", f"p{plane}l{plan.leaf_of(host)}>{host}", value=percent, seed=first + host.index, phase="warmup"
         )
         for host in plan.hosts()
         for plane in range(plan.planes)
@@ -118,6 +123,7 @@ class LossyCollective:
         placement: str = "rail",
         profiled: bool = True,
         cluster: Plan = C,
+        seed: int = 1,
     ) -> Part:
         """One collective of this size; it begins with idle lines and with every queue pair new.
 
@@ -138,44 +144,74 @@ class LossyCollective:
         length_s = rounds * SLACK * expected_s / plan.pace
         host = PROFILE.host(transport) if profiled else {"segment": SEGMENT}
         pairs = choice.queue_pairs
-        if self.kind == "all_to_all" and (slices := host.get("slices")):
-            # On all sixteen, 64,512 in all, a run takes seven times as long. Two have a slice each instead.
-            pairs, host = min(pairs, slices), {**host, "split": False}
+        if profiled and (pairs := self.queue_pairs(transport)) < choice.queue_pairs:
+            host = {**host, "split": False}
         options = {"size": size, "rounds": rounds, "qps": pairs, **host}
         return Part(
-            name=part_name(transport, loss, size_mb) + knob,
+            name=part_name(transport, loss, size_mb) + knob + ("" if seed == 1 else f"-seed-{seed}"),
             plan=plan,
             transport=choice,
             workloads=[Workload(self.kind, options, ranks=ranks(plan, placement), phase="faults")],
             phases=[Phase("warmup", 0.1), Phase("faults", length_s)],
-            faults=lossy(plan, loss),
+            faults=lossy(plan, loss, seed),
             measure=partial(measure, self.factor),
             sample_s=length_s / SAMPLES,
+            seed=seed,
+            again=seed != 1,
             load=Load(rounds * expected_s / plan.pace, round(rounds * size * self.factor * plan.host_count)),
         )
 
+    def queue_pairs(self, transport: str) -> int:
+        """Of each pair of ranks. An all-to-all on sixteen, 64,512 in all, takes seven times as long to run: there RoCE
+        has as many as a chunk has slices, one for each."""
+        pairs = TRANSPORTS[transport].queue_pairs
+        slices = int(PROFILE.collective["slices"])
+        return min(pairs, slices) if self.kind == "all_to_all" else pairs
+
     def parts(self, short: bool) -> list[Part]:
-        """All runs of the figure, the smallest first."""
-        wanted = [(size, loss) for loss, sizes in self.sizes.items() for size in sizes]
-        return [self.part(transport, loss, size, short) for size, loss in sorted(wanted) for transport in TRANSPORTS]
+        """All runs of the figure, the smallest first, and then those with other seeds."""
+        wanted = sorted((size, loss) for loss, sizes in self.sizes.items() for size in sizes)
+        once = [self.part(transport, loss, size, short) for size, loss in wanted for transport in TRANSPORTS]
+        again = [
+            self.part(transport, loss, size, short, seed=seed)
+            for size, loss in wanted
+            for transport in TRANSPORTS
+            for seed in self.seeds(transport, loss, size)
+        ]
+        return once + again
+
+    def seeds(self, transport: str, loss: float, size_mb: int) -> Sequence[int]:
+        """The other seeds of a run that hangs on the hash: RoCE on few queue pairs, up to HASHED_MB. A row from which
+        the profile was set keeps the run that it was set to."""
+        if TRANSPORTS[transport].agent == "mrc" or self.queue_pairs(transport) > FEW_PAIRS or size_mb > HASHED_MB:
+            return ()
+        return () if PROFILE.calibrates(self.figure, quantity_name(transport, loss, size_mb)) else SEEDS
 
     def quantities(self, reasons: Mapping[tuple[str, float], str]) -> list[Quantity]:
-        """A quantity per run. One without loss must fail if a thousandth is lost, or else if neighbouring ranks are
-        under one leaf; one with losses must fail if nothing is lost. `reasons` are by transport and loss."""
+        """A quantity per run, or per run and seeds. One without loss must fail if a thousandth is lost, or else if
+        neighbouring ranks are under one leaf; one with losses must fail if nothing is lost. `reasons` are by transport
+        and loss."""
         return [
-            readings.of(self.figure).quantity(
-                name,
-                f"{part_name(transport, loss, size)}:busbw",
-                "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything",
-                calibrates=PROFILE.calibrates(self.figure, name),
-                fails=self.failing(transport, loss, size),
-                why=reasons.get((transport, loss), ""),
-            )
+            self.quantity(name, transport, loss, size, reasons.get((transport, loss), ""))
             for loss, sizes in self.sizes.items()
             for transport in TRANSPORTS
             for size in sizes
             if (name := quantity_name(transport, loss, size)) in readings.of(self.figure)
         ]
+
+    def quantity(self, name: str, transport: str, loss: float, size: int, why: str) -> Quantity:
+        """The quantity of one run, or of all runs of its seeds."""
+        part, seeds = part_name(transport, loss, size), self.seeds(transport, loss, size)
+        how = "nccl-tests' bus bandwidth of one collective, until the last of 64 ranks has everything"
+        return readings.of(self.figure).quantity(
+            name,
+            f"{part}:busbw",
+            f"{how}; median of {1 + len(seeds)} seeds" if seeds else how,
+            seeds=(f"{part}:busbw", *(f"{part}-seed-{seed}:busbw" for seed in seeds)) if seeds else (),
+            calibrates=PROFILE.calibrates(self.figure, name),
+            fails=self.failing(transport, loss, size),
+            why=why,
+        )
 
     def failing(self, transport: str, loss: float, size: int) -> Failing:
         """The run with another loss, of the same size or of the largest that there is."""

@@ -17,14 +17,19 @@ from studies.sweeping.task import Task
 class Reproduction:
     """Runs of some figures. Rows are kept the moment they come, so that what is broken off goes on from there."""
 
-    def __init__(self, figures: Sequence[Figure], store: RowStore, short: bool = False) -> None:
+    def __init__(
+        self, figures: Sequence[Figure], store: RowStore, short: bool = False, *, intervals: bool = False
+    ) -> None:
+        """`intervals`: with the long runs once more, with other seeds."""
         self.figures = figures
         self.made = 0
         self._store = store
-        self._parts = {figure.name: [part.name for part in figure.parts(short)] for figure in figures}
+        self._parts: dict[str, list[str]] = {}
         self._tasks: dict[str, Task] = {}
         for figure in figures:
-            for part in figure.parts(short):
+            parts = [part for part in figure.parts(short) if intervals or not part.again]
+            self._parts[figure.name] = [part.name for part in parts]
+            for part in parts:
                 wanted = task(figure, part, short)
                 self._tasks[wanted.key] = wanted
         self._rows: dict[str, Row] = store.find(self._tasks)

@@ -20,7 +20,8 @@ DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
 without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
 code, of the parameters or of a figure repeats the runs that it concerns. Runs that together need more memory than
-there is are made one after the other; a run that does not fit alone is left out and named.
+there is are made one after the other; a run that does not fit alone is left out and named. In figures 16 and 17 a
+hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, four times the work.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
 reproduction.json, the same for programs. Two names are no figures but other pages: `shape` is
@@ -36,6 +37,7 @@ EXAMPLES = """examples:
   ./lab reproduce 9a 18
   ./lab reproduce htsim --short
   ./lab reproduce shape
+  ./lab reproduce 16 17 --intervals
   ./lab reproduce dcqcn --markdown dcqcn.md
   ./lab reproduce --ablate --seeds 100
   ./lab reproduce --ablate incast grey-link --seeds 20"""
@@ -49,6 +51,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
+    add("--intervals", action="store_true", help="20 seeds for RoCE's rows of 2 to 16 MB in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
@@ -99,7 +102,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder))
         store = stack.enter_context(RowStore(folder))
-        reproduction = Reproduction(wanted, store, arguments.short)
+        reproduction = Reproduction(wanted, store, arguments.short, intervals=arguments.intervals)
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
             want_compiled(arguments, 0 if arguments.short else LONG_S)
@@ -111,7 +114,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         finally:
             # The page has every figure of which results are kept, whichever were asked for this time.
             outcomes = reproduction.outcomes()
-            kept = Reproduction(catalogue.figures(), store, arguments.short).outcomes()
+            every = Reproduction(catalogue.figures(), store, arguments.short, intervals=arguments.intervals)
+            kept = every.outcomes()
             now = {outcome.figure.name: outcome for outcome in outcomes}
             whole = [now.get(outcome.figure.name, outcome) for outcome in kept]
             files.write(folder / "reproduction.html", page.html(whole))
