@@ -59,11 +59,6 @@ def queue_pairs(run: Run) -> dict[tuple[str, int], str]:
     }
 
 
-def failed(run: Run) -> int:
-    """Queue pairs that went to ERROR."""
-    return sum(1 for line in run.kind("qp") if line["new"] == "error")
-
-
 def across(host: str, peer: str) -> bool:
     """Whether two NICs are under different leaves."""
     return PRODUCTION.leaf_of(PRODUCTION.host(host)) != PRODUCTION.leaf_of(PRODUCTION.host(peer))

@@ -17,6 +17,16 @@ def part(run: Run, phase: str, skip: float = SETTLE) -> Span:
     return Span(phase, span.start_ns + round(skip * span.length_ns), span.stop_ns)
 
 
+def grown(run: Run, key: str, span: Span) -> int:
+    """How much a counter of all queue pairs grew in a span, by the samples before its ends."""
+    total = 0
+    for lines in run.agent_samples.values():
+        at = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.stop_ns]
+        before = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.start_ns]
+        total += (at[-1] if at else 0) - (before[-1] if before else 0)
+    return total
+
+
 @check
 def carries(run: Run, phase: str, least_bps: float, skip: float = SETTLE) -> Finding:
     """In a phase, without its first share, all hosts together carry at least so many bits of payload per second."""

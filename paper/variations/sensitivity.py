@@ -10,7 +10,7 @@ from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute
 from paper.figure import Measured, Part
 from paper.figures.collectives.figure_16 import RING_16
 from paper.outcome import number
-from paper.random_loss import LossyCollective, quantity_name
+from paper.random_loss import LossyCollective
 from paper.report.document import rows, wrapped
 from paper.shape.runs import perform
 
@@ -153,7 +153,3 @@ def said(made: Sequence[KnobRow]) -> str:
             f" number as far as the constants do. RoCE is ahead of MRC in {ahead} of {len(settings)} runs."
         )
     return " ".join(sentences)
-
-
-PUBLISHED_ROWS = [(figure.figure, quantity_name(ROCE, 0.0, size)) for _, figure, size, _ in WORKLOADS]
-"""The figures and quantities of `reproduction.json` that the published setting makes."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from switch.engine import PORT_DEFAULTS, PRIORITIES, Engine, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.engine import PORT_DEFAULTS, PRIORITIES, Engine, MeterConfig, PortConfig, Replica
 from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.model import Program
 from switch.model.actions import Action as ModelAction
@@ -189,16 +189,12 @@ class StfControl:
                 raise StfError(f"a queue has no {name!r}; there are: {', '.join(known)}")
         changes = {name: int(text, 0) for name, text in command.options.items()}
         queues = list(config.queues)
-        queues[priority] = _changed(queues[priority], changes)
+        queues[priority] = replace(queues[priority], **changes)
         self._configure(port, replace(config, queues=tuple(queues)), now_ns)
 
     def _configure(self, port: int, config: PortConfig, now_ns: int) -> None:
         self.engine.configure_port(port, config, now_ns)
         self._ports[port] = config
-
-
-def _changed(queue: QueueConfig, changes: dict[str, int]) -> QueueConfig:
-    return replace(queue, **changes)
 
 
 def _only(action: StfAction) -> str:

@@ -7,12 +7,12 @@ from random import Random
 
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
-from course.seams.held import carries, part
+from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import Note
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
-from judging.run import Run, Span
+from judging.run import Span
 from judging.verdict import Finding
 from scenarios.scenario import TimedFault, Workload
 
@@ -102,16 +102,6 @@ def spoken(done: Trial, host: str = NIC) -> Gate:
     return Gate(f"updates of {host}", len(sent), 1, cause=f"{host} tells its peers nothing: see the first test")
 
 
-def count(run: Run, key: str, span: Span) -> int:
-    """How much a counter of all queue pairs grew in a span."""
-    grown = 0
-    for lines in run.agent_samples.values():
-        at = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.stop_ns]
-        before = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.start_ns]
-        grown += (at[-1] if at else 0) - (before[-1] if before else 0)
-    return grown
-
-
 def why(done: Trial, host: str, peer: str, change: Note | None) -> str:
     """Why a peer does not know, as far as what was sent can tell."""
     if change is None:
@@ -159,7 +149,7 @@ def tells(work: StudentWork) -> TestOutcome:
 
 def spares(work: StudentWork) -> TestOutcome:
     done = down(work)
-    lost = count(
+    lost = grown(
         done.run, "retransmits", Span("all", done.run.phases["faults"].start_ns, done.run.phases["after"].stop_ns)
     )
     gate = Gate("packets sent again", lost, LOST, at_most=True)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
-from course.seams.held import carries, part
+from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.trial import Course, Trial, attempt
 from judging.measures import goodput
-from judging.run import Run, Span
 from judging.verdict import Finding
 from scenarios.scenario import TimedFault, Workload
 
@@ -61,16 +60,6 @@ def possible_bps(made: Course) -> float:
     return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
 
 
-def count(run: Run, key: str, span: Span) -> int:
-    """How much a counter of all queue pairs grew in a span."""
-    grown = 0
-    for lines in run.agent_samples.values():
-        at = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.stop_ns]
-        before = [sum(qp[key] for qp in line["qps"]) for line in lines if line["t_ns"] <= span.start_ns]
-        grown += (at[-1] if at else 0) - (before[-1] if before else 0)
-    return grown
-
-
 def look(done: Trial) -> tuple[str, ...]:
     return (f"./lab view {done.folder}", f"./lab report {done.folder}")
 
@@ -101,7 +90,7 @@ def moving(done: Trial) -> Gate:
 def few_trims(work: StudentWork) -> TestOutcome:
     done = incast(work)
     span = part(done.run, "reference", SETTLED)
-    trims, packets = count(done.run, "trims", span), count(done.run, "data_packets", span)
+    trims, packets = grown(done.run, "trims", span), grown(done.run, "data_packets", span)
     share = trims / max(1, packets)
     gates = (moving(done), Gate("packets trimmed", 100 * share, 100 * TRIMS, " %", at_most=True))
     told = f"{trims} of {packets} packets were trimmed; windows at the end: {last(done)} bytes"

@@ -10,7 +10,7 @@ from paper.breaking import setting
 from paper.clock import Clock
 from paper.cluster import PRODUCTION
 from paper.figure import Chart, Failing, Figure, Measured, PaperCurve, Part
-from paper.job import NO_SILENCE
+from paper.job import NO_SILENCE, failed_qps
 from paper.parameters import MRC
 
 UNIT, SHORT_UNIT = 10, 5  # round trips
@@ -41,7 +41,7 @@ def parts(short: bool) -> Sequence[Part]:
             "sample at the failure": 1 - failure_s / PAPER_SAMPLE_S,
             "sample at the return": 1 - return_s / PAPER_SAMPLE_S,
             "round trips longer": failure_s * SECOND_NS / PRODUCTION.base_rtt_ns,
-            "failed": production.failed(run),
+            "failed": failed_qps(run),
             "hit late": len(production.hit(run, (stopped_ns + back_ns) // 2, back_ns) & crossing),
         }
         shown = [(end, usual / length) for end, length in lengths if end >= 0]
