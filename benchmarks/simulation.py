@@ -1,16 +1,18 @@
 """How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
 
     python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
-        [--payload counted|real] [--htsim DIRECTORY] [--turns 5]
+        [--payload counted|real] [--processes N] [--spine-lost-us 50] [--htsim DIRECTORY] [--turns 5]
 
 Two runs of the lab, each in a separate process. `collision` on `rack`: the scenario's workload without faults, after it
 has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
 full bisection and cables of 1 us, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
-are in processor time; building and provisioning are counted apart.
+are in processor time; building and provisioning are counted apart. With `--spine-lost-us` a spine of plane 0 crashes in
+the midst of it.
 
 `--htsim` is the directory `htsim/sim/datacenter` of uet-htsim with `htsim_uec` built: the same permutation on its
 `leaf_spine_1024.topo`, one plane with ports of 100 Gb/s and cables of 1 us, before ours, `--turns` times by turns. The
-last lines have the best and the median of each program: a machine whose memory is busy slows both, and not alike. Its
+last lines have the best and the median of each program: a machine whose memory is busy slows both, and not alike. With
+`--processes` ours is divided, and its time is that of the busiest process, which waits for the others on its core. Its
 packet-hops are reckoned from the packets that it counts: three switches a packet, one under the same leaf,
 acknowledgements included. Both programs get their memory in huge pages where the kernel gives them to who asks.
 """
@@ -28,6 +30,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,6 +39,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from running.directory import RunDirectory  # noqa: E402
+from running.parallel import communicator  # noqa: E402
+from running.parallel.runs import mpiexec  # noqa: E402
+from running.parallel.world import PartWorld  # noqa: E402
 from running.runner import group  # noqa: E402
 from running.transport_choice import Payload, transport  # noqa: E402
 from running.worlds.simulated import SimulatedWorld  # noqa: E402
@@ -70,6 +76,37 @@ def make_world(
     return SimulatedWorld(plan, chosen, SEED, run, lambda event: None)
 
 
+def make_part(ranks: communicator.Ranks) -> Callable[..., SimulatedWorld]:
+    """Makes a world as `make_world` does, of which this process has its part."""
+
+    def make(plan: Plan, place: str, settings: Mapping[str, Any] | None, payload: Payload) -> SimulatedWorld:
+        own = RunDirectory.create(Path(place), "benchmark", SEED) if ranks.rank == 0 else None
+        chosen = replace(transport("mrc", settings or {}), payload=payload)
+        shared = ranks.comm.bcast(own, root=0)
+        return PartWorld(ranks, lambda now_ns: None, plan, chosen, SEED, shared, lambda event: None)
+
+    return make
+
+
+def divided(processes: int, measured: Callable[[Callable[..., SimulatedWorld]], dict[str, Any]]) -> dict[str, Any]:
+    """The row of a measurement that this process makes alone, or all of them together. Times are the busiest process's;
+    `rank` is this one's, 0 in the one that has to tell."""
+    if processes == 1:
+        return measured(make_world)
+    ranks = communicator.Ranks(communicator.world())
+    rows = ranks.comm.allgather(measured(make_part(ranks)))
+    ranks.meet(None)
+    whole = dict(rows[0])
+    whole |= {name: max(one[name] for one in rows) for name in ("seconds", "build_s", "prepare_s")}
+    whole |= {name: sum(one[name] for one in rows) for name in ("hops", "megabytes")}
+    return {**whole, "rank": ranks.rank}
+
+
+def starter(processes: int) -> list[str]:
+    """The words that start so many processes of a program."""
+    return [mpiexec(), "-n", str(processes)] if processes > 1 else []
+
+
 def data_packets(world: SimulatedWorld) -> int:
     return sum(qp["data_packets"] for client in world.clients.values() for qp in call(client, "counters")["qps"])
 
@@ -81,9 +118,10 @@ def hops(world: SimulatedWorld) -> int:
 
 
 def measure(
-    world: SimulatedWorld, workloads: Sequence[Workload], build_s: float, plan: Plan, trips: int
+    world: SimulatedWorld, workloads: Sequence[Workload], build_s: float, plan: Plan, trips: int, spine_lost_ns: int = 0
 ) -> dict[str, Any]:
-    """Processor seconds and what was moved in them; `trips` 0: until every workload is over."""
+    """Processor seconds and what was moved in them; `trips` 0: until every workload is over, with a spine that stops
+    forwarding after `spine_lost_ns`, if that is not 0."""
     groups = [group(workload, world) for workload in workloads]
     prepared_s = time.process_time()
     start_ns = world.now_ns()
@@ -97,6 +135,9 @@ def measure(
     if trips:
         world.wait_until((WARM_ROUND_TRIPS + trips) * plan.base_rtt_ns)
     else:
+        if spine_lost_ns:
+            world.wait_until(start_ns + spine_lost_ns)
+            world.inject("switch-crash", "p0s0")
         for running in groups:
             stuck = [status for status in running.wait(60.0).values() if status["state"] != "finished"]
             assert not stuck, stuck[:1]
@@ -133,9 +174,11 @@ def permutation(
     losses: int = 0,
     payload: Payload = "real",
     message_bytes: int = MESSAGE_BYTES,
+    spine_lost_ns: int = 0,
     make: Callable[..., SimulatedWorld] = make_world,
 ) -> dict[str, Any]:
-    """`losses` links of the fabric lose 1 % each, all the time. `make` makes the world, as `make_world` does."""
+    """`losses` links of the fabric lose 1 % each, all the time; a spine is lost after `spine_lost_ns`, if not 0. `make`
+    makes the world, as `make_world` does."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
     rates = Links(port_bps, port_bps, CABLE_NS, CABLE_NS)
     plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
@@ -147,7 +190,7 @@ def permutation(
         cable = cables[number * len(cables) // losses]
         world.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
     stream = {"size": message_bytes, "depth": 4, "messages": -(-size // message_bytes), "shift": hosts // 2 + 1}
-    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
+    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0, spine_lost_ns)
 
 
 def own_row(program: str, name: str, *arguments: str, starter: Sequence[str] = ()) -> dict[str, Any]:
@@ -208,6 +251,8 @@ def main() -> None:
     parser.add_argument("--bytes", type=int, default=2_000_000, help="that each host of the permutation sends")
     parser.add_argument("--port-gbps", type=int, default=100, help="of each port of the permutation")
     parser.add_argument("--payload", choices=("counted", "real"), default="counted", help="of the permutation")
+    parser.add_argument("--processes", type=int, default=1, help="that the permutation is divided among")
+    parser.add_argument("--spine-lost-us", type=int, default=0, help="after so long a spine crashes, for good")
     parser.add_argument("--htsim", type=Path, metavar="DIRECTORY", help="of a built uet-htsim: htsim/sim/datacenter")
     parser.add_argument("--turns", type=int, default=TURNS_LEAST, help="how often uet-htsim and the permutation run")
     parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
@@ -217,9 +262,18 @@ def main() -> None:
             if options.row == "collision":
                 print(json.dumps(collision(options.round_trips, directory)))
             else:
-                port_bps = options.port_gbps * 1_000_000_000
-                row = permutation(options.hosts, options.bytes, directory, port_bps=port_bps, payload=options.payload)
-                print(json.dumps(row))
+                permute = partial(
+                    permutation,
+                    options.hosts,
+                    options.bytes,
+                    directory,
+                    port_bps=options.port_gbps * 1_000_000_000,
+                    payload=options.payload,
+                    spine_lost_ns=options.spine_lost_us * 1000,
+                )
+                row = divided(options.processes, lambda make: permute(make=make))
+                if not row.pop("rank", 0):
+                    print(json.dumps(row))
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
     rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
@@ -229,6 +283,8 @@ def main() -> None:
         "--bytes": options.bytes,
         "--port-gbps": options.port_gbps,
         "--payload": options.payload,
+        "--processes": options.processes,
+        "--spine-lost-us": options.spine_lost_us,
     }
     rates: dict[str, list[float]] = {}
     for _ in range(options.turns):
@@ -236,7 +292,8 @@ def main() -> None:
         if theirs:
             show("uet-htsim permutation", theirs)
             rates.setdefault("uet-htsim", []).append(theirs["hops"] / theirs["seconds"])
-        ours = own_row(__file__, "permutation", *(word for pair in arguments.items() for word in map(str, pair)))
+        words = [word for pair in arguments.items() for word in map(str, pair)]
+        ours = own_row(__file__, "permutation", *words, starter=starter(options.processes))
         show("our permutation", ours)
         print(
             f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s,"
@@ -248,7 +305,10 @@ def main() -> None:
         print(f"packet-hops a second, {program}: {best_and_median(found)}")
     if "uet-htsim" in rates:
         best, middle = (kind(rates["ours"]) / kind(rates["uet-htsim"]) for kind in (max, median))
-        print(f"ours over uet-htsim's: {best:.2f} of the best, {middle:.2f} of the medians; payload {options.payload}")
+        print(
+            f"ours over uet-htsim's: {best:.2f} of the best, {middle:.2f} of the medians; payload {options.payload},"
+            f" {options.processes} process{'es' if options.processes > 1 else ''}"
+        )
 
 
 if __name__ == "__main__":

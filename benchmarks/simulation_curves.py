@@ -17,21 +17,14 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks.simulation import MESSAGE_BYTES, SEED, make_world, own_row, permutation  # noqa: E402
-from running.directory import RunDirectory  # noqa: E402
-from running.parallel.communicator import Ranks, world  # noqa: E402
-from running.parallel.runs import mpiexec  # noqa: E402
-from running.parallel.world import PartWorld  # noqa: E402
-from running.transport_choice import Payload, transport  # noqa: E402
-from running.worlds.simulated import SimulatedWorld  # noqa: E402
-from topo.plan import Plan  # noqa: E402
+from benchmarks.simulation import MESSAGE_BYTES, divided, own_row, permutation, starter  # noqa: E402
 
 USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0, "message": MESSAGE_BYTES, "processes": 1}
 AXES = {
@@ -56,17 +49,8 @@ NAMES = {
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
     """One permutation of a case of `USUAL`'s shape; of several processes, all call it and each has the whole row."""
-    ranks = Ranks(world()) if case["processes"] > 1 else None
-
-    def make(plan: Plan, place: str, settings: Mapping[str, Any] | None, payload: Payload) -> SimulatedWorld:
-        if ranks is None:
-            return make_world(plan, place, settings, payload)
-        own = RunDirectory.create(Path(place), "benchmark", SEED) if ranks.rank == 0 else None
-        shared = ranks.comm.bcast(own, root=0)
-        chosen = replace(transport("mrc", settings or {}), payload=payload)
-        return PartWorld(ranks, lambda now_ns: None, plan, chosen, SEED, shared, lambda event: None)
-
-    row = permutation(
+    permute = partial(
+        permutation,
         case["hosts"],
         size,
         directory,
@@ -75,15 +59,8 @@ def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
         settings={"evs_active": case["evs"]},
         losses=case["faults"],
         message_bytes=case["message"],
-        make=make,
     )
-    if ranks is not None:
-        rows = ranks.comm.allgather(row)
-        row |= {name: max(one[name] for one in rows) for name in ("seconds", "build_s")}
-        row |= {name: sum(one[name] for one in rows) for name in ("hops", "megabytes")}
-        row["rank"] = ranks.rank
-        ranks.meet(None)
-    return row
+    return divided(case["processes"], lambda make: permute(make=make))
 
 
 Point = tuple[int, list[float], float]
@@ -143,8 +120,8 @@ def main() -> None:
         for case, rows in found.items():
             sys.stderr.write(f"{time + 1} of {options.times}: {dict(zip(AXES, case, strict=True))}\n")
             values = dict(zip(AXES, case, strict=True))
-            starter = [mpiexec(), "-n", str(values["processes"])] if values["processes"] > 1 else []
-            rows.append(own_row(__file__, json.dumps(values), "--bytes", str(options.bytes), starter=starter))
+            words = ["--bytes", str(options.bytes)]
+            rows.append(own_row(__file__, json.dumps(values), *words, starter=starter(values["processes"])))
     names = "".join(f"{NAMES[axis]:>16}" for axis in AXES)
     print(f"{names}{'data/s':>10}{'us a packet':>13}{'(least, most)':>16}{'MB':>8}{'build, s':>10}")
     for case, rows in found.items():
