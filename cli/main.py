@@ -38,7 +38,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-class _Parser(argparse.ArgumentParser):
+class _CommandParser(argparse.ArgumentParser):
     """Options are given in full, also to subcommands: an abbreviation would change its meaning with the next option."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -47,7 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser(word: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, of which only this word can be parsed; the others are named in the help."""
-    whole = _Parser(
+    whole = _CommandParser(
         prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")

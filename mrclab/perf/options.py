@@ -49,7 +49,7 @@ class PerfOptions:
         return {name: getattr(self, name) for name in names}
 
 
-class _Parser(argparse.ArgumentParser):
+class _PerftestParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         why = [f"{word}: {reason}" for word, reason in _REFUSED.items() if message.endswith(f": {word}")]
         super().error(why[0] if why else message)
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
 def parse(program: str, what: str, arguments: list[str] | None) -> PerfOptions:
     """The words of a command line. Ends the process on a wrong one."""
     bandwidth = program == "mrc_write_bw"
-    parser = _Parser(
+    parser = _PerftestParser(
         prog=program,
         allow_abbrev=False,
         description=f"{what} of RDMA writes between two hosts of a lab: the server without a host, then the client "

@@ -40,7 +40,7 @@ class WordsError(ValueError):
     """Words that are no command of a tool."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _ToolParser(argparse.ArgumentParser):
     """Raises instead of ending the process."""
 
     def error(self, message: str) -> NoReturn:
@@ -115,6 +115,6 @@ def _number(value: object) -> str:
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
     """The tool and the arguments of a line such as `counters p0l0 --watch 8`. WordsError for another line."""
-    parser = _Parser(prog="incident", add_help=False, allow_abbrev=False)
-    add_tools(parser.add_subparsers(required=True, metavar="TOOL", parser_class=_Parser))
+    parser = _ToolParser(prog="incident", add_help=False, allow_abbrev=False)
+    add_tools(parser.add_subparsers(required=True, metavar="TOOL", parser_class=_ToolParser))
     return request(parser.parse_args(shlex.split(text)))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from endpoint.mrc.presets import RULES, Rule
 from paper.report.document import rows, wrapped
 from scenarios import library
-from studies.sweeping.statement import Contrast, Statement, contrasts
+from studies.sweeping.statement import Contrast, VariantStatement, contrasts
 from studies.sweeping.subject import Subject, subject
 from studies.sweeping.task import Choose
 from studies.sweeping.variant import Variant
@@ -64,7 +64,7 @@ def command(names: Sequence[str], seeds: str, short: bool, factor: float) -> str
     return " ".join([*words, *([f"--time {factor:g}"] if factor != 1 else [])])
 
 
-def markdown(found: Sequence[Statement], made_by: str) -> str:
+def markdown(found: Sequence[VariantStatement], made_by: str) -> str:
     """The page: seeds that were true by rule and scenario, each rule's gain, and its source. `made_by`: the command."""
     kinds: list[tuple[str, Callable[[Variant], bool]]] = [
         ("all rules", lambda one: one.transport == LAB and not one.settings),
@@ -89,13 +89,13 @@ def markdown(found: Sequence[Statement], made_by: str) -> str:
     return "\n".join(parts)
 
 
-def cell(one: Statement) -> str:
+def cell(one: VariantStatement) -> str:
     """True seeds of all, and how many were unknown."""
     true, unknown = one.verdicts["true"].count, one.verdicts["unknown"].count
     return f"{true} of {len(one.rows)}" + (f", {unknown} unknown" if unknown else "")
 
 
-def gains(found: Sequence[Statement]) -> list[list[str]]:
+def gains(found: Sequence[VariantStatement]) -> list[list[str]]:
     """A row per scenario and rule that makes a difference."""
     settings = {without(rule) for rule in RULES}
     told = []

@@ -14,9 +14,9 @@ from studies.contest import picture, text
 from studies.contest.result import HEAD, Match, table
 from studies.sweeping import report
 from studies.sweeping.row import Row
-from studies.sweeping.statement import Statement
+from studies.sweeping.statement import VariantStatement
 
-Kept = Callable[[Statement, Row], Path | None]
+Kept = Callable[[VariantStatement, Row], Path | None]
 """The folder of the kept run of a row, if there is one."""
 
 EXPLAINED = (

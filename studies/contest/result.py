@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from studies.contest.rank import Ranking, ranks
 from studies.sweeping.metric import METRICS, Metric
 from studies.sweeping.paired import PairedDifference, difference
-from studies.sweeping.statement import Statement
+from studies.sweeping.statement import VariantStatement
 
 TRUE = Metric("true_share", "true verdicts", "share of runs", "high", lambda run: None)  # of verdicts: `values` below
 MEASURES: Mapping[str, Metric] = {TRUE.name: TRUE, **METRICS}
@@ -38,7 +38,7 @@ class Match:
     scenario: str
     algorithms: Sequence[str]
     reference: str
-    statements: Sequence[Statement]
+    statements: Sequence[VariantStatement]
 
     def results(self, metric: Metric) -> list[Result]:
         """A result per algorithm that has the metric, in the order of algorithms."""
@@ -62,7 +62,7 @@ class Match:
         return [result for metric in MEASURES.values() for result in self.results(metric)]
 
 
-def values(one: Statement, metric: Metric) -> dict[int, float]:
+def values(one: VariantStatement, metric: Metric) -> dict[int, float]:
     """A metric by seed; runs without it are left out."""
     if metric is TRUE:
         return {row.seed: float(row.passed) for row in one.rows}

@@ -9,12 +9,12 @@ import numpy as np
 from judging.reports.plots import GRID, INK, RUNS, figure, svg
 from studies.sweeping.metric import Metric
 from studies.sweeping.quantile import band
-from studies.sweeping.statement import Statement
+from studies.sweeping.statement import VariantStatement
 
 SPREAD = 20.0  # values this much farther apart than the smallest are drawn on a logarithmic axis
 
 
-def ecdf(metric: Metric, found: Sequence[Statement]) -> str | None:
+def ecdf(metric: Metric, found: Sequence[VariantStatement]) -> str | None:
     """The share of runs at or below each value. None for a metric that no run has."""
     drawing, axes = figure(3.2)
     curves = [(one.variant.title, sorted(one.values(metric.name).values())) for one in found]

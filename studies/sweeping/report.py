@@ -13,7 +13,7 @@ from studies.sweeping import picture, text
 from studies.sweeping.metric import METRICS
 from studies.sweeping.proportion import Share
 from studies.sweeping.quantile import band
-from studies.sweeping.statement import Statement, contrasts, document, table
+from studies.sweeping.statement import VariantStatement, contrasts, document, table
 
 EXPLAINED = (
     "Each run is one seed: the seed draws the faults and everything else that chance decides. The interval beside a"
@@ -30,7 +30,7 @@ PAIRED = (
 )
 
 
-def write(folder: Path, found: Sequence[Statement]) -> Path:
+def write(folder: Path, found: Sequence[VariantStatement]) -> Path:
     """All files, each replaced at once; the path of the page."""
     folder.mkdir(parents=True, exist_ok=True)
     files.write(folder / "rows.csv", csv_text(found))
@@ -39,7 +39,7 @@ def write(folder: Path, found: Sequence[Statement]) -> Path:
     return folder / "sweep.html"
 
 
-def csv_text(found: Sequence[Statement]) -> str:
+def csv_text(found: Sequence[VariantStatement]) -> str:
     """The rows, as `statement.table` has them."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -49,7 +49,7 @@ def csv_text(found: Sequence[Statement]) -> str:
     return buffer.getvalue()
 
 
-def html(found: Sequence[Statement]) -> str:
+def html(found: Sequence[VariantStatement]) -> str:
     """The page."""
     scenarios = list(dict.fromkeys(one.variant.scenario for one in found))
     title = f"{', '.join(scenarios)}: {max((len(one.rows) for one in found), default=0)} seeds"
@@ -83,7 +83,7 @@ def html(found: Sequence[Statement]) -> str:
     return page.page(title, *parts)
 
 
-def worst(found: Sequence[Statement]) -> str:
+def worst(found: Sequence[VariantStatement]) -> str:
     """The runs to look at first, each with its command."""
     rows = []
     for one in found:
@@ -95,7 +95,7 @@ def worst(found: Sequence[Statement]) -> str:
     return page.table(["", "verdict", "why"], rows)
 
 
-def bars(found: Sequence[Statement]) -> str:
+def bars(found: Sequence[VariantStatement]) -> str:
     """A bar a variant: the share of true runs, and its interval as a line."""
     rows = []
     for index, one in enumerate(found):

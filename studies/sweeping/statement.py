@@ -23,7 +23,7 @@ SHOWN = (0.01, 0.5, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class VariantStatement:
     """About one variant. `checks` counts the findings that were not true, by check: (false, unknown)."""
 
     variant: Variant
@@ -68,7 +68,7 @@ class Contrast:
     metrics: Mapping[str, PairedDifference]
 
 
-def statements(sweep: Sweep) -> list[Statement]:
+def statements(sweep: Sweep) -> list[VariantStatement]:
     """One for each subject, in the sweep's order."""
     return [
         statement(subject.variant, subject.title, sweep.rows(index), sweep.test(index))
@@ -76,7 +76,7 @@ def statements(sweep: Sweep) -> list[Statement]:
     ]
 
 
-def statement(variant: Variant, claim: str, rows: Sequence[Row], test: Until | None = None) -> Statement:
+def statement(variant: Variant, claim: str, rows: Sequence[Row], test: Until | None = None) -> VariantStatement:
     """Count and measure the rows of one variant."""
     counted = Counter(row.verdict for row in rows)
     checks: dict[str, tuple[int, int]] = {}
@@ -91,10 +91,10 @@ def statement(variant: Variant, claim: str, rows: Sequence[Row], test: Until | N
         if values:
             metrics[name] = {p: quantile(values, p) for p in SHOWN}
     verdicts = {word: share(counted[word], len(rows)) for word in WORDS.values()}
-    return Statement(variant, claim, rows, verdicts, dict(sorted(checks.items())), metrics, test)
+    return VariantStatement(variant, claim, rows, verdicts, dict(sorted(checks.items())), metrics, test)
 
 
-def contrasts(found: Sequence[Statement]) -> list[Contrast]:
+def contrasts(found: Sequence[VariantStatement]) -> list[Contrast]:
     """Every two variants that differ in one axis, and share a seed; not those of two scenarios."""
     result = []
     for first, second in combinations(found, 2):
@@ -112,7 +112,7 @@ def contrasts(found: Sequence[Statement]) -> list[Contrast]:
     return result
 
 
-def document(found: Sequence[Statement]) -> dict[str, Any]:
+def document(found: Sequence[VariantStatement]) -> dict[str, Any]:
     """Everything as JSON. The same rows give the same text, in any order and from any engine."""
     return {
         "variants": [_variant(one) for one in found],
@@ -129,7 +129,7 @@ def document(found: Sequence[Statement]) -> dict[str, Any]:
     }
 
 
-def _variant(one: Statement) -> dict[str, Any]:
+def _variant(one: VariantStatement) -> dict[str, Any]:
     return {
         **dict(one.variant.axes),
         "claim": one.claim,
@@ -154,7 +154,7 @@ def _variant(one: Statement) -> dict[str, Any]:
     }
 
 
-def table(found: Sequence[Statement]) -> tuple[list[str], list[list[str]]]:
+def table(found: Sequence[VariantStatement]) -> tuple[list[str], list[list[str]]]:
     """Head and rows for people's own tools: a line per run, every axis, verdict, metric and finding a column."""
     axes = list(dict.fromkeys(name for one in found for name in one.variant.axes))
     checks = sorted({name for one in found for row in one.rows for name in row.findings})

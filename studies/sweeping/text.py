@@ -8,12 +8,12 @@ from judging.reports.report import columns
 from studies.sweeping.metric import METRICS, Metric
 from studies.sweeping.paired import PAIRS_MIN, PairedDifference
 from studies.sweeping.quantile import Quantile
-from studies.sweeping.statement import Contrast, Statement, contrasts, number
+from studies.sweeping.statement import Contrast, VariantStatement, contrasts, number
 
 CONTRASTED = ("goodput_kept", "p99_step", "recovery")
 
 
-def summary(found: Sequence[Statement]) -> str:
+def summary(found: Sequence[VariantStatement]) -> str:
     """Verdicts, checks that were not true, metrics, differences and the seeds to look at."""
     lines = [*columns(verdict_rows(found)), ""]
     lines += [f"  {one.variant.title}: {one.test.words()}" for one in found if one.test is not None]
@@ -33,7 +33,7 @@ def summary(found: Sequence[Statement]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def verdict_rows(found: Sequence[Statement]) -> list[list[str]]:
+def verdict_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
     """A line a variant, under a head."""
     rows = [["", "runs", "true", "false", "unknown"]]
     for one in found:
@@ -42,7 +42,7 @@ def verdict_rows(found: Sequence[Statement]) -> list[list[str]]:
     return rows
 
 
-def check_rows(found: Sequence[Statement]) -> list[list[str]]:
+def check_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
     """A line for each check that was not true somewhere."""
     return [
         [one.variant.title, name, f"{false} false", f"{unknown} unknown"]
@@ -51,7 +51,7 @@ def check_rows(found: Sequence[Statement]) -> list[list[str]]:
     ]
 
 
-def metric_rows(found: Sequence[Statement]) -> list[list[str]]:
+def metric_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
     """A line for each metric of each variant."""
     rows = []
     for one in found:

@@ -41,7 +41,7 @@ class Primitive(Frozen):
         return f"{self.op}({', '.join(map(str, self.args))})"
 
 
-class Parameter(Frozen):
+class ActionParameter(Frozen):
     name: str
     width_bits: int
 
@@ -51,5 +51,5 @@ class Action(Frozen, eq=False):
 
     name: str
     id: int
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ActionParameter, ...]
     primitives: tuple[Primitive, ...]

@@ -12,7 +12,7 @@ from switch.reference.packet import Packet
 from switch.reference.runtime import Runtime
 
 
-class ActionProfileState:
+class ProfileSelection:
     def __init__(self, profile: ActionProfile, select: Hasher | None) -> None:
         self.profile = profile
         self.select = select
@@ -24,11 +24,11 @@ class Profiles:
     def __init__(self, runtime: Runtime) -> None:
         layout = runtime.layout
         self._states = {
-            p.name: ActionProfileState(p, None if p.selector is None else hasher(p.selector, layout))
+            p.name: ProfileSelection(p, None if p.selector is None else hasher(p.selector, layout))
             for p in runtime.program.profiles
         }
 
-    def state(self, name: str) -> ActionProfileState:
+    def state(self, name: str) -> ProfileSelection:
         return rules.find(self._states, name, "action profile")
 
     def set_group(self, name: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:

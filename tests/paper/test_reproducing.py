@@ -39,7 +39,7 @@ from running.estimate import estimate
 from scenarios import library
 from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row
-from studies.sweeping.statement import Statement, statement
+from studies.sweeping.statement import VariantStatement, statement
 from studies.sweeping.store import RowStore
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant
@@ -490,7 +490,7 @@ def test_by_rail_every_hop_of_a_ring_crosses_a_spine_and_by_leaf_few_do() -> Non
         ranks(C, "row")
 
 
-def ablated(variant: Variant, kept: float) -> Statement:
+def ablated(variant: Variant, kept: float) -> VariantStatement:
     rows = [
         Row(f"{seed}", seed, "true", metrics={"goodput_kept": kept + seed / 1000}, findings={}) for seed in range(1, 7)
     ]

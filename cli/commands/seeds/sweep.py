@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from studies.sweeping.engine import RunEngine
-    from studies.sweeping.statement import Statement
+    from studies.sweeping.statement import VariantStatement
     from studies.sweeping.subject import Subject
     from studies.sweeping.sweep import Sweep
     from studies.sweeping.variant import Variant
@@ -168,7 +168,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)), until)
         if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
             want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        found: list[Statement] = []
+        found: list[VariantStatement] = []
         try:
             if not sweep.decided:
                 engine = stack.enter_context(make_engine(arguments, folder, subjects, console))
@@ -234,7 +234,7 @@ def name_of(scenario: str, titles: Sequence[str]) -> str:
     return f"{Path(scenario).stem}-{digest(chr(10).join(titles).encode())[:8]}"
 
 
-def status(found: Sequence[Statement]) -> int:
+def status(found: Sequence[VariantStatement]) -> int:
     """0, 1 or 3, as the help says."""
     tests = [one.test for one in found]
     if any(test is not None for test in tests):

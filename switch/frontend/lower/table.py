@@ -15,7 +15,7 @@ from switch.frontend.lower.object import extern_object
 from switch.frontend.lower.values import ActionValue, Bindings, ExternValue, TableValue, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar
-from switch.model.actions import Action, Parameter
+from switch.model.actions import Action, ActionParameter
 from switch.model.expressions import FieldRef, Local
 
 
@@ -112,7 +112,7 @@ def _define_action(cx: LowerContext, action: ActionValue, arguments: list[ast.Ex
             definition.parameters.append((info.name, info.type, info.declaration.annotations))
             frame.bind(info.symbol, Scalar(Local(index), t))
         inlined(cx, d.body, frame, back, d.span)
-    parameters = tuple(Parameter(name, width(strip(t)) or 1) for name, t, _ in definition.parameters)
+    parameters = tuple(ActionParameter(name, width(strip(t)) or 1) for name, t, _ in definition.parameters)
     steps = flatten(body, cx.diagnostics.source)
     definition.action = Action(action.name, len(cx.program.actions), parameters, steps)
     cx.program.actions.append(definition.action)

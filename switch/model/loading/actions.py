@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from switch.model.actions import Action, Argument, Parameter, Primitive, Text, Vector
+from switch.model.actions import Action, ActionParameter, Argument, Primitive, Text, Vector
 from switch.model.expressions import AccessField, Const, FieldRef, Kind, LastField, ValidBit
 from switch.model.externs import Counter, FieldList, Meter
 from switch.model.limits import BITS_MAX
@@ -30,7 +30,7 @@ def read_actions(root: JsonCursor, scope: LoadScope) -> tuple[Action, ...]:
         if number in scope.actions_by_id:
             at.fail(f"a second action has id {number}")
         parameters = tuple(
-            Parameter(p.get("name").text(), p.get("bitwidth").integer(1, BITS_MAX))
+            ActionParameter(p.get("name").text(), p.get("bitwidth").integer(1, BITS_MAX))
             for p in at.get("runtime_data").items()
         )
         primitives = read_primitives(at.get("primitives").items(), scope, len(parameters))
