@@ -9,7 +9,6 @@ from dataclasses import dataclass
 OWN_KEY = "self-study"
 """The key of students without a teacher."""
 NAME_LENGTH_MAX = 80
-SEEDS = 1 << 48
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,6 @@ def mrc(settings: Mapping[str, Any]) -> TransportChoice:
 MRC = mrc({})
 # Production has 4 planes of about 256 spines and 256 EVs per queue pair, one EV to four paths; so here.
 MRC_JOB = mrc({"evs_active": 16, "evs_backup": 8})
-ROCE = TRANSPORTS["roce"]
 PFC = TRANSPORTS["roce-pfc"]
 PFC_8QP = TRANSPORTS["roce-pfc-8qp"]
 PFC_DCQCN, PFC_DCQCN_8QP = TRANSPORTS["roce-pfc-dcqcn"], TRANSPORTS["roce-pfc-dcqcn-8qp"]

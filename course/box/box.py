@@ -22,8 +22,6 @@ ANSWER_BYTES_MAX = 1 << 20
 SOURCE_BYTES_MAX = 64 << 10
 PRINTED_MAX = 1000
 """Characters of a box's output that a reader is shown."""
-FULL = "system calls"
-"""The word of the protection that the others rest on."""
 
 
 class BoxError(RuntimeError):

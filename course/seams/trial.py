@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -119,6 +119,3 @@ def attempt(work: StudentWork, case: Course, folder: Path, limits: BoxLimits | N
             except TooLargeError as error:
                 raise NotPossibleError(str(error)) from error
     return Trial(case, Run.open(directory.path), log, windows, directory.path)
-
-
-Judge = Callable[[Trial], Sequence[Any]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from operations.incident.draw import Hidden
-from operations.incident.kind import KINDS, nodes_of
+from operations.incident.kind import nodes_of
 from topo.plan import Plan
 
 Word = Literal["right", "partly right", "wrong"]
@@ -60,9 +60,3 @@ def _same_cable(first: str, second: str) -> bool:
     """Whether both are a cable, or a direction of it."""
     ends = [frozenset(text.replace(">", "-").split("-")) for text in (first, second)]
     return ends[0] == ends[1] and len(ends[0]) == 2
-
-
-def sentence(one: Named) -> str:
-    """A fault in words."""
-    component, kind = one
-    return f"{component}: {kind} ({KINDS[kind].meaning})"

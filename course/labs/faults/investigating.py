@@ -22,7 +22,6 @@ ONSET_S, CALLED_S = 0.5, 3.0
 LAB_S_MAX, COMMANDS_MAX = 40.0, 60
 """After so much lab time, or so many commands, the operator is sent home."""
 WORDS_MAX = 200
-NONE = "none"
 
 
 @dataclass(slots=True)

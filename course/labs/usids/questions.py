@@ -14,7 +14,6 @@ from topo.path import Path, hops, path_da, path_of_ev, self_probe, usid_list
 from topo.plan import Plan
 
 BLOCKS = ("fcbb:bbbb::/32", "fcbb:a1::/32", "fc00:7::/32", "fdc0:ffee::/32")
-HOP_LIMIT = 64
 
 
 @dataclass(frozen=True, slots=True)
