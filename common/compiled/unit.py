@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from common import cache
 
-FORMAT = "2"
+FORMAT = "3"
 """Changes when builds are made in another way."""
+DIRECT = "_direct.c"
 CHECKED = "checked"
 """The last line of a record: all files named before it have been imported and are whole."""
 
@@ -48,7 +49,16 @@ class Unit(NamedTuple):
     def extensions(self) -> dict[str, str]:
         """The path of each C file of the unit by the module's name. Only a build has these modules: the Python that
         imports one does without where it runs as a source."""
-        return {path.removesuffix(".c").replace("/", "."): path for path in _files(self.root, self.folders, ".c")}
+        own = [path for path in _files(self.root, self.folders, ".c") if not path.endswith(DIRECT)]
+        return {path.removesuffix(".c").replace("/", "."): path for path in own}
+
+    def direct(self) -> list[str]:
+        """The C files that are no modules but functions, which compiled code calls directly.
+
+        `FOLDER/native/NAME_direct.c` has C forms of functions of `FOLDER/NAME.py`. The header beside it declares
+        `NAME_f` for a function `f`, and `worker.py` puts the call of the one in place of the other.
+        """
+        return list(_files(self.root, self.folders, DIRECT))
 
     def key(self) -> str:
         """16 hexadecimal digits of the sources, the Python that runs, and the way of building."""

@@ -8,8 +8,10 @@ other module of the lab: the sources that it finds beside it are the copies.
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import os
+import re
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +19,43 @@ from types import FrameType
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+DIRECT = "_direct.c"
+"""How the names of C files end that hold functions for direct calls (`Unit.direct`)."""
 
 
 def _end_all(number: int, frame: FrameType | None) -> None:
     os.killpg(0, signal.SIGKILL)
+
+
+def put_in_place(file: str) -> None:
+    """Have compiled code call the functions that a C file's header declares instead of the Python ones.
+
+    The Python functions say which types they take and give; what is no int, bool or bytes is an object.
+    """
+    from mypyc.ir.ops import ERR_MAGIC
+    from mypyc.ir.rtypes import bool_rprimitive, bytes_rprimitive, int_rprimitive, object_rprimitive
+    from mypyc.primitives.registry import function_op
+
+    types = {"int": int_rprimitive, "bool": bool_rprimitive, "bytes": bytes_rprimitive}
+    folder, name = os.path.split(file.removesuffix(DIRECT))
+    module = os.path.join(os.path.dirname(folder), name)
+    with open(file.removesuffix(".c") + ".h", encoding="utf-8") as header:
+        declared = set(re.findall(rf"\b{name}_(\w+)\(", header.read()))
+    with open(f"{module}.py", encoding="utf-8") as source:
+        functions = [node for node in ast.parse(source.read()).body if isinstance(node, ast.FunctionDef)]
+    for function in functions:
+        if function.name in declared:
+            declared.remove(function.name)
+            taken = [ast.unparse(argument.annotation) for argument in function.args.args if argument.annotation]
+            function_op(
+                name=f"{module.replace('/', '.')}.{function.name}",
+                arg_types=[types.get(annotation, object_rprimitive) for annotation in taken],
+                return_type=types[ast.unparse(function.returns)] if function.returns else object_rprimitive,
+                c_function_name=f"{name}_{function.name}",
+                error_kind=ERR_MAGIC,
+            )
+    if declared:
+        raise ValueError(f"{file}: {module}.py has no function {', '.join(sorted(declared))}")
 
 
 def main(arguments: list[str]) -> None:
@@ -57,6 +92,9 @@ def main(arguments: list[str]) -> None:
 
     name, *files = arguments
     modules = [file for file in files if not file.endswith(".c")]
+    direct = [file for file in files if file.endswith(DIRECT)]
+    for file in direct:
+        put_in_place(file)
     # -g0: debugging symbols would make up nine tenths of a build.
     extensions = mypycify(
         ["--python-executable", sys.executable, "--explicit-package-bases", "--hide-error-context", *modules],
@@ -65,13 +103,16 @@ def main(arguments: list[str]) -> None:
         multi_file=True,  # a C file for each module
         group_name=name.removesuffix("__mypyc"),
     )
+    headers = [word for file in direct for word in ("-include", os.path.abspath(file.removesuffix(".c") + ".h"))]
     for extension in extensions:  # calls within an extension need no detour by which another could replace them
-        extension.extra_compile_args.append("-fno-semantic-interposition")
-        extension.extra_link_args.append("-Wl,-Bsymbolic-functions")
+        extension.extra_compile_args = [*extension.extra_compile_args, "-fno-semantic-interposition", *headers]
+        extension.extra_link_args = [*extension.extra_link_args, "-Wl,-Bsymbolic-functions"]
+        if extension.name == name:
+            extension.sources = [*extension.sources, *direct]
     extensions += [
         Extension(file.removesuffix(".c").replace("/", "."), [file], extra_compile_args=["-O2", "-g0"])
         for file in files
-        if file.endswith(".c")
+        if file.endswith(".c") and file not in direct
     ]
     words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(processors)]
     setup(name=name, ext_modules=extensions, script_args=["--quiet", *words], cmdclass={"build_ext": BuildSideBySide})

@@ -59,7 +59,7 @@ class Answers:
             kind = CREDIT_CC
             congestion = congestion & ~0xFFFFFF | self.granted_bytes // CREDIT_UNIT & 0xFFFFFF
         elif codec.SACK is not None and self._port_sacks is None:
-            frame = codec.SACK(
+            frame = codec.sack(
                 route.headers, self._traffic_class, self._dest_masked, cack, first, answer, ev, self.mpr, start, bitmap,
                 stamp, beyond, congestion,
             )  # fmt: skip

@@ -72,7 +72,7 @@ class Receiver(Nic[QueuePair]):
         self._solicited_bit = 0x40 if dialect.migrated_first else 0x80
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
-        self._trimmed_bits = sum(1 << dscp for dscp in self._trimmed)  # and below: as `codec.READ` takes them
+        self._trimmed_bits = sum(1 << dscp for dscp in self._trimmed)  # and below: as `codec.usual` takes them
         self._arrivals = b"".join(sorted(self.arrivals))
         self._udp_port = dialect.udp_port_of(profile.udp_port)
         self._udp_ports = frozenset({*dialects.UDP_PORTS, profile.udp_port})
@@ -104,23 +104,11 @@ class Receiver(Nic[QueuePair]):
 
     def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
         """A write or a SACK with an outer header, without trim and TSETH, or what else C reads; False for the rest."""
-        if codec.READ is not None:
-            fields = codec.READ(data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted)
-            if fields is not None:
-                if self.counted:
-                    length = data[packet.LENGTH_OFFSET] << 8 | data[packet.LENGTH_OFFSET + 1]
-                    self.note_left_out(arrival, packet.UDP_OFFSET + length - size)
-                numbers, src, way, kinds, va, rkey, total = fields
-                qpn, psn, port, inner, outer = numbers & 0xFFFFFF, numbers >> 24, way & 0xFFFF, way >> 16, kinds >> 16
-                opcode, second = kinds >> 8 & 0xFF, kinds & 0xFF
-                if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
-                    ev = self._ev_of(port, inner, outer)
-                    self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
-                elif (qp := self._qp_of(qpn, src)) is not None:
-                    self._take_usual(
-                        arrival, qp, data, opcode, second, psn, port, inner, outer, va, rkey, total, now_ns
-                    )
-                return True
+        if codec.USUAL is not None and codec.usual(
+            data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted
+        ):
+            self._take_from_c(arrival, data, size, now_ns)
+            return True
         if self.counted:
             self.note_left_out(arrival, frames.left_out(data))
         if size < USUAL_MIN:
@@ -156,6 +144,34 @@ class Receiver(Nic[QueuePair]):
             return True
         self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
         return True
+
+    def _take_from_c(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> None:
+        """What C has found usual; field by field, since numbers cost nothing as long as no tuple holds them."""
+        if self.counted:
+            self.note_left_out(arrival, packet.UDP_OFFSET + codec.u16(data, packet.LENGTH_OFFSET) - size)
+        kinds = codec.u16(data, packet.BTH_OFFSET)
+        opcode, second = kinds >> 8, kinds & 0xFF
+        qpn, psn = codec.u32(data, packet.QPN_OFFSET) & 0xFFFFFF, codec.u32(data, packet.PSN_OFFSET)
+        inner, outer = codec.u32(data, packet.INNER_OFFSET), codec.u32(data, frames.ETHERNET)
+        port = codec.u16(data, packet.UDP_OFFSET)
+        if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
+            src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
+            ev = self._ev_of(port, inner, outer)
+            self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
+            return
+        qp = self._receiving_qp(qpn)
+        if qp is None:
+            return
+        if not codec.has(data, packet.SRC_OFFSET, qp.peer.address):
+            self.log.count("wrong_peer")
+            return
+        va = rkey = total = 0
+        if opcode <= wire.OP_WRITE_ONLY_IMM:
+            va, rkey = codec.u64(data, packet.RETH_OFFSET), codec.u32(data, packet.RETH_OFFSET + 8)
+            total = codec.u32(data, packet.RETH_OFFSET + 12)
+        elif opcode == wire.OP_ACKNOWLEDGE:
+            total = codec.u32(data, packet.BEHIND_BTH)
+        self._take_usual(arrival, qp, data, opcode, second, psn, port, inner, outer, va, rkey, total, now_ns)
 
     def _take_usual(
         self, arrival: Port, qp: QueuePair, data: bytes | memoryview, opcode: int, second: int, psn: int,
@@ -197,7 +213,12 @@ class Receiver(Nic[QueuePair]):
     def _usual_sack(self, qp: QueuePair, view: bytes | memoryview, now_ns: int) -> None:
         if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
             return
-        first, answer, ev, cack, mpr, offset, bitmap, state = packet.SACK_BODY.unpack_from(view, packet.BEHIND_BTH)
+        at = packet.BEHIND_BTH
+        first, answer, ev = codec.u16(view, at), codec.u16(view, at + 2), codec.u32(view, at + 4)
+        cack, mpr, offset = codec.u32(view, at + 12), codec.u16(view, at + 16), codec.u16(view, at + 18)
+        bitmap, state = codec.u64(view, at + 20), codec.u32(view, at + 32)
+        answer -= (answer & 0x8000) << 1  # both are signed
+        offset -= (offset & 0x8000) << 1
         penalty = state >> 24 & 0x7F
         if mpr > 0xFF:  # a congestion type beside the MPR
             qp.requester.credit.hear(mpr >> 12, state, now_ns)
@@ -376,14 +397,19 @@ class Receiver(Nic[QueuePair]):
 
     def _qp_of(self, qpn: int, src: bytes) -> QueuePair | None:
         """The QP that a packet from `src` is for; None, and counted, if there is none."""
+        qp = self._receiving_qp(qpn)
+        if qp is not None and src != qp.peer.address:
+            self.log.count("wrong_peer")
+            return None
+        return qp
+
+    def _receiving_qp(self, qpn: int) -> QueuePair | None:
+        """The QP of this number; None, and counted, if there is none that can receive."""
         qp = self._recent[qpn % RECENT]
         if qp is None or qp.qpn != qpn or not qp.receiving:
             qp = self._recent[qpn % RECENT] = self.qps.get(qpn)
         if qp is None or not qp.receiving:
             self.log.count("no_qp")
-            return None
-        if src != qp.peer.address:
-            self.log.count("wrong_peer")
             return None
         return qp
 

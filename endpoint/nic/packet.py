@@ -41,10 +41,12 @@ UDP_OFFSET: Final = INNER_OFFSET + frame.IPV6
 LENGTH_OFFSET: Final = INNER_OFFSET + 4
 """Of that length, 16 bits."""
 BTH_OFFSET: Final = UDP_OFFSET + frame.UDP
-SACK_BODY: Final = Struct("!HhI4xIHhQ4xI")
-"""What a requester reads of SETH and CC_STATE: first 16 bits, answer, EV, cack, congestion type and MPR, offset,
-bitmap, congestion."""
+QPN_OFFSET: Final = BTH_OFFSET + 4
+PSN_OFFSET: Final = BTH_OFFSET + 8
+"""Behind a byte of flags each, of which the words have 24 bits."""
+SRC_OFFSET: Final = INNER_OFFSET + 8
 BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
+RETH_OFFSET: Final = BEHIND_BTH + wire.METH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
 _FRONTS_MAX: Final = 64
@@ -153,7 +155,7 @@ class WritePacker:
         memory = message.region.buffer
         if codec.WRITE is not None and not (pad or self._stamp_ns):
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
-            return codec.WRITE(
+            return codec.write(
                 route.headers,
                 traffic_class,
                 opcode,

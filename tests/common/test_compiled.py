@@ -40,6 +40,21 @@ static PyMethodDef methods[] = {{"volume", volume, METH_O, NULL}, {NULL, NULL, 0
 static struct PyModuleDef cube = {PyModuleDef_HEAD_INIT, "cube", NULL, -1, methods, NULL, NULL, NULL, NULL};
 PyMODINIT_FUNC PyInit_cube(void) { return PyModule_Create(&cube); }
 """
+ROUND = """
+def turned(side: int, clockwise: bool) -> int:
+    return 0
+
+def whole(sides: list[int]) -> int:
+    return sum([turned(side, True) for side in sides])
+"""
+ROUND_HEADER = """
+#include <stddef.h>
+size_t round_turned(size_t side, char clockwise);
+"""
+ROUND_IN_C = """
+#include "round_direct.h"
+size_t round_turned(size_t side, char clockwise) { return clockwise ? side : side + 2; }
+"""
 BUILD = "import shapes; from common.compiled.build import build; print(build(shapes.UNIT, print).folder)"
 LOOK = """
 import shapes
@@ -47,6 +62,11 @@ from shapes.flat import square
 print(shapes.FORM.compiled, square.area(3), square.__file__.endswith(".so"), shapes.FORM.why)
 """
 
+LOOK_AT_DIRECT = """
+import shapes
+from shapes.flat import round
+print(round.whole([3, 4]), round.turned(3, True))
+"""
 LOOK_IN_C = """
 import shapes
 try:
@@ -65,6 +85,8 @@ class Tree:
         self.folder = folder
         self.square = folder / "shapes" / "flat" / "square.py"
         self.cube = folder / "shapes" / "flat" / "cube.c"
+        self.round = folder / "shapes" / "flat" / "round.py"
+        self.direct = folder / "shapes" / "flat" / "native" / "round_direct.c"
         self.cache = folder / "cache" / "mrclab"
 
     def make(self) -> Tree:
@@ -73,6 +95,10 @@ class Tree:
         (self.square.parent / "__init__.py").write_text("")
         self.square.write_text(SQUARE)
         self.cube.write_text(CUBE)
+        self.round.write_text(ROUND)
+        self.direct.parent.mkdir()
+        self.direct.write_text(ROUND_IN_C)
+        self.direct.with_suffix(".h").write_text(ROUND_HEADER)
         return self
 
     def unit(self) -> Unit:
@@ -156,6 +182,17 @@ def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) ->
     assert tree.run(LOOK).startswith("False 9 False there is no build of these sources")
     tree.run(BUILD)
     assert tree.run(LOOK_IN_C) == "4 shapes.flat.cube"
+
+
+def test_compiled_code_calls_a_function_in_c_that_a_header_declares(tree: Tree) -> None:
+    assert tree.run(LOOK_AT_DIRECT) == "7 0"  # by name it is the Python one, which is the oracle of the other
+    assert tree.run(LOOK_AT_DIRECT, MRCLAB_COMPILED="off") == "0 0"
+
+
+def test_a_header_that_declares_what_python_does_not_have_is_refused(tree: Tree) -> None:
+    tree.round.write_text(ROUND.replace("turned", "rolled"))
+    errors = tree.start(BUILD).communicate(timeout=120)[1]
+    assert "round.py has no function turned" in errors
 
 
 def damaged_size(tree: Tree) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from endpoint.nic import frame, icrc, wire
+from endpoint.nic import codec, frame, icrc, packet, wire
 from endpoint.nic.packet import RECEIVE, RECEIVE_OFFSET, SACK
 from tests.helpers.transport.native_codec import SANITIZE, compiler
 
@@ -70,12 +70,12 @@ def asked(opcode: int, header: bytes) -> bytes:
 def fields_of(
     opcode: int, second: int, psn: int, qpn: int, src: bytes, source_port: int, inner: int, outer: int, *reth: int
 ) -> tuple[Any, ...]:
-    """As `endpoint.nic.codec.Fields` puts them together."""
+    """Fields of a frame in few numbers, to be compared."""
     return psn << 24 | qpn, src, inner << 16 | source_port, outer << 16 | opcode << 8 | second, *reth
 
 
 def plainly_read(data: bytes) -> tuple[Any, ...] | None:
-    """What `READ` says about a frame, by the plain codec."""
+    """What `usual` and the readers say about a frame, by the plain codec."""
     try:
         found = frame.parse(data)
         bth = wire.Bth.unpack(data, found.bth)
@@ -105,11 +105,43 @@ def exactly(data: bytes) -> memoryview:
 
 
 def read(native: ModuleType, data: bytes, counted: bool = False) -> tuple[Any, ...] | None:
+    """The fields of a usual frame, each read in C."""
     bits = sum(1 << dscp for dscp in TRIMMED)
     arguments = (HERE, PORT_ADDRESS + HERE, bits, UDP_PORT, counted)
-    found: tuple[Any, ...] | None = native.read(data, *arguments)
-    assert native.read(exactly(data), *arguments) == found
-    return found
+    usual = native.usual(data, *arguments)
+    assert native.usual(exactly(data), *arguments) is usual
+    if not usual:
+        return None
+    opcode, second = divmod(native.u16(data, packet.BTH_OFFSET), 256)
+    va = rkey = total = 0
+    if opcode in wire.WRITES:
+        at = packet.RETH_OFFSET
+        va, rkey, total = native.u64(data, at), native.u32(data, at + 8), native.u32(data, at + 12)
+    elif opcode == wire.Opcode.ACKNOWLEDGE:
+        total = native.u32(data, packet.BEHIND_BTH)
+    psn, qpn = native.u32(data, packet.PSN_OFFSET), native.u32(data, packet.QPN_OFFSET) & 0xFFFFFF
+    inner, outer = native.u32(data, packet.INNER_OFFSET), native.u32(data, frame.ETHERNET)
+    src = data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16]
+    assert native.has(data, packet.SRC_OFFSET, src)
+    return fields_of(opcode, second, psn, qpn, src, native.u16(data, packet.UDP_OFFSET), inner, outer, va, rkey, total)
+
+
+@given(st.binary(max_size=40), st.integers(-3, 50), st.binary(min_size=1, max_size=4))
+@example(b"\xff" * 8, 0, b"\xff" * 4)
+def test_numbers_and_bytes_of_a_frame_are_read_as_in_python(
+    native: ModuleType, data: bytes, at: int, part: bytes
+) -> None:
+    for plain, in_c, size in ((codec.u16, native.u16, 2), (codec.u32, native.u32, 4), (codec.u64, native.u64, 8)):
+        for given_data in (data, exactly(data)):
+            if 0 <= at <= len(data) - size:
+                assert in_c(given_data, at) == plain(given_data, at) == int.from_bytes(data[at : at + size], "big")
+            else:
+                with pytest.raises(IndexError):
+                    in_c(given_data, at)
+    if at >= 0:
+        assert native.has(exactly(data), at, part) == codec.has(data, at, part)
+    if 0 <= at < len(data):
+        assert native.has(data, at, data[at : at + 4])
 
 
 by_all_means = pytest.mark.parametrize("means", [0, 1, 2], ids=["tables", "narrowly", "widely"])
@@ -326,7 +358,7 @@ def test_a_short_frame_with_a_right_icrc_is_no_usual_frame(native: ModuleType, o
 
 def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
     data, addresses = written(b"payload!", 0xC6, 0, 5, 1 << 40), LIST + PORT_ADDRESS
-    found = [size for size in range(33) if native.read(data, HERE, addresses[:size], 0, UDP_PORT, False) is not None]
+    found = [size for size in range(33) if native.usual(data, HERE, addresses[:size], 0, UDP_PORT, False)]
     assert found == [32]
 
 
@@ -337,8 +369,8 @@ def test_a_frame_cut_at_any_byte_is_no_usual_frame(native: ModuleType) -> None:
 
 @given(st.binary(max_size=300), st.binary(max_size=48), st.integers(0, 2**64 - 1))
 def test_any_bytes_are_taken(native: ModuleType, data: bytes, addresses: bytes, bits: int) -> None:
-    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT, False) is None
-    assert native.read(exactly(data), HERE, addresses, bits, UDP_PORT, True) is None
+    assert native.usual(exactly(data), HERE, addresses, bits, UDP_PORT, False) is False
+    assert native.usual(exactly(data), HERE, addresses, bits, UDP_PORT, True) is False
     assert read(native, data) is None
 
 
@@ -381,11 +413,11 @@ def test_wrong_arguments_raise_and_touch_nothing(native: ModuleType) -> None:
         native.seal(front, 0, b"1234")
     for arguments in ((), (b"", b"", b"", 0, 0, 0), (b"", HERE, "", 0, 0, 0), ("text", HERE, HERE, 0, 0, 0)):
         with pytest.raises(TypeError):
-            native.read(*arguments)
+            native.usual(*arguments)
     with pytest.raises(BufferError):
-        native.read(memoryview(bytes(400))[::2], HERE, HERE, 0, 0, False)
+        native.usual(memoryview(bytes(400))[::2], HERE, HERE, 0, 0, False)
     with pytest.raises(OverflowError):
-        native.read(bytes(200), HERE, HERE, 1 << 64, 0, False)
+        native.usual(bytes(200), HERE, HERE, 1 << 64, 0, False)
     with pytest.raises(TypeError):
         native.crc32()
 

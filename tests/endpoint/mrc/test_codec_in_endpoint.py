@@ -37,7 +37,7 @@ from endpoint import FORM, compiled
 from endpoint.nic import codec
 from tests.endpoint.mrc.test_codec_in_endpoint import life
 told = repr([life(seed, 1500, **settings) for seed in (3, 4) for settings in ({{}}, {{"dialect": "{OTHER_DIALECT}"}})])
-print(FORM.compiled, codec.READ is not None, hashlib.sha256(told.encode()).hexdigest())
+print(FORM.compiled, codec.USUAL is not None, hashlib.sha256(told.encode()).hexdigest())
 """
 
 
@@ -88,8 +88,8 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
 ) -> None:
     calls: Counter[str] = Counter()
 
-    def read(*arguments: Any) -> Any:
-        found = native.read(*arguments)
+    def usual(*arguments: Any) -> Any:
+        found = native.usual(*arguments)
         calls["read" if found else "left to Python"] += 1
         return found
 
@@ -110,7 +110,7 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         return native.seal(*arguments)
 
     expected = life(seed, 1500, **settings)
-    monkeypatch.setattr(codec, "READ", read)
+    monkeypatch.setattr(codec, "USUAL", usual)
     monkeypatch.setattr(codec, "WRITE", write)
     monkeypatch.setattr(codec, "SACK", sack)
     monkeypatch.setattr(codec, "SEAL", seal)

@@ -10,7 +10,7 @@ import pytest
 from endpoint.nic import frame, packet, wire
 
 ROOT = Path(__file__).parents[3]
-C = (ROOT / "endpoint/nic/native/codec_native.c").read_text()
+C = (ROOT / "endpoint/nic/native/codec_direct.c").read_text()
 OFFSETS = {
     "ETHERTYPE": packet.RECEIVE_OFFSET,
     "OUTER": frame.ETHERNET,
