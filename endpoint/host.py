@@ -154,6 +154,11 @@ class HostNic:
             self.on_sample(now_ns)
 
     def next_timer_ns(self) -> int | None:
+        due_ns = self.due_ns()
+        return None if due_ns >= NEVER else due_ns
+
+    def due_ns(self) -> int:
+        """The same; NEVER for never."""
         earliest, pacing_ns = self._turns.timers_ns()
         if self._sample_interval_ns and self._sample_ns < earliest:
             earliest = self._sample_ns
@@ -166,9 +171,7 @@ class HostNic:
             if deadline_ns is not None and deadline_ns < earliest:
                 earliest = deadline_ns
         self._quiet_until_ns = earliest if self.guest is None and self._prober is None else 0
-        if pacing_ns < earliest:
-            return pacing_ns
-        return None if earliest >= NEVER else earliest
+        return pacing_ns if pacing_ns < earliest else earliest
 
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         if self._arrived:

@@ -6,8 +6,6 @@ byte that never came, came twice, or came to another place is found as a receive
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 
 class Landed:
     """Ranges of bytes that have arrived and were not taken: sorted, apart from each other, at most one per gap."""
@@ -25,7 +23,7 @@ class Landed:
     def add(self, start: int, end: int) -> None:
         """Note that the bytes from `start` to before `end` have arrived."""
         starts, ends = self._starts, self._ends
-        place = bisect_right(starts, start)  # the ranges before begin at `start` or earlier
+        place = self._behind(start)
         touches = place > 0 and ends[place - 1] >= start
         meets = place < len(starts) and starts[place] <= end
         if (touches and ends[place - 1] > start) or (meets and starts[place] < end):
@@ -46,7 +44,7 @@ class Landed:
         """Whether each byte from `start` to before `end` has arrived once; then and otherwise they are to come anew."""
         once = self._forget_twice(start, end)
         starts, ends = self._starts, self._ends
-        place = bisect_right(starts, start) - 1
+        place = self._behind(start) - 1
         if place < 0 or ends[place] < end:
             self._forget(start, end)
             return False
@@ -62,6 +60,18 @@ class Landed:
                 starts.insert(place + 1, end)
                 ends.insert(place + 1, last)
         return once
+
+    def _behind(self, start: int) -> int:
+        """How many ranges begin at `start` or earlier; here and not by `bisect`, which compiled code calls by name."""
+        starts = self._starts
+        low, high = 0, len(starts)
+        while low < high:
+            middle = low + high >> 1
+            if starts[middle] <= start:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     def _forget_twice(self, start: int, end: int) -> bool:
         """Whether no byte of a range came twice; bytes that did are forgotten."""

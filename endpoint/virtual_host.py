@@ -11,6 +11,7 @@ from typing import Final
 from common import bpf
 from endpoint import prober
 from endpoint.host import HostNic
+from endpoint.nic.config import NEVER
 
 TimedFrame = tuple[int, int, int, bytes]
 
@@ -29,6 +30,14 @@ def is_probe(frame: bytes) -> bool:
     return bool(bpf.run(prober.FRAMES, frame))
 
 
+def _arrival(frames: list[TimedFrame], place: int, horizon_ns: int) -> tuple[int, int, bytes]:
+    """The time, port and bytes of a frame, taken out of its tuple once; `horizon_ns` behind the last frame."""
+    if place >= len(frames):
+        return horizon_ns, 0, b""
+    t_ns, _, port, frame = frames[place]
+    return t_ns, port, frame
+
+
 class VirtualHost:
     """The turns of one host; `number` is the host's in the frames that it sends.
 
@@ -39,48 +48,61 @@ class VirtualHost:
         self._nic = nic
         self._number = number
         self.now_ns = 0
+        self._due_ns = nic.due_ns()
+        """NEVER for never."""
         self.due_ns: int | None = nic.next_timer_ns()
         self._idle = False
         """Nothing is due now, and no frame of now asks for anything."""
+        self._one = [b""]
+        """The frame at hand: a list that is used again costs less than another."""
 
     def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
         sent: list[TimedFrame] = []
         frames: list[TimedFrame] = arrivals if isinstance(arrivals, list) else list(arrivals)
-        place, count = 0, len(frames)
-        arrival_ns = frames[0][0] if count else horizon_ns
+        place = 0
+        arrival_ns, port, frame = _arrival(frames, place, horizon_ns)
         while True:
             now_ns = arrival_ns
-            due_ns = self.due_ns
-            if due_ns is not None and due_ns < now_ns:
+            due_ns = self._due_ns
+            if due_ns < now_ns:
                 now_ns = due_ns
             if now_ns >= horizon_ns:
                 return sent
             self.now_ns = now_ns
-            self._idle = due_ns is None or now_ns < due_ns
+            self._idle = now_ns < due_ns
             while arrival_ns == now_ns:
-                place = self._receive(frames, place)
-                arrival_ns = frames[place][0] if place < count else horizon_ns
+                at_port, at_frame = port, frame
+                arrival_ns, port, frame = _arrival(frames, place + 1, horizon_ns)
+                if arrival_ns != now_ns:  # as nearly always
+                    place += 1
+                    self._receive_one(at_port, at_frame, now_ns)
+                else:
+                    place = self._receive(frames, place)
+                    arrival_ns, port, frame = _arrival(frames, place, horizon_ns)
             if not self._idle:
                 self._turn(now_ns, due_ns, sent)
 
     def act(self, now_ns: int) -> list[TimedFrame]:
         """Act at once on a change that was made to the host between turns."""
         sent: list[TimedFrame] = []
-        self._turn(now_ns, self._nic.next_timer_ns(), sent)
+        self._turn(now_ns, self._nic.due_ns(), sent)
         return sent
+
+    def _receive_one(self, port: int, frame: bytes, now_ns: int) -> None:
+        """Hand over the only frame of an instant."""
+        one = self._one
+        one[0] = frame
+        if is_probe(frame):
+            self._nic.receive_probes(port, one, now_ns)
+            self._idle = False
+        elif not self._nic.receive(port, one, now_ns):
+            self._idle = False
 
     def _receive(self, arrivals: list[TimedFrame], first: int) -> int:
         """Hand over the frames that reach one port at one instant; returns the place of the first frame after them."""
-        now_ns, _, port, frame = arrivals[first]
+        now_ns, _, port, _ = arrivals[first]
         end = first + 1
-        if end == len(arrivals) or arrivals[end][0] != now_ns:  # as nearly always
-            if is_probe(frame):
-                self._nic.receive_probes(port, [frame], now_ns)
-                self._idle = False
-            elif not self._nic.receive(port, [frame], now_ns):
-                self._idle = False
-            return end
         self._idle = False
         while end < len(arrivals) and arrivals[end][2] == port and arrivals[end][0] == now_ns:
             end += 1
@@ -94,18 +116,19 @@ class VirtualHost:
             self._nic.receive(port, frames, now_ns)
         return end
 
-    def _turn(self, now_ns: int, due_ns: int | None, sent: list[TimedFrame]) -> None:
+    def _turn(self, now_ns: int, due_ns: int, sent: list[TimedFrame]) -> None:
         """Timers that are due, then frames that may leave, until neither is left: as the driver's loop does."""
         nic, number = self._nic, self._number
         for _ in range(TURNS_MAX):
-            if due_ns is not None and due_ns <= now_ns:
+            if due_ns <= now_ns:
                 nic.handle_timer(now_ns)
             frames = nic.packets_to_send(now_ns, BATCH_FRAMES)
             if frames:
                 for port, frame in frames:
                     sent.append((now_ns, number, port, frame))
-            due_ns = nic.next_timer_ns()
-            if len(frames) < BATCH_FRAMES and (due_ns is None or due_ns > now_ns):
-                self.due_ns = due_ns
+            due_ns = nic.due_ns()
+            if len(frames) < BATCH_FRAMES and due_ns > now_ns:
+                self._due_ns = due_ns
+                self.due_ns = None if due_ns >= NEVER else due_ns
                 return
         raise RuntimeError(f"{nic.profile.host} is never done at {now_ns} ns of virtual time")

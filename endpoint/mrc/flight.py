@@ -97,6 +97,22 @@ class Flight(PacketWindow):
         self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
         self._proved = _moved(self._proved, bytearray(size), kept)
 
+    def depart(self, message: Message, size: int, path: EvPath, sent_ns: int) -> None:
+        """The next new packet, of `size` bytes of this message, leaves by this path."""
+        psn = self.nxt
+        slot = psn & self.mask
+        self.nxt = psn + 1
+        self.messages[slot] = message
+        if self.sizes[slot] != size:  # a number that is there already costs less than another
+            self.sizes[slot] = size
+        if self.tries[slot]:
+            self.tries[slot] = 0
+        self.blamed[slot] = None
+        self.paths[slot] = path
+        self.sent_ns[slot] = sent_ns
+        self.rule.log.append((psn, sent_ns))
+        self.inflight_bytes += size
+
     def grant(self, edge: int) -> None:
         """The peer takes PSNs below `edge`. A grant is not taken back, so a smaller MPR holds from where the larger one
         ended, and SACKs may arrive in any order."""

@@ -199,11 +199,9 @@ class Requester(Sender):
     def _send_new(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool:
         """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
-        selection, packer, log = self._selection, self._packer, self._rule.log
-        mask, pmtu, traffic_class, edge = flight.mask, self._pmtu, self._classes.data, flight.edge
-        cc, hearers = self.cc, self._hearers
+        selection, packer, cc, hearers = self._selection, self._packer, self.cc, self._hearers
+        pmtu, traffic_class, edge = self._pmtu, self._classes.data, flight.edge
         window, credit, sent_ns = cc.window_bytes, agenda.credit, now_ns - flight.late_ns
-        messages, sizes, tries, blamed, paths = flight.messages, flight.sizes, flight.tries, flight.blamed, flight.paths
         while len(out) < end and credit > 0:
             message = self._current
             if message is None:
@@ -233,16 +231,7 @@ class Requester(Sender):
                 flags = ACK_REQUEST  # the window closes, and no answer to open it has been asked for lately
             if flags:
                 self._unasked = 0
-            slot = psn & mask
-            flight.nxt = psn + 1
-            messages[slot] = message
-            sizes[slot] = size
-            tries[slot] = 0
-            blamed[slot] = None
-            paths[slot] = path
-            flight.sent_ns[slot] = sent_ns
-            log.append((psn, sent_ns))
-            flight.inflight_bytes = inflight + size
+            flight.depart(message, size, path, sent_ns)
             self.data_packets += 1
             frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
