@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,14 @@ from running.parallel.partition import host_groups
 from running.parallel.runs import Teller, carry_out
 from running.preparation import prepare
 from running.spec import RunSpec
+from running.transport_choice import transport
 from scenarios.scenario import Workload
 from studies.hunting.case import Case
+from studies.hunting.draw import draw
+from topo.topologies import LeafSpine
 
 COUNTS = (2, 4)
+ROCE_EVERY = 5
 
 
 class AbortedError(RuntimeError):
@@ -154,11 +158,28 @@ def even_spec(**options: Any) -> RunSpec:
     return Case(5, fabric, (load,), (), reference_s=0.2, faults_s=0.2, after_s=0.2).spec()
 
 
-def differing(spec: RunSpec, folder: Path) -> list[str]:
+def drawn_spec(seed: int, leaves: int | None = None) -> RunSpec:
+    """A random fabric with random loads, faults and settings; a stretch of it is recorded packet by packet.
+
+    With `leaves` a fabric of two even tiers has so many, if there are fewer of its own, so that it has as many parts.
+    """
+    case = draw(seed)
+    if leaves is not None and case.topology == LeafSpine.NAME:
+        case = replace(case, fabric={**case.fabric, "leaves": max(leaves, case.fabric["leaves"])})
+    spec = case.spec()
+    choices = replace(spec.choices, record_s=(0.6, 0.8))
+    if seed % ROCE_EVERY == 0 and not case.parts:  # RoCE takes one plane for all, and those of a list may differ
+        choices = replace(choices, transport=transport("roce", spec.scenario.settings), settings={})
+    elif seed % 2:
+        choices = replace(choices, transport=replace(choices.transport, payload="counted"))
+    return replace(spec, choices=choices)
+
+
+def differing(spec: RunSpec, folder: Path, counts: Sequence[int] = COUNTS) -> list[str]:
     """The files of the run that are not the same for each number of parts."""
     whole = contents(run_whole(spec, folder))
     found: list[str] = []
-    for count in COUNTS:
+    for count in counts:
         parts = contents(run_parts(spec, count, folder))
         assert parts.keys() == whole.keys()
         found += [f"{name} in {count} parts" for name in whole if parts[name] != whole[name]]

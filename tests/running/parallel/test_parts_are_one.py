@@ -7,36 +7,19 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from running.parallel.partition import Partition
 from running.parallel.shared_time import SharedTime
-from running.spec import RunSpec
-from running.transport_choice import transport
-from studies.hunting.draw import draw
 from switch.native.build import RUNTIME
-from tests.helpers.ranks_in_memory import differing, even_spec, run_parts
+from tests.helpers.ranks_in_memory import differing, drawn_spec, even_spec, run_parts
 from topo.graph import links
 from topo.node import Host
 from topo.planfile import parse_document
 
 ROOT = Path(__file__).parents[3]
-ROCE_EVERY = 5
-
-
-def drawn_spec(seed: int) -> RunSpec:
-    """A random fabric with random loads, faults and settings; a stretch of it is recorded packet by packet."""
-    case = draw(seed)
-    spec = case.spec()
-    choices = replace(spec.choices, record_s=(0.6, 0.8))
-    if seed % ROCE_EVERY == 0 and not case.parts:  # RoCE takes one plane for all, and those of a list may differ
-        choices = replace(choices, transport=transport("roce", spec.scenario.settings), settings={})
-    elif seed % 2:
-        choices = replace(choices, transport=replace(choices.transport, payload="counted"))
-    return replace(spec, choices=choices)
 
 
 def test_frames_of_one_nanosecond_are_ordered_by_no_arrival(tmp_path: Path) -> None:
