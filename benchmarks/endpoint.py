@@ -27,10 +27,10 @@ from benchmarks.rig.agents import AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back
 from benchmarks.rig.processor import cpu_ns
 from common.bpf import RETURN, Instruction, Program
-from endpoint.driver import RING_BYTES
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.group import WorkloadGroup
-from endpoint.ring import PacketSocket
+from endpoint.packet_sockets.driver import RING_BYTES
+from endpoint.packet_sockets.ring import PacketSocket
 from topo.emulation.namespace import enter, path_of
 
 PORTS = 4
@@ -156,8 +156,9 @@ class Stages:
 def staged_agent(arguments: list[str]) -> int:
     """Be an agent whose stages are timed; the figures are written beside its journal when it ends."""
     from endpoint import __main__ as command
-    from endpoint import driver, host
+    from endpoint import host
     from endpoint.mrc.endpoint import Endpoint
+    from endpoint.packet_sockets import driver
     from endpoint.workloads.stream import StreamWorkload
 
     stages = Stages()

@@ -35,7 +35,7 @@ LEFT_OUT = shutil.ignore_patterns(".*", "runs", "__pycache__")
 
 EVIDENCE = {
     "running/machine/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
-    "endpoint/driver.py": (
+    "endpoint/packet_sockets/driver.py": (
         """            before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
             late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
             if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall

@@ -10,7 +10,7 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from endpoint import agent, factory
-from endpoint.driver import RING_BYTES
+from endpoint.packet_sockets.driver import RING_BYTES
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -18,10 +18,10 @@ from common.journal import Journal
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
-from endpoint.driver import RING_BYTES, Driver
 from endpoint.host import SAMPLE_INTERVAL_NS, HostNic
 from endpoint.nic.dialect import UDP_PORTS
-from endpoint.stackguard import StackGuard
+from endpoint.packet_sockets.driver import RING_BYTES, Driver
+from endpoint.packet_sockets.stackguard import StackGuard
 from endpoint.uverbs.server import UverbsServer
 
 LINE_BYTES_MAX = 16 << 20

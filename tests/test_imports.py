@@ -32,7 +32,7 @@ PACKAGES = (
 PLANTED = (
     ("Imports point one way", {"topo/bad.py": "import switch.engine"}),
     ("Imports point one way", {"schedules/bad.py": "import endpoint.profile"}),
-    ("The endpoint's agent drives", {"endpoint/mrc/bad.py": "import endpoint.driver"}),
+    ("The endpoint's agent drives", {"endpoint/mrc/bad.py": "import endpoint.packet_sockets.driver"}),
     ("Judging reads a run", {"judging/bad.py": "import running.runner"}),
     ("The clock and the wire are arguments", {"endpoint/mrc/bad.py": "import time"}),
     ("A switch's engines take the clock", {"switch/reference/bad.py": "import socket"}),

@@ -16,8 +16,8 @@ import pytest
 from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from endpoint import profile
-from endpoint.driver import Driver
-from endpoint.stackguard import StackGuard
+from endpoint.packet_sockets.driver import Driver
+from endpoint.packet_sockets.stackguard import StackGuard
 from topo.emulation.namespace import entered
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]

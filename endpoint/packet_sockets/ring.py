@@ -42,7 +42,7 @@ class PacketSocket:
     """AF_PACKET on `interface` with a receive ring for frames of up to `mtu` + 14 bytes that pass `program`.
 
     Bound to all protocols, because only such sockets are served before the traffic-control ingress hook, where
-    `endpoint.stackguard` drops these frames for all other sockets. Frames that we send do not come back.
+    `endpoint.packet_sockets.stackguard` drops these frames for all other sockets. Frames that we send do not come back.
     """
 
     def __init__(self, interface: str, program: bpf.Program, mtu: int, ring_bytes: int) -> None:

@@ -15,9 +15,9 @@ from typing import Protocol
 
 from common.bpf import Program
 from endpoint import frame_filter
-from endpoint.carrier import CarrierWatch
+from endpoint.packet_sockets.carrier import CarrierWatch
+from endpoint.packet_sockets.ring import PacketSocket, ProbeSocket
 from endpoint.profile import ProfilePort
-from endpoint.ring import PacketSocket, ProbeSocket
 
 BATCH_FRAMES = 64
 RING_BYTES = 4 << 20
