@@ -1,6 +1,6 @@
 """Every command on every topology beyond two even tiers: its output, or its refusal, without a run.
 
-Runs are in `test_runs.py`, packets on real links in `tests/topo/test_fabric_paths.py`.
+Runs are in `test_runs.py`, packets on real links in `tests/topo/emulation/test_fabric_paths.py`.
 """
 
 from __future__ import annotations

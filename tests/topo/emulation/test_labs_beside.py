@@ -22,7 +22,7 @@ from topo.planfile import load_plan
 
 pytestmark = pytest.mark.root
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 TINY = load_plan("tiny")
 KERNEL_TINY = load_plan("tiny", {"switch": "linux"})
 BLUE, RED = LabName("blue"), LabName("red")

@@ -84,7 +84,7 @@ def start(kind, hold_after=NEVER):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
     )
 
@@ -151,7 +151,7 @@ def test_a_down_that_was_killed_is_finished_by_the_next(nothing_left):
     for _ in range(6):
         Lab.up(KERNEL_TINY)
         argv = [sys.executable, "-c", "print('begin', flush=True); from topo.emulation.lab import down; down()"]
-        project = str(Path(__file__).parents[2])
+        project = str(Path(__file__).parents[3])
         with subprocess.Popen(argv, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": project}) as ending:
             assert ending.stdout is not None
             assert ending.stdout.readline() == b"begin\n"
@@ -298,7 +298,7 @@ def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left
             "steer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\npaths h0 h1\ndelay p0l0 p0s0 1\nnodes\n"
         )
         argv = [sys.executable, "-m", "topo", "shell", str(script)]
-        project = Path(__file__).parents[2]
+        project = Path(__file__).parents[3]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=project)
         text = done.stdout + done.stderr
         assert done.returncode == 0, text
