@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,23 +13,12 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from running.parallel import runs
+from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
 
 ROOT = Path(__file__).parents[3]
 
-try:
-    runs.mpiexec()
-    MISSING = ""
-except ValueError as error:
-    MISSING = str(error)
-needs_mpi = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 Started = Callable[..., "subprocess.Popen[str]"]
-
-
-def words(folder: Path, *more: str, scenario: str = "smoke") -> list[str]:
-    simulated = ["run", scenario, "--world", "simulated", "--plan", "tiny", "--seed", "3", "--plain"]
-    return [sys.executable, "-P", "-m", "cli", *simulated, "--runs", str(folder), *more]
 
 
 @pytest.fixture
