@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
@@ -22,6 +23,7 @@ MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FIL
     150,
     4,
 )
+FOLDER_FILES_MAX = 27  # code and pages; some twenty-five are what a reader takes in
 POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
 ELSEWHERE = {"my_cut.py", "plan.toml", "docs/JSON_format.md"}  # the reader's own, a run's, behavioral-model's
 
@@ -45,6 +47,14 @@ def functions_are_short(root: Path, files: list[Path]) -> Iterator[str]:
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > FUNCTION_LINES_MAX:
                     yield f"{path.relative_to(root)}: {node.name} has {lines} lines; at most {FUNCTION_LINES_MAX}"
+
+
+def folders_are_small(root: Path, files: list[Path]) -> Iterator[str]:
+    """Folders of the product and of pages; data and tests, which are found by name, may be many."""
+    read = [path for path in files if path.suffix in CODE | {".md"} and path.relative_to(root).parts[0] != "tests"]
+    for folder, count in Counter(path.parent for path in read).items():
+        if count > FOLDER_FILES_MAX:
+            yield f"{folder.relative_to(root)} has {count} files; at most {FOLDER_FILES_MAX}"
 
 
 def folders_have_readmes(root: Path, files: list[Path]) -> Iterator[str]:
@@ -147,6 +157,7 @@ def imports_make_no_circles(root: Path, files: list[Path]) -> Iterator[str]:
 RULES: dict[Rule, dict[str, str]] = {
     modules_are_short: {"topo/long.py": "x = 1\n" * 501},
     functions_are_short: {"topo/long.py": "def far() -> None:\n" + "    x = 1\n" * 70},
+    folders_are_small: {f"topo/many/m{number}.py": "" for number in range(28)},
     folders_have_readmes: {f"topo/many/{name}.py": "" for name in "abcde"},
     pointers_exist: {"topo/README.md": "Begin with `gone.py` and `topo/plan.py:load_plan`.\n", "topo/plan.py": ""},
     readmes_name_files: {
