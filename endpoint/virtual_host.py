@@ -68,6 +68,7 @@ class VirtualHost:
             if due_ns < now_ns:
                 now_ns = due_ns
             if now_ns >= horizon_ns:
+                self._publish()
                 return sent
             self.now_ns = now_ns
             self._idle = now_ns < due_ns
@@ -87,7 +88,12 @@ class VirtualHost:
         """Act at once on a change that was made to the host between turns."""
         sent: list[TimedFrame] = []
         self._turn(now_ns, self._nic.due_ns(), sent)
+        self._publish()
         return sent
+
+    def _publish(self) -> None:
+        """For who is not compiled: once per call, since a number that may be None is an object."""
+        self.due_ns = None if self._due_ns >= NEVER else self._due_ns
 
     def _receive_one(self, port: int, frame: bytes, now_ns: int) -> None:
         """Hand over the only frame of an instant."""
@@ -129,6 +135,5 @@ class VirtualHost:
             due_ns = nic.due_ns()
             if len(frames) < BATCH_FRAMES and due_ns > now_ns:
                 self._due_ns = due_ns
-                self.due_ns = None if due_ns >= NEVER else due_ns
                 return
         raise RuntimeError(f"{nic.profile.host} is never done at {now_ns} ns of virtual time")

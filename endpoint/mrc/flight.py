@@ -217,7 +217,7 @@ class Flight(PacketWindow):
         self.late_ns += late_ns
         own_ns = self.resumed_ns = now_ns - self.late_ns
         log = self.rule.log
-        if not log or log[-1][1] <= own_ns:  # as always where a host that does not run sends nothing
+        if not len(log) or log[-1][1] <= own_ns:  # as always where a host that does not run sends nothing
             return
         self.sent_ns = [min(sent_ns, own_ns) for sent_ns in self.sent_ns]
         for path in self.paths:

@@ -289,18 +289,18 @@ class Responder:
         offset = psn - cack
         answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
         congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
-        beyond = self.bitmap.bit_count()
+        beyond = self.bitmap.bit_count() if self.bitmap else 0
         for _ in range(SACKS_MAX):
             start = self._next_bitmap()
             if not self.unreported:
                 break
-            bits = self.bitmap >> start & WORD
+            bits = self._bits_from(start)
             self._answers.sack(route, cack, start + 1, bits, ev, 0, answer, stamp, beyond, congestion)
         signals = mark << 5
         if probe_id is not None:
             signals |= 2
             answer = probe_id - 0x10000 if probe_id & 0x8000 else probe_id
-        bits = self.bitmap >> start & WORD
+        bits = self._bits_from(start)
         self._answers.sack(route, cack, start + 1, bits, ev, signals, answer, stamp, beyond, congestion)
         if self.msn != self.msn_acked:
             self.msn_acked = self.msn
@@ -312,14 +312,21 @@ class Responder:
         The bitmap covers the highest PSN not yet reported and as much as possible below it, so that a later SACK
         repeats what a lost one said. If what is unreported does not fit, the bitmap starts at the lowest.
         """
-        unreported, start = self.unreported, 0
-        if unreported >> wire.SACK_BITS:
-            lowest = (unreported & -unreported).bit_length() - 1
-            start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
-            if unreported >> start >> wire.SACK_BITS:
-                start = lowest
+        unreported = self.unreported
+        if not unreported >> wire.SACK_BITS:  # as nearly always; numbers of 64 bits are dear
+            self.unreported = 0
+            return 0
+        lowest = (unreported & -unreported).bit_length() - 1
+        start = min(lowest, unreported.bit_length() - wire.SACK_BITS)
+        if unreported >> start >> wire.SACK_BITS:
+            start = lowest
         self.unreported = unreported & ~(WORD << start)
         return start
+
+    def _bits_from(self, start: int) -> int:
+        """As many bits as a SACK has of `bitmap`, from this one on."""
+        bits = self.bitmap >> start
+        return bits & WORD if bits >> wire.SACK_BITS else bits
 
     def nack(self, port: Port, ev: int, psn: int, reason: NackReason, stamp: int) -> None:
         """Refuse `psn`, which came by `port` on `ev`."""

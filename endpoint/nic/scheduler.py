@@ -136,10 +136,10 @@ class Scheduler:
             self.pacing_ns = pacing_ns
         self.resting = not (ready and self.usable)  # with a port to use, queue pairs would be asked again
         for port in ports:
-            if port.control_waits and port.up and len(out) < limit:
-                self._send_held(port, now_ns, out, limit)
             if port.control_waits:
-                self.resting = False
+                if port.up and len(out) < limit:
+                    self._send_held(port, now_ns, out, limit)
+                self.resting = self.resting and not port.control_waits
         return out
 
     def _take_turns(self, now_ns: int, out: list[tuple[int, bytes]], limit: int) -> None:

@@ -5,12 +5,12 @@ An algorithm is one file and one line in `endpoint.mrc.algorithms`.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import ClassVar
 
 from mypy_extensions import mypyc_attr
 
 from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.sent_log import SentLog
 from endpoint.mrc.parameter import Parameter, Values
 from endpoint.mrc.paths.signals import Signals
 
@@ -33,7 +33,7 @@ class LossDetection(Signals):
         """Largest recent round trip of the slowest plane; 0: no sample yet."""
         self.longest_ns = 0
         """The longest round trip to expect, of any plane; 0: no sample yet."""
-        self.log: deque[tuple[int, int]] = deque()
+        self.log = SentLog()
         """(PSN, time sent) of every transmission, oldest first. A rule takes out what it has judged."""
         self.newest_ns = -1
         """When the latest packet or probe that is known to have arrived was sent."""

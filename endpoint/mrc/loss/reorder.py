@@ -57,7 +57,7 @@ class ReorderRule(LossDetection):
         log, horizon_ns = self.log, self.newest_ns - self.window_ns
         una, known = flight.una, flight.acked | flight.lost
         found: list[int] = []
-        while log and log[0][1] <= horizon_ns:
+        while len(log) and log[0][1] <= horizon_ns:
             psn, sent_ns = log.popleft()
             index = psn - una
             if index >= 0 and not known >> index & 1 and flight.sent_ns[psn & flight.mask] == sent_ns:
