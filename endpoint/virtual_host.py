@@ -34,7 +34,7 @@ def _arrival(frames: list[TimedFrame], place: int, horizon_ns: int) -> tuple[int
     """The time, port and bytes of a frame, taken out of its tuple once; `horizon_ns` behind the last frame."""
     if place >= len(frames):
         return horizon_ns, 0, b""
-    t_ns, _, port, frame = frames[place]
+    t_ns, _host, port, frame = frames[place]  # a name that is only `_` has no type, and what it is given is an object
     return t_ns, port, frame
 
 
@@ -107,7 +107,7 @@ class VirtualHost:
 
     def _receive(self, arrivals: list[TimedFrame], first: int) -> int:
         """Hand over the frames that reach one port at one instant; returns the place of the first frame after them."""
-        now_ns, _, port, _ = arrivals[first]
+        now_ns, _host, port, _frame = arrivals[first]
         end = first + 1
         self._idle = False
         while end < len(arrivals) and arrivals[end][2] == port and arrivals[end][0] == now_ns:
@@ -125,7 +125,7 @@ class VirtualHost:
     def _turn(self, now_ns: int, due_ns: int, sent: list[TimedFrame]) -> None:
         """Timers that are due, then frames that may leave, until neither is left: as the driver's loop does."""
         nic, number = self._nic, self._number
-        for _ in range(TURNS_MAX):
+        for _turn in range(TURNS_MAX):
             if due_ns <= now_ns:
                 nic.handle_timer(now_ns)
             frames = nic.packets_to_send(now_ns, BATCH_FRAMES)

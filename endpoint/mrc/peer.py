@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from endpoint.mrc.heard_updates import HeardUpdates, UpdateRelation
 from endpoint.mrc.mismatch import MismatchLog
+from endpoint.mrc.paths.shuffling import choose
 from endpoint.nic import wire
 from endpoint.nic.config import NEVER
 from endpoint.nic.packet import Route
-from endpoint.nic.wire import EndpointOp, Opcode
+from endpoint.nic.wire import EndpointOp
 
 if TYPE_CHECKING:
     from endpoint import profile
@@ -93,7 +94,8 @@ class Peer:
         if self.denied:
             for number, routes in by_port.items():
                 by_port[number] = [route for route in routes if route.ev not in self.denied] or routes
-        return {number: self._rng.choice(routes) for number, routes in by_port.items()}
+        bits = self._rng.getrandbits
+        return {number: choose(routes, bits) for number, routes in by_port.items()}
 
     # --- telling the peer of our ports -------------------------------------------------------------------------
 
@@ -153,8 +155,7 @@ class Peer:
     def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
         mask = self._mismatches.dialect.mask_to_wire(ports)
         transport = bytearray(
-            wire.Bth(Opcode.ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
-            + wire.Erth(op, mask).pack()
+            wire.control_bth(wire.OP_ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id) + wire.Erth(op, mask).pack()
         )
         route.port.queue_control(route.seal(transport, self._control_class))
 
@@ -192,7 +193,7 @@ class Peer:
         dialect = self._mismatches.dialect
         response = wire.Eeth(request.op, dialect.mask_to_wire(ports), request.tx_timestamp, request.tsr)
         transport = bytearray(
-            wire.Bth(Opcode.ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id, variant=0xFF).pack()
+            wire.control_bth(wire.OP_ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id)
             + response.pack(dialect.eeth_op_shift)
         )
         route.port.queue_control(route.seal(transport, self._control_class))

@@ -290,7 +290,7 @@ class Responder:
         answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
         congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         beyond = self.bitmap.bit_count() if self.bitmap else 0
-        for _ in range(SACKS_MAX):
+        for _sack in range(SACKS_MAX):
             start = self._next_bitmap()
             if not self.unreported:
                 break

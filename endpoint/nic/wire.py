@@ -181,6 +181,11 @@ class Bth(NamedTuple):
         )
 
 
+def control_bth(opcode: int, dest_qpn: int, psn: int) -> bytes:
+    """`Bth` of a control packet, with the variant byte as the ICRC has it; for packets of which there are many."""
+    return _BTH.pack(opcode, 0, P_KEY_DEFAULT, 0xFF << 24 | dest_qpn, psn)
+
+
 _METH = Struct("!HH")
 METH_BYTES = _METH.size
 

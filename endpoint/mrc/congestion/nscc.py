@@ -55,6 +55,9 @@ class Nscc(Congestion):
         self._alpha = ALPHA * self._mtu * path.bdp_bytes(known.base_rtt) / REFERENCE_BDP_BYTES / known.base_rtt
         self._fast_delay_ns = known.base_rtt // FAST_DELAY_SHARE
         self._config = known
+        self._adapts = not known.disable_qa
+        self._period_ns, self._adjust_bytes = known.adjust_period_threshold, known.adjust_bytes_threshold
+        """What is asked of the configuration for every acknowledgement."""
         self._base_rtt_ns = path.base_rtt_ns if config.base_rtt is None else config.base_rtt
         self._penalty = 0
         self._increase = 0.0
@@ -147,7 +150,7 @@ class Nscc(Congestion):
         """
         config = self._config
         done = False
-        if config.disable_qa:
+        if not self._adapts:
             return False
         if marked and self._ignored_bytes < self._ignore_bytes:
             self.quadrant = "ignored"
@@ -194,8 +197,8 @@ class Nscc(Congestion):
     def _adjust(self, now_ns: int) -> None:
         """Apply what the increases have gathered; and `eta`, once a period."""
         waited_ns = now_ns - self._last_adjust_ns
-        period_ns = self._config.adjust_period_threshold
-        if self._acked_since_adjust <= self._config.adjust_bytes_threshold and waited_ns <= period_ns:
+        period_ns = self._period_ns
+        if self._acked_since_adjust <= self._adjust_bytes and waited_ns <= period_ns:
             return
         self._window += self._increase / self._window
         if waited_ns >= period_ns:

@@ -1,4 +1,4 @@
-"""Shuffling with a generator's own bits, for compiled code; draws what `random.Random.shuffle` draws."""
+"""Shuffling and choosing with a generator's own bits, for compiled code; draws what `random.Random` draws."""
 
 from __future__ import annotations
 
@@ -23,3 +23,13 @@ def shuffle(items: list[T], getrandbits: Callable[[int], int]) -> None:
                 other = getrandbits(bits)
             items[at], items[other] = items[other], items[at]
         top = least - 1
+
+
+def choose(items: list[T], getrandbits: Callable[[int], int]) -> T:
+    """One of the items, of which there is at least one."""
+    count = len(items)
+    bits = count.bit_length()
+    at = getrandbits(bits)
+    while at >= count:
+        at = getrandbits(bits)
+    return items[at]

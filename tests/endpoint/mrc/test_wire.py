@@ -215,3 +215,8 @@ def test_the_fused_write_layouts_are_the_plain_headers_in_a_row(
     assert packet.WRITE.unpack(plain)[5:] == (*meth, *reth)
     stamped = bth.pack() + meth.pack() + stamp.pack() + reth.pack()
     assert packet.WRITE_STAMPED.unpack(stamped)[5:] == (*meth, stamp.tx_timestamp, stamp.tsr << 7, stamp.ftype, *reth)
+
+
+@given(st.sampled_from(wire.Opcode), U24, U24)
+def test_the_bth_of_a_control_packet_is_the_plain_one(opcode: wire.Opcode, qpn: int, psn: int) -> None:
+    assert wire.control_bth(opcode, qpn, psn) == wire.Bth(opcode, qpn, psn, variant=0xFF).pack()
