@@ -49,12 +49,19 @@ class VirtualHost:
         self._number = number
         self.now_ns = 0
         self._due_ns = nic.due_ns()
-        """NEVER for never."""
-        self.due_ns: int | None = nic.next_timer_ns()
+        """NEVER for never: a number that may be None would be an object in each turn."""
         self._idle = False
         """Nothing is due now, and no frame of now asks for anything."""
         self._one = [b""]
         """The frame at hand: a list that is used again costs less than another."""
+
+    @property
+    def due_ns(self) -> int | None:
+        return None if self._due_ns >= NEVER else self._due_ns
+
+    @due_ns.setter
+    def due_ns(self, due_ns: int | None) -> None:
+        self._due_ns = NEVER if due_ns is None else due_ns
 
     def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
@@ -68,7 +75,6 @@ class VirtualHost:
             if due_ns < now_ns:
                 now_ns = due_ns
             if now_ns >= horizon_ns:
-                self._publish()
                 return sent
             self.now_ns = now_ns
             self._idle = now_ns < due_ns
@@ -88,12 +94,7 @@ class VirtualHost:
         """Act at once on a change that was made to the host between turns."""
         sent: list[TimedFrame] = []
         self._turn(now_ns, self._nic.due_ns(), sent)
-        self._publish()
         return sent
-
-    def _publish(self) -> None:
-        """For who is not compiled: once per call, since a number that may be None is an object."""
-        self.due_ns = None if self._due_ns >= NEVER else self._due_ns
 
     def _receive_one(self, port: int, frame: bytes, now_ns: int) -> None:
         """Hand over the only frame of an instant."""
