@@ -21,7 +21,17 @@ from endpoint.nic.psn import PSN_HALF, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.wire import MPR_UNIT
 
-Ring = TypeVar("Ring", bound="list[Any] | bytearray")
+Ring = TypeVar("Ring", bound="list[Any]")
+
+
+class Blame:
+    """A packet was last taken for lost on `path`, where it was sent at `sent_ns`. `proved`: by the loss rule, not by
+    the timer, from whose judgement the rule learns nothing."""
+
+    def __init__(self, path: EvPath, sent_ns: int, proved: bool) -> None:
+        self.path = path
+        self.sent_ns = sent_ns
+        self.proved = proved
 
 
 class Flight(PacketWindow):
@@ -54,12 +64,8 @@ class Flight(PacketWindow):
         self.paths: list[EvPath | None] = [None]
         self.messages: list[Message | None] = [None]
         """The message that a packet is of, until the packet is acknowledged."""
-        self.blamed: list[EvPath | None] = [None]
-        """The path that a packet was last taken for lost on, and when it was sent there."""
-        self._blamed_ns = [0]
-        self._proved = bytearray(1)
-        """1 if the reorder rule took the packet for lost, 0 if the retransmission timer did: the rule learns nothing
-        from what it has not judged."""
+        self.blamed: dict[int, Blame] = {}
+        """By slot, for packets that were taken for lost and not acknowledged since."""
         self.late_ns = 0
         """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
@@ -93,9 +99,7 @@ class Flight(PacketWindow):
         self.tries = _moved(self.tries, [0] * size, kept)
         self.paths = _moved(self.paths, [None] * size, kept)
         self.messages = _moved(self.messages, [None] * size, kept)
-        self.blamed = _moved(self.blamed, [None] * size, kept)
-        self._blamed_ns = _moved(self._blamed_ns, [0] * size, kept)
-        self._proved = _moved(self._proved, bytearray(size), kept)
+        self.blamed = {psn & self.mask: self.blamed[psn & old] for psn in kept if psn & old in self.blamed}
 
     def depart(self, message: Message, size: int, path: EvPath, sent_ns: int) -> None:
         """The next new packet, of `size` bytes of this message, leaves by this path."""
@@ -107,7 +111,8 @@ class Flight(PacketWindow):
             self.sizes[slot] = size
         if self.tries[slot]:
             self.tries[slot] = 0
-        self.blamed[slot] = None
+        if self.blamed:
+            self.blamed.pop(slot, None)
         self.paths[slot] = path
         self.sent_ns[slot] = sent_ns
         self.rule.log.append((psn, sent_ns))
@@ -161,7 +166,7 @@ class Flight(PacketWindow):
                     if now_ns - self.late_ns - sent < self._rtt.min_ns * 3 // 4:
                         self.late(slot, now_ns)
                         sent = -1  # too soon to be the answer to the copy
-                    elif self.blamed[slot] is not None and self._proved[slot]:
+                    elif (blame := self.blamed.get(slot)) is not None and blame.proved:
                         rule.true_loss()
                 if sent > newest_ns:
                     newest_ns = sent
@@ -192,12 +197,11 @@ class Flight(PacketWindow):
 
     def late(self, slot: int, now_ns: int) -> None:
         """The packet on this slot was taken for lost and has arrived: its path or its report was slow."""
-        path = self.blamed[slot]
-        if path is not None:
-            self.blamed[slot] = None
-            if self._proved[slot]:
+        blame = self.blamed.pop(slot, None)
+        if blame is not None:
+            if blame.proved:
                 self.rule.late_arrival()
-            self._on_late(path, now_ns)
+            self._on_late(blame.path, now_ns)
 
     def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
         """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow.
@@ -205,11 +209,11 @@ class Flight(PacketWindow):
         If the copy went the same way, the original may as well have come in time and its answer been lost.
         """
         slot = (self.una + index) & self.mask
-        path = self.blamed[slot]
-        if path is not None and path.ev == entropy and self.tries[slot]:
-            original = self.paths[slot] is not path
-            if original and path.plane.wanted and self._blamed_ns[slot] >= self.resumed_ns:
-                self.rule.late_rtt(path.plane.number, now_ns - self.late_ns - self._blamed_ns[slot])
+        blame = self.blamed.get(slot)
+        if blame is not None and blame.path.ev == entropy and self.tries[slot]:
+            plane, original = blame.path.plane, self.paths[slot] is not blame.path
+            if original and plane.wanted and blame.sent_ns >= self.resumed_ns:
+                self.rule.late_rtt(plane.number, now_ns - self.late_ns - blame.sent_ns)
             self.late(slot, now_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
@@ -233,9 +237,8 @@ class Flight(PacketWindow):
         assert path is not None  # it was sent
         self.lost |= 1 << index
         self.inflight_bytes -= size
-        self.blamed[slot] = path
-        self._proved[slot] = proved
-        sent_ns = self._blamed_ns[slot] = self.sent_ns[slot]
+        sent_ns = self.sent_ns[slot]
+        self.blamed[slot] = Blame(path, sent_ns, proved)
         return path, size, sent_ns
 
     def refused(self, index: int, entropy: int) -> tuple[EvPath, int] | None:
@@ -249,7 +252,7 @@ class Flight(PacketWindow):
             return None
         self.lost |= 1 << index
         self.inflight_bytes -= size
-        self.blamed[slot] = None
+        self.blamed.pop(slot, None)
         self.rule.prune(self)  # NACKs bring nothing that a loss rule could judge by
         return path, size
 

@@ -173,7 +173,9 @@ class Requester(Sender):
             size = flight.sizes[slot]
             if flight.inflight_bytes and flight.inflight_bytes + size > self.cc.window_bytes:
                 return self.retry.hold_back()
-            path = next_after_loss(self._selection, self._evs, scheduler.usable, flight.blamed[slot], now_ns)
+            blame = flight.blamed.get(slot)
+            blamed = None if blame is None else blame.path
+            path = next_after_loss(self._selection, self._evs, scheduler.usable, blamed, now_ns)
             if path is None:
                 return True
             message = flight.messages[slot]

@@ -73,7 +73,6 @@ class Route:
     ) -> None:
         self.ev = ev
         self.port = port
-        self.plane = port.plane
         self.via = via
         self.headers = frame.headers(
             ether_dst=port.row.gateway_mac,

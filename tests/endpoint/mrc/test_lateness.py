@@ -57,7 +57,8 @@ class Pair:
         flight, slot = self.flight, psn & self.flight.mask
         flight.tries[slot] = 0 if psn == flight.nxt else flight.tries[slot] + 1
         flight.nxt = max(flight.nxt, psn + 1)
-        flight.sizes[slot], flight.paths[slot], flight.blamed[slot] = SIZE, PATHS[path_index], None
+        flight.sizes[slot], flight.paths[slot] = SIZE, PATHS[path_index]
+        flight.blamed.pop(slot, None)
         flight.sent_ns[slot] = self.now_ns - flight.late_ns
         self.rule.log.append((psn, self.now_ns - flight.late_ns))
         self.walk.sent_ns[psn] = self.now_ns

@@ -517,7 +517,7 @@ def test_a_qp_starts_although_every_reverse_ev_that_was_chosen_is_dead(live: int
             wire.links[plane, f"p{plane}s{via}"].up = via == (live + plane) % 4
     flow = Flow(wire)
     for qp in (flow.qp, flow.remote):
-        dead = [route for route in qp.peer.routes if not wire.links[route.plane, str(route.via)].up]
+        dead = [route for route in qp.peer.routes if not wire.links[route.port.plane, str(route.via)].up]
         qp.reverse.routes = {route.port.number: route for route in dead}
     flow.keep_posted(50_000, 8, 400 * wire.base_rtt_ns)
     wire.run(300 * wire.base_rtt_ns)

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from endpoint.mrc.flight import Flight
+from endpoint.mrc.flight import Blame, Flight
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.rtt import RttEstimator
@@ -71,7 +71,7 @@ def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_anothe
     flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
     flight.make_room()
     flight.una = flight.nxt = 1
-    flight.blamed[0], flight.tries[0] = first, 1
+    flight.blamed[0], flight.tries[0] = Blame(first, 0, proved=False), 1
     flight.paths[0] = first if copy_by_the_same_path else second
     flight.duplicate(-1, first.ev, 900)
     assert late == [first.ev]
