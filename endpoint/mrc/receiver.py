@@ -413,6 +413,12 @@ class Receiver(Nic[QueuePair]):
             return None
         return qp
 
+    def destroy_qp(self, qp: QueuePair, now_ns: int) -> None:
+        """Raises `ValueError` if the QP is not one of this endpoint's."""
+        super().destroy_qp(qp, now_ns)
+        if self._recent[qp.qpn % RECENT] is qp:
+            self._recent[qp.qpn % RECENT] = None
+
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
         """A peer has told of its ports; `before` is the mask until now. The NIC's."""
         raise NotImplementedError

@@ -116,6 +116,20 @@ def test_many_qps_come_and_go() -> None:
     assert a.next_timer_ns() is None
 
 
+def test_a_destroyed_qp_hears_nothing_more_and_is_kept_nowhere() -> None:
+    bench = Bench()
+    bench.post()
+    bench.to_b(*bench.writes())
+    bench.post()
+    late = bench.writes()
+    heard = bench.qp_b.responder.epsn
+    bench.b.destroy_qp(bench.qp_b, bench.now_ns)
+    assert all(kept is not bench.qp_b for kept in bench.b._recent)
+    bench.to_b(*late)
+    assert bench.b.counters()["drops"] == {"no_qp": len(late)}
+    assert bench.qp_b.responder.epsn == heard
+
+
 def test_port_status_updates_that_are_never_answered_are_remembered_eight_at_a_time() -> None:
     bench = Bench(planes=4)
     bench.a.port_changed(2, False, bench.now_ns)
