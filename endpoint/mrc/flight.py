@@ -64,8 +64,8 @@ class Flight(PacketWindow):
         self.paths: list[EvPath | None] = [None]
         self.messages: list[Message | None] = [None]
         """The message that a packet is of, until the packet is acknowledged."""
-        self.blamed: dict[int, Blame] = {}
-        """By slot, for packets that were taken for lost and not acknowledged since."""
+        self.blamed: list[Blame | None] = []
+        """A ring as the others; empty until a packet is first taken for lost."""
         self.late_ns = 0
         """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
@@ -99,7 +99,17 @@ class Flight(PacketWindow):
         self.tries = _moved(self.tries, [0] * size, kept)
         self.paths = _moved(self.paths, [None] * size, kept)
         self.messages = _moved(self.messages, [None] * size, kept)
-        self.blamed = {psn & self.mask: self.blamed[psn & old] for psn in kept if psn & old in self.blamed}
+        if self.blamed:
+            self.blamed = _moved(self.blamed, [None] * size, kept)
+
+    def blame_of(self, slot: int) -> Blame | None:
+        """What the packet on this slot was last taken for lost on."""
+        return self.blamed[slot] if self.blamed else None
+
+    def acquit(self, slot: int) -> None:
+        """Nothing is to blame for the packet on this slot."""
+        if self.blamed:
+            self.blamed[slot] = None
 
     def depart(self, message: Message, size: int, path: EvPath, sent_ns: int) -> None:
         """The next new packet, of `size` bytes of this message, leaves by this path."""
@@ -111,8 +121,7 @@ class Flight(PacketWindow):
             self.sizes[slot] = size
         if self.tries[slot]:
             self.tries[slot] = 0
-        if self.blamed:
-            self.blamed.pop(slot, None)
+        self.acquit(slot)
         self.paths[slot] = path
         self.sent_ns[slot] = sent_ns
         self.rule.log.append((psn, sent_ns))
@@ -166,7 +175,7 @@ class Flight(PacketWindow):
                     if now_ns - self.late_ns - sent < self._rtt.min_ns * 3 // 4:
                         self.late(slot, now_ns)
                         sent = -1  # too soon to be the answer to the copy
-                    elif (blame := self.blamed.get(slot)) is not None and blame.proved:
+                    elif (blame := self.blame_of(slot)) is not None and blame.proved:
                         rule.true_loss()
                 if sent > newest_ns:
                     newest_ns = sent
@@ -197,8 +206,9 @@ class Flight(PacketWindow):
 
     def late(self, slot: int, now_ns: int) -> None:
         """The packet on this slot was taken for lost and has arrived: its path or its report was slow."""
-        blame = self.blamed.pop(slot, None)
+        blame = self.blame_of(slot)
         if blame is not None:
+            self.acquit(slot)
             if blame.proved:
                 self.rule.late_arrival()
             self._on_late(blame.path, now_ns)
@@ -209,7 +219,7 @@ class Flight(PacketWindow):
         If the copy went the same way, the original may as well have come in time and its answer been lost.
         """
         slot = (self.una + index) & self.mask
-        blame = self.blamed.get(slot)
+        blame = self.blame_of(slot)
         if blame is not None and blame.path.ev == entropy and self.tries[slot]:
             plane, original = blame.path.plane, self.paths[slot] is not blame.path
             if original and plane.wanted and blame.sent_ns >= self.resumed_ns:
@@ -238,6 +248,8 @@ class Flight(PacketWindow):
         self.lost |= 1 << index
         self.inflight_bytes -= size
         sent_ns = self.sent_ns[slot]
+        if not self.blamed:
+            self.blamed = [None] * (self.mask + 1)
         self.blamed[slot] = Blame(path, sent_ns, proved)
         return path, size, sent_ns
 
@@ -252,7 +264,7 @@ class Flight(PacketWindow):
             return None
         self.lost |= 1 << index
         self.inflight_bytes -= size
-        self.blamed.pop(slot, None)
+        self.acquit(slot)
         self.rule.prune(self)  # NACKs bring nothing that a loss rule could judge by
         return path, size
 

@@ -173,7 +173,7 @@ class Requester(Sender):
             size = flight.sizes[slot]
             if flight.inflight_bytes and flight.inflight_bytes + size > self.cc.window_bytes:
                 return self.retry.hold_back()
-            blame = flight.blamed.get(slot)
+            blame = flight.blame_of(slot)
             blamed = None if blame is None else blame.path
             path = next_after_loss(self._selection, self._evs, scheduler.usable, blamed, now_ns)
             if path is None:

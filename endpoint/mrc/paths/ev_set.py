@@ -55,7 +55,6 @@ class EvPath:
     def __init__(self, route: Route, plane: PlaneEvs, needed: int) -> None:
         self.route = route
         self.ev = route.ev
-        self.port = route.port
         self.plane = plane
         self.state = GOOD
         self.active = False
@@ -77,6 +76,11 @@ class EvPath:
         self.returned_ns = -1
         self.rested_until = 0
         """The last packet of its plane, counted by `PlaneEvs.taken`, that a SKIP EV sits out."""
+
+    @property
+    def port(self) -> Port:
+        """The port that its packets leave by."""
+        return self.route.port
 
 
 class PlaneEvs:

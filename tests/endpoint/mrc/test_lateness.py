@@ -58,7 +58,7 @@ class Pair:
         flight.tries[slot] = 0 if psn == flight.nxt else flight.tries[slot] + 1
         flight.nxt = max(flight.nxt, psn + 1)
         flight.sizes[slot], flight.paths[slot] = SIZE, PATHS[path_index]
-        flight.blamed.pop(slot, None)
+        flight.acquit(slot)
         flight.sent_ns[slot] = self.now_ns - flight.late_ns
         self.rule.log.append((psn, self.now_ns - flight.late_ns))
         self.walk.sent_ns[psn] = self.now_ns

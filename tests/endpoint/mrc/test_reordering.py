@@ -71,7 +71,8 @@ def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_anothe
     flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
     flight.make_room()
     flight.una = flight.nxt = 1
-    flight.blamed[0], flight.tries[0] = Blame(first, 0, proved=False), 1
+    flight.blamed = [Blame(first, 0, proved=False), *[None] * 15]
+    flight.tries[0] = 1
     flight.paths[0] = first if copy_by_the_same_path else second
     flight.duplicate(-1, first.ev, 900)
     assert late == [first.ev]
