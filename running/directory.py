@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -41,7 +42,7 @@ class RunDirectory:
         folder = root / scenario
         made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        newest = max((moment(path) for path in root.glob("*/*")), default=("", 0))
+        newest = max((moment(path) for path in folders(root)), default=("", 0))
         stamp = max(time.strftime("%Y%m%d-%H%M%S", time.gmtime()), newest[0])
         for number in count(newest[1] + 1 if stamp == newest[0] else 1):
             path = folder / (f"{stamp}-{seed}" if number == 1 else f"{stamp}-{seed}-{number}")
@@ -113,9 +114,23 @@ def find(root: Path, name: str) -> Path:
 def by_age(root: Path) -> list[Path]:
     """All runs, the newest last."""
     return sorted(
-        (path.parent for path in root.glob("*/*/options.json")),
+        (path for path in folders(root) if (path / "options.json").exists()),
         key=lambda path: (*moment(path), path.name, path.parent.name),
     )
+
+
+def folders(root: Path) -> Iterator[Path]:
+    """Every folder of a run, without those that another process removes or renames meanwhile."""
+    for scenario in listing(root):
+        if not scenario.is_symlink():  # `latest`, or the next `latest` of a run that is being made
+            yield from listing(scenario)
+
+
+def listing(folder: Path) -> list[Path]:
+    """What is in a folder; nothing when it is none, or no longer there."""
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+        return [folder / entry.name for entry in entries]
+    return []
 
 
 def moment(run: Path) -> tuple[str, int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from threading import Barrier
 
 import pytest
 
-from running.directory import RunDirectory, before, find
+from running.directory import RunDirectory, before, by_age, find
 
 MAKERS = 16
 
@@ -60,3 +62,19 @@ def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
     }  # fmt: skip
     second = RunDirectory.create(tmp_path / "new" / "runs", "smoke", 1)
     assert set(second.made) == {second.path, tmp_path / "new/runs/latest"}
+
+
+def test_a_folder_that_goes_while_runs_are_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = made(tmp_path, "smoke", 1)
+    gone = made(tmp_path, "spray", 2).parent
+    scandir = os.scandir
+
+    def removed_just_before(path: Path) -> object:
+        if path == gone:
+            monkeypatch.setattr(os, "scandir", scandir)
+            rmtree(gone)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", removed_just_before)
+    assert by_age(tmp_path) == [kept]
+    assert not gone.exists()
