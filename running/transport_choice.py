@@ -69,8 +69,9 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
     for transport in (
         TransportChoice("mrc", "MRC: sprays over every path and plane, leaves bad ones", "mrc"),
         TransportChoice(
-            "mrc-strict", "MRC without the lab's own rules (endpoint/mrc/presets.py)", "mrc", presets.STRICT
+            "mrc-strict", "the same without the rules of this lab that a scenario asks for", "mrc", presets.STRICT
         ),
+        TransportChoice("mrc-lab", "MRC with every rule of this lab (endpoint/mrc/presets.py)", "mrc", presets.LAB),
         TransportChoice(
             "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"selection": "oblivious"}
         ),

@@ -54,6 +54,7 @@ SCENARIO = Scenario(
     workloads=workloads,
     checks=judge,
     phases=phases(warmup_s=3.0, reference_s=12.0, faults_s=20.0, heal_s=3.0),
+    settings={"rcv_penalty": True},  # without it the flows change places for hundreds of round trips (mrc-strict)
     paper=(
         PaperRow("18", "7:1 incast and a victim, MRC", "victim 389 of 390 Gb/s, incast flows 56 Gb/s each (55–56)"),
         PaperRow("18", "the same, RoCE with DCQCN, 1 QP", "victim −25 %; with 8 QPs dips to 62 Gb/s for a second"),

@@ -132,7 +132,6 @@ SCENARIO = Scenario(
     checks=judge,
     phases=phases(Phase("policy", 16.0), reference_s=12.0, faults_s=30.0),
     prober=Prober(),
-    settings={"plane_suspicion": False},  # as the paper has it; the lab's rule would leave a plane that loses more
     paper=(
         PaperRow(
             "§4",

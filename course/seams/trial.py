@@ -15,6 +15,7 @@ from course.seams.log import Log
 from course.seams.ports import TellingOperations
 from course.seams.selection import HealthSelection, SpraySelection
 from endpoint.mrc.algorithms import OPERATIONS, SEAMS
+from endpoint.mrc.presets import LAB
 from judging.run import Run, Span
 from running.directory import RunDirectory
 from running.estimate import TooLargeError
@@ -32,7 +33,8 @@ SEAM: dict[Seam, tuple[str, type[Any]]] = {
 }
 NAME = "course"
 """The name under which the endpoint finds the class of the trial that runs."""
-EVERY_PATH = {"evs_active": 64, "evs_backup": 0}
+SETTINGS = {**LAB, "evs_active": 64, "evs_backup": 0}
+"""Every path is in use, and the bounds of the labs were found with all rules of this lab on."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Course(Case):
     @property
     def transport_settings(self) -> dict[str, Any]:
         setting, _ = SEAM[self.seam]
-        return {**EVERY_PATH, setting: NAME, **self.settings}
+        return {**SETTINGS, setting: NAME, **self.settings}
 
     def spec(self) -> Any:
         return replace(self, settings=self.transport_settings)._spec()

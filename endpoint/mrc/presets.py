@@ -1,8 +1,8 @@
 """Presets of the endpoint's settings: MRC as its sources describe it, and MRC with this lab's rules on top.
 
 `STRICT` is what the paper says (arXiv:2605.04333), then what the OCP MRC API and its examples say, then what the
-reference simulator uet-htsim does. `LAB` is the defaults of `endpoint.nic.config`: rules that make MRC better
-or more robust than that. Each rule is a setting, so each can be taken on or off by itself.
+reference simulator uet-htsim does. `LAB` has rules that make MRC better or more robust than that. Each rule is a
+setting, so each can be taken on or off by itself. The defaults (`endpoint.nic.config`) are strict but for `BY_DEFAULT`.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ RULES = (
     ),
 )
 
+BY_DEFAULT = frozenset({"trims_before_wait"})
+"""Rules of the lab that are on by default: without this one a message may never end, as a hunt found."""
 STRICT: Mapping[str, Any] = {rule.setting: rule.strict for rule in RULES}
 LAB: Mapping[str, Any] = {rule.setting: rule.lab for rule in RULES}
 PRESETS: Mapping[str, Mapping[str, Any]] = {"strict": STRICT, "lab": LAB}

@@ -67,17 +67,18 @@ class Settings:
     ev_rest_packets: int = 0
     """Packets of a QP in an EV's plane that a mark or trim keeps the EV out of at least. With 0 the EV is passed over
     once (guidance of OCP MRC 11.2.2, which leaves the length to the implementation)."""
-    congested_ev: str = "skip"
-    """What a mark or trim does to an EV: "skip" rests the EV, "swap" puts a backup of its plane in its place (figures
-    13 and 14 of the paper) and rests it only where there is no backup."""
-    plane_suspicion: bool = True
+    congested_ev: str = "swap"
+    """What a mark or trim does to an EV: "swap" puts a backup of its plane in its place (figures 13 and 14 of the
+    paper) and rests it only where there is no backup; "skip" rests the EV, a rule of this lab."""
+    plane_suspicion: bool = False
     """Whether the losses of a plane's EVs together take the whole plane out: a rule of this lab. The paper's MRC cannot
     leave a plane that loses packets but is up (section 4)."""
-    retransmit_plane: str = "other"
-    """The plane of a packet that is sent again: "other" than that in which it was lost, as the lab does, or "any"."""
+    retransmit_plane: str = "any"
+    """The plane of a packet that is sent again: "any", or "other" than that which lost it, a rule of this lab."""
     trims_before_wait: int = 8
     """How often a packet is sent again at once after a trim. Later copies wait for a random part of a base round trip
-    each; 0: no copy waits."""
+    each: the one rule of this lab that is on by default, because without it a packet that arrives behind the same burst
+    in each round trip can be trimmed without end. 0: no copy waits."""
     loss_patience_ns: int = 0
     """How much longer than the loss rule needs a NIC waits before it takes a packet for lost: a device's own."""
     probes_to_resurrect: int = 2
@@ -100,15 +101,16 @@ class Settings:
     max_recv_wr: int = 4096
     timeout: int | None = None
     """Local ACK timeout exponent: 1.024 µs * 2^timeout. None: the first that exceeds `timeout_rtts`."""
-    timeout_rtts: int = 4
+    timeout_rtts: int = 16
     """Base round trips and jitters."""
     retry_linear: int = 7
-    retry_exponential: int = 7
+    retry_exponential: int = RETRIES_WITHOUT_END
     events_max: int = 65536
     """Events kept for the driver; the oldest go first."""
     control_frames_max: int = 4096
     """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
-    rcv_penalty: bool = True
+    rcv_penalty: bool = False
+    """Whether a receiver that several senders load tells each to shrink its window to its share: a rule of this lab."""
     dialect: str = ""
     """Readings of the specification that are not the default (`endpoint.nic.dialect`): NAME=VALUE, with commas."""
 

@@ -13,13 +13,13 @@ from studies.sweeping.subject import Subject, subject
 from studies.sweeping.task import Choose
 from studies.sweeping.variant import Variant
 
-LAB, STRICT = "mrc", "mrc-strict"
+LAB, STRICT = "mrc-lab", "mrc-strict"
 METRIC = "goodput_kept"
 TITLE = "# The lab's rules, one by one\n"
 INTRODUCTION = (
-    "MRC here has rules that neither the paper nor the OCP API has. Each row"
-    " takes one of them off, the last row takes all of them off (`--transport mrc-strict`). A cell counts the seeds for"
-    " which the scenario's checks were true."
+    "This lab has rules that neither the paper nor the OCP API has, and that are off by default. The first row has"
+    " all of them (`--transport mrc-lab`), each other row takes one of them off, the last row takes all of them off"
+    " (`--transport mrc-strict`). A cell counts the seeds for which the scenario's checks were true."
 )
 DIFFERENCES = (
     "The gain of each rule: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals."

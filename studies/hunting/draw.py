@@ -45,7 +45,7 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "max_write_imm": (2, 8),
     "oor_nack": (True,),
     "congestion": ("fixed_window",),
-    "rcv_penalty": (False,),
+    "rcv_penalty": (True,),
 }
 PLAN_KEYS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "trimming": {"enabled": (False,), "share": (0.05,)},

@@ -3,7 +3,8 @@
     python -m tests.endpoint.mrc.test_few_evs
 
 prints both tables: the goodput under random loss on every link, as a share of what the four planes carry, and how long
-a plane that vanishes, or loses half of its packets, stays in use. Two links lie on a path in either direction.
+a plane that vanishes, or loses half of its packets, stays in use. The lab's rule of suspicion is on. Two links lie on
+a path in either direction.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SICK = 2
 
 def busy(evs_per_plane: int, rate_bps: int) -> tuple[Wire, Flow]:
     """One QP that always has writes posted."""
-    wire = Wire(planes=PLANES, evs_per_plane=evs_per_plane, rate_bps=rate_bps)
+    wire = Wire(planes=PLANES, evs_per_plane=evs_per_plane, rate_bps=rate_bps, plane_suspicion=True)
     flow = Flow(wire, size=1 << 20)
     flow.keep_posted(65_536, 64, 10_000 * wire.base_rtt_ns)
     return wire, flow

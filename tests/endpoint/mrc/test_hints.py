@@ -36,7 +36,7 @@ class Start:
 
 def begin(senders: int, hint: dict[str, int]) -> tuple[Wire, list[Flow]]:
     """64 QPs to h0 from as many hosts. Every NIC gets the hint as its first, so its number is 1 everywhere."""
-    wire = Wire(hosts=senders + 1, rate_bps=100 * GBPS, delay_ns=2_000)
+    wire = Wire(hosts=senders + 1, rate_bps=100 * GBPS, delay_ns=2_000, rcv_penalty=True)
     for transport in wire.transports.values():
         assert transport.control.create_qp_hint(**hint) == 1
     flows = [Flow(wire, f"h{1 + number % senders}", "h0", size=1 << 16, qp_hint=1) for number in range(QPS)]

@@ -86,7 +86,7 @@ def incast(senders: int, round_trips: int, **settings: object) -> tuple[Wire, li
 
 
 def test_seven_to_one_incast_is_fair_fills_the_receiver_and_leaves_a_victim_alone() -> None:
-    wire, flows, gained, victim = incast(7, 300)
+    wire, flows, gained, victim = incast(7, 300, rcv_penalty=True)
     duration_ns = 200 * wire.base_rtt_ns
     line = 4 * 25_000_000_000 * duration_ns // 8_000_000_000
     shares = gained[:-1]

@@ -381,7 +381,7 @@ def test_updates_and_answers_survive_heavy_loss() -> None:
 
 
 def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() -> None:
-    wire = Wire()
+    wire = Wire(retry_exponential=7)
     flow = Flow(wire)
     for _ in range(50):
         flow.post(100_000)
@@ -400,7 +400,7 @@ def test_the_qp_lives_on_one_plane_of_four_and_dies_by_the_retry_rule_on_none() 
 
 def test_a_write_posted_while_every_port_is_down_ends_by_the_retry_rule_or_goes_out_when_one_returns() -> None:
     for returns in (False, True):
-        wire = Wire()
+        wire = Wire(retry_exponential=7)
         flow = Flow(wire)
         for port in (1, 2, 3, 4):
             wire.set_port("h0", port, False)
@@ -574,7 +574,7 @@ def test_denied_evs_are_not_used_by_present_and_future_qps(hosts: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_what_was_lost_goes_by_another_plane(seed: int) -> None:
     """A hunt found writes of one packet that met the same dead plane four times in a row, 0.4 s each time."""
-    wire = Wire(planes=2, evs_per_plane=8, seed=seed)
+    wire = Wire(planes=2, evs_per_plane=8, seed=seed, retransmit_plane="other")
     flow = Flow(wire)
     flow.post(4096)
     run(wire, flow)
