@@ -85,9 +85,13 @@ class RetryTimer:
         self.heard(now_ns)
 
     def alive(self, now_ns: int) -> None:
-        """A probe was answered: that asking was not in vain."""
+        """A probe was answered: that asking was not in vain.
+
+        A sign of life puts the timer off, but not for good: a packet that the loss rule misses must not wait longer
+        than the timer from when it has been out for one timeout.
+        """
         self.retries = self._asked = 0
-        self._life_ns = now_ns
+        self._life_ns = max(self._life_ns, min(now_ns, self._flight.oldest_ns + self._timeout_ns))
 
     def asked(self, now_ns: int) -> None:
         """Probes have gone out."""

@@ -11,6 +11,8 @@ from endpoint.mrc.algorithms import CONGESTIONS, LOSSES, OPERATIONS, SELECTIONS
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CreditGranter
+from endpoint.mrc.loss.loss_detection import LossDetection
+from endpoint.mrc.loss.packet_window import PacketWindow
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
@@ -313,3 +315,25 @@ def test_receivers_of_rccc_share_their_line_among_senders_and_trim_little() -> N
 def test_a_lone_sender_of_rccc_has_the_whole_line() -> None:
     wire = Wire(congestion="rccc", seed=5)
     assert busy(wire, [Flow(wire)]) > 0.95 * LINE_BPS
+
+
+class Deaf(LossDetection):
+    def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
+        return []
+
+
+def test_what_a_loss_rule_misses_is_sent_again_though_probes_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hunt found queue pairs with SLEEK that carried nothing for seconds: answered probes put the timer off."""
+    monkeypatch.setitem(LOSSES, "deaf", Deaf)
+    monkeypatch.setitem(USERS, Deaf, str)
+    wire = Wire(loss="deaf")
+    flow = Flow(wire)
+    for link in wire.links.values():
+        link.faults.loss = 1.0
+    flow.post(4096)
+    wire.run(wire.base_rtt_ns // 2)
+    for link in wire.links.values():
+        link.faults.loss = 0.0
+    wire.run(4 * wire.transports["h0"].limits.timeout_ns, stop=lambda: flow.finished)
+    flow.check()
+    assert flow.qp.requester.timeouts == 1
