@@ -34,8 +34,8 @@ SHORT_BYTES = 1 << 16
 SEGMENT = 32_768  # bytes of a collective's writes without a device profile
 PROFILE = profile.load("pollara")
 SEEDS = range(2, 21)  # other places in the hash, and other losses
-HASHED_MB = 16
-"""Up to this size RoCE on few queue pairs is run with all seeds; a larger run takes minutes."""
+HASHED_MB = 64
+"""Up to this size RoCE on few queue pairs is run with all seeds; the sizes of `paper/large.py` take hours once."""
 FEW_PAIRS = 2
 LEAST_GBPS = 0.5
 """What the paper's axis shows as 0 stands for less than this."""

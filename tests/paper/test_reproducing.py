@@ -269,7 +269,7 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("figure", "quantity", "hashed"),
     [
-        ("16", "RoCE 1 QP, 1 % loss, 16 MB", True), ("16", "RoCE 1 QP, 1 % loss, 32 MB", False),
+        ("16", "RoCE 1 QP, 1 % loss, 32 MB", True), ("16", "RoCE 1 QP, 0 % loss, 64 MB", True),
         ("16", "RoCE 16 QP, 1 % loss, 16 MB", False), ("17", "RoCE 16 QP, 1 % loss, 16 MB", True),
         ("17", "RoCE 1 QP, 0.1 % loss, 2 MB", False), ("17", "MRC, 1 % loss, 16 MB", False),
     ],

@@ -21,7 +21,7 @@ Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's ra
 without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
 code, of the parameters or of a figure repeats the runs that it concerns. Runs that together need more memory than
 there is are made one after the other; a run that does not fit alone is left out and named. In figures 16 and 17 a
-hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, four times the work.
+hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, six times the work.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
 reproduction.json, the same for programs. Two names are no figures but other pages: `shape` is
@@ -51,7 +51,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
-    add("--intervals", action="store_true", help="20 seeds for RoCE's rows of 2 to 16 MB in figures 16 and 17")
+    add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")

@@ -35,7 +35,7 @@ FIGURE = Figure(
         "64 hosts of cluster C in one ring, placed by rail, so that each hop crosses a spine; each of 126 steps waits"
         " for the one before, slice by slice. Every NIC port loses 0, 0.1 or 1 % of what arrives. MRC runs on 4 planes"
         f" of 100 Gb/s, RoCE on one of 400 with ECMP. Hosts and NICs cost what the device profile {PROFILE.name} says."
-        " With 16 queue pairs each slice goes over all of them. RoCE's rows with one, up to 16 MB, are intervals"
+        " With 16 queue pairs each slice goes over all of them. RoCE's rows with one are intervals"
         " over 20 seeds if `--intervals` made the page, or else one draw of the hash and of losses."
     ),
     parts=parts,

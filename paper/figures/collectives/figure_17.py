@@ -45,7 +45,7 @@ FIGURE = Figure(
         "Each of 64 hosts of cluster C sends a 64th of its data to every other. Every NIC port loses 0, 0.1 or 1 %"
         " of what arrives. MRC runs on 4 planes of 100 Gb/s, RoCE on one of 400 with ECMP. Hosts and NICs cost what the"
         f" device profile {PROFILE.name} says. RoCE 16 QP has two queue pairs per peer here, a slice on each: sixteen"
-        " take seven times as long to run. RoCE's rows up to 16 MB are intervals over 20 seeds if"
+        " take seven times as long to run. RoCE's rows are intervals over 20 seeds if"
         " `--intervals` made the page, or else one draw of the hash and of losses."
     ),
     parts=parts,
