@@ -2,8 +2,8 @@
 
 Each run's plan, workloads, transport, payload and faults are drawn (`drawn_spec`), every fourth on sixteen leaves. Its
 journals and packet log in 2, 4, 8 and 16 parts, or as many as it has groups of hosts, must be those of one process,
-byte for byte; the exit status is 1 where any is not. Parts are threads here; that processes of MPI do the same is what
-`test_processes.py` shows.
+byte for byte; the exit status is 1 where any is not. A line tells of each run, and the last counts them, also after
+Ctrl-C. Parts are threads here; that processes of MPI do the same is what `test_processes.py` shows.
 """
 
 from __future__ import annotations
@@ -41,16 +41,19 @@ def main() -> int:
     parts: Counter[int] = Counter()
     transports: Counter[str] = Counter()
     wrong = 0
-    with ProcessPoolExecutor(options.workers, max_tasks_per_child=8) as pool:
-        for seed, counts, agent, files in pool.map(trial, seeds):
-            parts.update(counts)
-            transports[agent] += 1
-            wrong += bool(files)
-            if files:
-                print(f"seed {seed}: {', '.join(files)}", flush=True)
+    try:
+        with ProcessPoolExecutor(options.workers, max_tasks_per_child=8) as pool:
+            for seed, counts, agent, files in pool.map(trial, seeds):
+                parts.update(counts)
+                transports[agent] += 1
+                wrong += bool(files)
+                print(f"seed {seed}: {agent} in {counts} parts: {', '.join(files) or 'the same'}", flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
     told = ", ".join(f"{runs} in {count} parts" for count, runs in sorted(parts.items()))
-    print(f"{len(seeds)} random runs ({dict(transports)}), {told}: {wrong} differ")
-    return 1 if wrong else 0
+    made = transports.total()
+    print(f"{made} of {len(seeds)} random runs ({dict(transports)}), {told}: {wrong} differ")
+    return 1 if wrong or made < len(seeds) else 0
 
 
 if __name__ == "__main__":
