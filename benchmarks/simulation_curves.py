@@ -45,6 +45,8 @@ NAMES = {
     "message": "message, bytes",
     "processes": "processes",
 }
+DRAWN = {"message": "message, KiB"}
+"""Names where the drawing has another unit: six figures have no room under a narrow plot."""
 
 
 def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
@@ -63,8 +65,13 @@ def run(case: dict[str, int], size: int, directory: str) -> dict[str, Any]:
     return divided(case["processes"], lambda make: permute(make=make))
 
 
+KIB = 1024
 Point = tuple[int, list[float], float]
 """A number on an axis, the data packets per second that were measured there, and the memory in MB."""
+
+
+def label(axis: str, number: int) -> str:
+    return str(number // KIB if axis in DRAWN else number)
 
 
 def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
@@ -89,8 +96,8 @@ def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
             plot.grid(alpha=0.3)
             if 0 not in numbers:
                 plot.set_xscale("log", base=2)
-            plot.set_xticks(numbers, [str(number) for number in numbers])
-        below.set_xlabel(NAMES[axis])
+            plot.set_xticks(numbers, [label(axis, number) for number in numbers])
+        below.set_xlabel(DRAWN.get(axis, NAMES[axis]))
     for row in rows:  # all curves are there: the limit at the top stays as it is from here on
         row[0].set_ylim(bottom=0)
     rows[0][0].set_ylabel("data packets/s")
