@@ -31,7 +31,13 @@ def started(tmp_path: Path) -> Iterator[Started]:
         environment = {**os.environ, "MRCLAB_COMPILED": "off"}  # no run waits for a build
         left.append(
             subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+                command,
+                cwd=ROOT,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore it
             )
         )
         return left[-1]
