@@ -103,7 +103,7 @@ class Flight(PacketWindow):
             self.blamed = _moved(self.blamed, [None] * size, kept)
 
     def blame_of(self, slot: int) -> Blame | None:
-        """What the packet on this slot was last taken for lost on."""
+        """The transmission of this slot's packet that was last taken for lost."""
         return self.blamed[slot] if self.blamed else None
 
     def acquit(self, slot: int) -> None:
