@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -21,14 +22,24 @@ from tests.helpers.ranks_in_memory import differing, drawn_spec
 
 COUNTS = (2, 4, 8, 16)
 WIDE_EVERY, WIDE_LEAVES = 4, 16
+RENEWED = 8
+Trial = tuple[int, list[int], str, list[str]]
+"""The seed, in how many parts its run was made, its transport, and the files that differ."""
 
 
-def trial(seed: int) -> tuple[int, list[int], str, list[str]]:
-    """The seed, in how many parts its run was made, its transport, and the files that differ."""
+def trial(seed: int) -> Trial:
     spec = drawn_spec(seed, WIDE_LEAVES if seed % WIDE_EVERY == 0 else None)
     counts = sorted({min(count, len(host_groups(spec.plan))) for count in COUNTS} - {1})
     with tempfile.TemporaryDirectory() as folder:
         return seed, counts, spec.choices.transport.agent, differing(spec, Path(folder), counts)
+
+
+def trials(seeds: Sequence[int], workers: int) -> Iterator[Trial]:
+    """All trials in the order of seeds. New processes for every few of them give memory back; Python 3.11's pool, told
+    to renew its processes itself, stops for good when it should (python/cpython#115634)."""
+    for first in range(0, len(seeds), RENEWED * workers):
+        with ProcessPoolExecutor(workers) as pool:
+            yield from pool.map(trial, seeds[first : first + RENEWED * workers])
 
 
 def main() -> int:
@@ -42,12 +53,11 @@ def main() -> int:
     transports: Counter[str] = Counter()
     wrong = 0
     try:
-        with ProcessPoolExecutor(options.workers, max_tasks_per_child=8) as pool:
-            for seed, counts, agent, files in pool.map(trial, seeds):
-                parts.update(counts)
-                transports[agent] += 1
-                wrong += bool(files)
-                print(f"seed {seed}: {agent} in {counts} parts: {', '.join(files) or 'the same'}", flush=True)
+        for seed, counts, agent, files in trials(seeds, options.workers):
+            parts.update(counts)
+            transports[agent] += 1
+            wrong += bool(files)
+            print(f"seed {seed}: {agent} in {counts} parts: {', '.join(files) or 'the same'}", flush=True)
     except KeyboardInterrupt:
         print("interrupted")
     told = ", ".join(f"{runs} in {count} parts" for count, runs in sorted(parts.items()))
