@@ -38,6 +38,7 @@ static uint32_t crc_by_tables(uint32_t crc, const uint8_t *at, size_t count)
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
+#define UNROLLED _Pragma("GCC unroll 4") /* else -O2 keeps the sums in memory */
 #define MULTIPLYING __attribute__((target("pclmul,sse4.1")))
 
 MULTIPLYING static __m128i folded(__m128i sum, __m128i powers, __m128i more)
@@ -65,17 +66,20 @@ __attribute__((target("vpclmulqdq,avx2"))) static size_t sum_widely(__m128i sum[
     const __m256i powers = _mm256_broadcastsi128_si256(BY_128), *from = (const __m256i *)(const void *)at;
     __m256i wide[LANES / 2];
     size_t done = WIDE_BYTES;
+    UNROLLED
     for (int i = 0; i < LANES / 2; i++)
         wide[i] = _mm256_loadu_si256(from + i);
     wide[0] = _mm256_xor_si256(wide[0], _mm256_zextsi128_si256(sum[0]));
     for (; count - done >= WIDE_BYTES; done += WIDE_BYTES) {
         from += LANES / 2;
+        UNROLLED
         for (int i = 0; i < LANES / 2; i++) {
             __m256i low = _mm256_clmulepi64_epi128(wide[i], powers, 0x00);
             __m256i high = _mm256_clmulepi64_epi128(wide[i], powers, 0x11);
             wide[i] = _mm256_xor_si256(_mm256_xor_si256(low, high), _mm256_loadu_si256(from + i));
         }
     }
+    UNROLLED
     for (int i = 0; i < LANES / 2; i++)
         _mm256_storeu_si256((__m256i *)(void *)(sum + 2 * i), wide[i]);
     return done;
@@ -85,9 +89,11 @@ MULTIPLYING static size_t sum_narrowly(__m128i sum[LANES], const uint8_t *at, si
 {
     size_t done = 64;
     sum[0] = _mm_xor_si128(sum[0], load(at));
+    UNROLLED
     for (int i = 1; i < 4; i++)
         sum[i] = load(at + 16 * i);
     for (; count - done >= 64; done += 64)
+        UNROLLED
         for (int i = 0; i < 4; i++)
             sum[i] = folded(sum[i], BY_64, load(at + done + 16 * i));
     return done;
