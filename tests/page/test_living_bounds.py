@@ -26,6 +26,8 @@ QP = {
 PORT = {"port": 1, "tx_packets": 1 << 30, "tx_bytes": 1 << 40, "rx_packets": 1 << 30, "rx_bytes": 1 << 40}
 SAMPLE: dict[str, Any] = {"ports": [PORT] * 4, "qps": [QP] * 4}
 SECOND_NS = 1_000_000_000
+LOOK_S = 50
+"""Seconds of the lab between two looks; a file turns over after some hundred lines."""
 
 
 @pytest.mark.slow
@@ -45,17 +47,17 @@ def test_millions_of_lines_of_a_living_lab_leave_files_and_memory_bounded(lines:
     written, most_lines, most_files = 0, 0, 0
     grown_kb = []
     while written < lines:
-        for _ in range(50):  # seconds of the lab between two looks; a file turns over after some hundred lines
+        for _ in range(LOOK_S):
             now_ns += SECOND_NS
             for journal in journals:
                 journal.write("sample", **SAMPLE)
-        written += 50 * len(journals)
+        written += LOOK_S * len(journals)
         most_lines = max(most_lines, feed.poll())
         most_files = max(most_files, sum(file.stat().st_size for file in agents.iterdir()))
         grown_kb.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     feed.close()
     assert most_lines <= LIVE_LINES_MAX
     assert most_files <= 2 * JOURNAL_BYTES * len(hosts)
-    warm = grown_kb[3 * len(grown_kb) // 10]  # the window has been full more than once by then
+    warm = grown_kb[3 * LIVE_LINES_MAX // (LOOK_S * len(hosts))]  # the window has been full three times by then
     assert grown_kb[-1] < 1.1 * warm
     print(f"{written:,} lines, {most_lines:,} kept, {most_files >> 20} MiB of files, {grown_kb[-1] >> 10} MiB resident")
