@@ -16,6 +16,7 @@ import pytest
 from common.compiled import build as building
 from common.compiled import finder
 from common.compiled.unit import Unit, record_path
+from tests.helpers.interrupts import heeding_interrupts
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = """
@@ -112,7 +113,7 @@ class Tree:
         return subprocess.Popen(
             [sys.executable, "-c", program], cwd=self.folder, env=self.environment(**more), text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
+            preexec_fn=heeding_interrupts,
         )  # fmt: skip
 
     def run(self, program: str, **more: str) -> str:

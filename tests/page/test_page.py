@@ -24,6 +24,7 @@ from page.request_handler import RequestHandler
 from page.view import View, plan_view, replay_view
 from page.viewer import Viewer
 from switch.engine import PortCounters
+from tests.helpers.interrupts import heeding_interrupts
 from tests.topo.topologies.shapes import SMALL
 from topo.path import evs, hops, path_da
 from topo.planfile import load_plan
@@ -286,11 +287,6 @@ def open_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o777)
         yield Path(folder)
-
-
-def heeding_interrupts() -> None:
-    """For a child: what a shell runs in the background ignores Ctrl-C, and passes that on."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

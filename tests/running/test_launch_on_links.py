@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.living_lab import MRCLAB, mrclab, tiny
 from tests.helpers.pytorch.world import EXAMPLES, require_torch
 from tests.helpers.waiting import eventually
@@ -58,7 +59,7 @@ def test_what_cannot_be_started_is_told_and_ctrl_c_ends_all(lab: Lab) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heeding_interrupts,
     )
     assert process.stdout is not None
     assert {process.stdout.readline(), process.stdout.readline()} == {"h0: here\n", "h1: here\n"}

@@ -30,6 +30,7 @@ from studies.sweeping.subject import whole
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant, split, variants
+from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.owner import living
 from tests.helpers.quick_sweep import (
     DEADLY_SEED,
@@ -307,7 +308,7 @@ def start(path: Path, runs: Path, seeds: int) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # as a terminal would: a signal goes to the whole group
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=heeding_interrupts,
     )
 
 

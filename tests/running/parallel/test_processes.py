@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
 
@@ -37,7 +38,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore it
+                preexec_fn=heeding_interrupts,
             )
         )
         return left[-1]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.interrupts import heeding_interrupts
 from topo.emulation import state
 from topo.graph import links
 from topo.planfile import load_plan
@@ -35,14 +36,7 @@ def lab() -> Iterator[None]:
 
 def start_smoke(runs: Path, *more: str, stderr: int | None = None) -> subprocess.Popen[str]:
     words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "4", "--seed", "1", "--runs", str(runs), *more]
-    # Whoever started us may ignore SIGINT, and children inherit that.
-    return subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=stderr, text=True, preexec_fn=heeding_interrupts)
 
 
 def until(process: subprocess.Popen[str], words: str) -> None:

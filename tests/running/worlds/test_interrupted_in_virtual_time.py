@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from judging.run import Run
+from tests.helpers.interrupts import heeding_interrupts
 
 LIMIT_S = 120
 
@@ -20,7 +21,7 @@ def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> 
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
+        preexec_fn=heeding_interrupts,
     )
     assert process.stdout is not None
     assert any("phase reference" in line for line in process.stdout)

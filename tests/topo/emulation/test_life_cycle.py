@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from common.files import write_json
+from tests.helpers.interrupts import heeding_interrupts
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.lab import _tear_down as tear_down
@@ -85,7 +86,7 @@ def start(kind, hold_after=NEVER):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever started us may ignore the signal
+        preexec_fn=heeding_interrupts,
     )
 
 
