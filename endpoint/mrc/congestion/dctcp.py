@@ -15,7 +15,8 @@ from endpoint.mrc.parameter import Parameter, Values
 
 class Dctcp(Congestion):
     """Once per window: alpha moves towards the share of marked bytes, and a window with marks shrinks by half of alpha.
-    Otherwise the window grows by a packet."""
+    Otherwise the window grows by a packet. All losses of a window together halve it (RFC 8257, section 3.5), and after
+    a timeout it grows by what is acknowledged up to half of what was in flight (RFC 5681, section 3.1)."""
 
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gain", float, 0.0625, 0.0001, 1.0, "", "weight of the latest window in alpha (RFC 8257's g)"),
@@ -28,6 +29,8 @@ class Dctcp(Congestion):
         self._largest = max(path.peer_bdp_bytes * 3 // 2, path.mtu_bytes)
         self._window = float(max(self._largest // path.sharers, path.mtu_bytes))
         self._acked = self._marked = 0
+        self._recovering_bytes = 0
+        self._slow_start_bytes = 0.0
         self.alpha = 1.0
         self._clamp()
 
@@ -38,10 +41,17 @@ class Dctcp(Congestion):
         self._count(size, True)
 
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
+        if self._recovering_bytes > 0:
+            self._recovering_bytes -= size
+            return
+        self._recovering_bytes = inflight_bytes
         self._window /= 2
+        self._slow_start_bytes = 0.0
         self._clamp()
 
     def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
+        self._recovering_bytes = 0
+        self._slow_start_bytes = max(lost_bytes / 2, 2.0 * self._mtu)
         self._window = float(self._mtu)
         self._clamp()
 
@@ -49,12 +59,20 @@ class Dctcp(Congestion):
         self._acked += size
         if marked:
             self._marked += size
+        slow_start = self._window < self._slow_start_bytes
+        recovering = self._recovering_bytes > 0
+        if recovering:
+            self._recovering_bytes -= size
+        elif slow_start and not marked:
+            self._window = min(self._window + size, self._slow_start_bytes)
+            self._clamp()
         if self._acked < self._window:
             return
         self.alpha += self._gain * (self._marked / self._acked - self.alpha)
-        if self._marked:
+        if self._marked and not recovering:
             self._window *= 1 - self.alpha / 2
-        else:
+            self._slow_start_bytes = 0.0
+        elif not slow_start and not recovering:
             self._window += self._mtu
         self._acked = self._marked = 0
         self._clamp()

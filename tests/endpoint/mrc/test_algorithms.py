@@ -154,6 +154,32 @@ def test_dctcp_cuts_by_half_of_alpha_once_per_window() -> None:
     assert cc.window_bytes == before + 1500
 
 
+def test_dctcp_halves_once_for_all_losses_of_a_window() -> None:
+    cc: Dctcp = made("dctcp")
+    full = cc.window_bytes
+    under_way = full
+    for _ in range(20):  # RFC 8257, 3.5: one reduction per window of data across all loss signals
+        under_way -= 1500
+        cc.on_loss(0, 1500, under_way)
+    assert cc.window_bytes == full // 2
+    for _ in range(under_way // 1500):  # the rest of that window, marked or not, changes nothing (RFC 5681, 3.2)
+        assert cc.window_bytes == full // 2
+        cc.on_ack(0, 1500, None, True, 0)
+    cc.on_loss(0, 1500, full // 2)
+    assert cc.window_bytes == full // 4
+
+
+def test_dctcp_starts_slowly_after_a_timeout() -> None:
+    cc: Dctcp = made("dctcp")
+    cc.on_timeout(0, 12_000)
+    windows = []
+    for _ in range(6):  # RFC 5681, 3.1: from one packet to half of what was under way, then a packet per window
+        windows.append(cc.window_bytes)
+        for _ in range(cc.window_bytes // 1500):
+            cc.on_ack(0, 1500, None, False, 0)
+    assert windows == [1500, 3000, 6000, 7500, 9000, 10_500]
+
+
 def test_swift_grows_by_a_packet_per_round_trip_and_cuts_by_the_excess_once_per_round_trip() -> None:
     cc: Swift = made("swift")
     cc.on_timeout(0, 0)
