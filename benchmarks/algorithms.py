@@ -7,7 +7,8 @@
 Runs ten scenarios in virtual time at 100 and 400 Gb/s per port, with and without trimming, seed by seed, each algorithm
 on the same seeds, and prints a Markdown table per rate and trimming: MRC's goodput in the reference phase and the
 others' difference in percent of it, then the same for the share that is kept under faults. A star says that the 95 %
-interval of the paired differences leaves zero out, which takes five seeds; brackets say how many runs were not true.
+interval of the paired differences leaves zero out, which takes five seeds; brackets say how many runs were false. Short
+phases leave the verdicts of `incast` and `nic-port` unknown; those are not counted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from cli.commands.run import chosen
 from cli.commands.seeds.contest import matches_of
+from judging.verdict import WORDS
 from studies.contest.algorithm import Algorithm, parse, variants
 from studies.contest.result import MEASURES, Match
 from studies.sweeping.pool import Pool
@@ -61,8 +63,8 @@ def table(matches: Sequence[Match], measure: str, names: list[str]) -> Iterator[
     yield f"|---|{'---|' * len(names)}"
     for match in matches:
         found = {one.algorithm: one for one in match.results(MEASURES[measure])}
-        untrue = {
-            name: sum(not row.passed for row in one.rows)
+        false = {
+            name: sum(row.verdict == WORDS[False] for row in one.rows)
             for name, one in zip(match.algorithms, match.statements, strict=True)
         }
         if REFERENCE not in found or not found[REFERENCE].mean:
@@ -78,7 +80,7 @@ def table(matches: Sequence[Match], measure: str, names: list[str]) -> Iterator[
             else:
                 gap = one.difference
                 cell = "–" if gap is None else f"{gap.mean / mean:+.1%}{'*' if gap.clear else ''}"
-            cells.append(cell + (f" ({untrue[name]})" if untrue[name] else ""))
+            cells.append(cell + (f" ({false[name]})" if false[name] else ""))
         yield f"| {match.scenario} | {' | '.join(cells)} |"
 
 
