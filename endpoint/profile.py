@@ -104,7 +104,6 @@ class NicProfile:
     """IP MTU of every port, outer header included, bytes."""
     pmtu: int
     """Payload bytes of a full data packet."""
-    trim_size: int
     udp_port: int
     base_rtt_ns: int
     jitter_ns: int
@@ -112,6 +111,9 @@ class NicProfile:
     dscp: Dscp
     pfc_classes: int
     """Lossless priorities (IEEE 802.1Qbb), bit n for priority n; 0, or not in the file: no flow control."""
+    trimming: bool
+    """Whether switches trim a packet that meets a full queue (true when the file does not say): if they don't, a packet
+    that vanishes may be a sign of congestion."""
     encapsulation: str
     ports: tuple[ProfilePort, ...]
     self_probes: Sequence[SelfProbe]
@@ -160,12 +162,12 @@ def parse(data: Any) -> NicProfile:
         usid_block=top.converted("usid_block", IPv6Network),
         mtu=mtu,
         pmtu=pmtu,
-        trim_size=top.integer("trim_size", 0, 65535),
         udp_port=top.integer("udp_port", 1, 65535),
         base_rtt_ns=base_rtt_ns,
         jitter_ns=top.integer("jitter_ns", 0, default=0),
         dscp=_dscp(top.fields("dscp")),
         pfc_classes=top.integer("pfc_classes", 0, 255, default=0),
+        trimming=top.boolean("trimming", default=True),
         encapsulation=encapsulation,
         ports=ports,
         self_probes=tuple(_self_probe(fields, numbers) for fields in top.rows("self_probes")),

@@ -36,7 +36,6 @@ def nic_profile(
         "usid_block": str(plan.usid_block),
         "mtu": plan.links.mtu_bytes,
         "pmtu": plan.packets.pmtu_bytes,
-        "trim_size": plan.trimming.size_bytes,
         "udp_port": plan.packets.udp_port,
         "base_rtt_ns": plan.base_rtt_ns,
         "jitter_ns": jitter_ns,

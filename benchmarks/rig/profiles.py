@@ -56,7 +56,6 @@ def profile(
         "usid_block": "fcbb:bbbb::/32",
         "mtu": 4338,
         "pmtu": 4096,
-        "trim_size": 128,
         "udp_port": 4791,
         "base_rtt_ns": 1_000_000,
         "jitter_ns": 20_000_000,

@@ -222,7 +222,7 @@ def derive(profile: NicProfile, settings: Settings) -> Limits:
         sack_threshold_bytes=threshold,
         mpr=mpr,
         burst_ns=min(jitter_ns, max(1_000_000, base_rtt_ns // 8)),
-        trimming=profile.trim_size > 0,
+        trimming=profile.trimming,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from endpoint import profile
+from endpoint.nic.config import Settings, derive
 from endpoint.record_count import count_records
 from running.worlds.profiles import HostProfiles
 from tests.topo.topologies.shapes import SMALL
@@ -27,6 +28,13 @@ def test_a_simulated_hosts_profile_is_the_one_that_an_agent_reads(plan: Plan) ->
         assert len(made.self_probes) == len(read.self_probes)
         first = next(iter(made.destinations.values()))
         assert [first.paths[0], *first.paths[1:]] == list(first.paths)
+
+
+@pytest.mark.parametrize("trims", [True, False])
+def test_a_transport_knows_whether_its_fabric_trims(trims: bool) -> None:
+    plan = load_plan("tiny", {"trimming.enabled": str(trims).lower()})
+    for nic in (HostProfiles(plan).of(plan.host("h0")), profile.parse(nic_profile(plan, plan.host("h0")))):
+        assert derive(nic, Settings()).trimming == trims
 
 
 def test_a_hosts_records_are_the_same_whichever_other_hosts_share_its_process() -> None:
