@@ -1,9 +1,10 @@
 """Every command that README and docs show is run, and the output that they show is what the command prints.
 
 Words after `console` say what a block needs: `root` (namespaces), `slow` (minutes on real links), `up` (a lab that the
-block brings up itself, so that `down` follows), `nonzero` (it shows a failure and exits with 1), `exempt` (the page
-says why it cannot be run), `chapter` (the page's blocks are one session, run in their order by a test of its own),
-`virtual` (runs in virtual time: `test_sessions_in_docs.py`). A command that ends in `# exits with 1` does so.
+block brings up itself, so that `down` follows), `verbs` and `perftest` (libibverbs-dev and perftest of Debian),
+`nonzero` (it shows a failure and exits with 1), `exempt` (the page says why it cannot be run), `chapter` (the page's
+blocks are one session, run in their order by a test of its own), `virtual` (runs in virtual time:
+`test_sessions_in_docs.py`). A command that ends in `# exits with 1` does so.
 
 Where real links and clocks are measured (`root`), figures differ from run to run and the lines are not compared.
 """
@@ -19,13 +20,15 @@ import pytest
 
 from tests.helpers.console_blocks import PAGES, ROOT, blocks, missing, printed_by
 from tests.helpers.pytorch.world import require_torch
+from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import state
 
 ELSEWHERE = {
     "exempt": "exempt: the page says why it cannot be run here",
     "chapter": "part of a chapter, which is run from end to end",
 }
-WORDS = {"root", "slow", "up", "nonzero", "virtual", "torch", *ELSEWHERE}
+MARKS = {"root": [pytest.mark.root], "slow": [pytest.mark.slow], "verbs": REQUIREMENTS, "perftest": [PERFTEST]}
+WORDS = {"up", "nonzero", "virtual", "torch", *MARKS, *ELSEWHERE}
 
 
 def parameters() -> list[object]:
@@ -34,7 +37,7 @@ def parameters() -> list[object]:
     for block in blocks():
         seen[block.place] += 1
         if "virtual" not in block.words:
-            marks = [getattr(pytest.mark, word) for word in ("root", "slow") if word in block.words]
+            marks = [mark for word, needed in MARKS.items() if word in block.words for mark in needed]
             result.append(pytest.param(block, id=f"{block.place} {seen[block.place]}", marks=marks))
     return result
 

@@ -141,6 +141,13 @@ def test_install_brings_what_any_command_needs_and_compiles_the_endpoint(machine
     assert [line for line in machine.log if "-m cli" in line] == ["python -P -m cli compile"]
 
 
+def test_the_tests_bring_what_their_pages_and_programs_use(machine: Machine) -> None:
+    """What is asked for, whatever follows: there is no checkout to test here."""
+    machine.run("test")
+    asked = " ".join(line for line in machine.log if line.startswith("apt-get install"))
+    assert all(package in asked for package in ("mininet", "gcc", "tshark", "perftest"))
+
+
 def test_a_capture_needs_tcpdump(machine: Machine) -> None:
     assert machine.installed("capture", "h0-p0l0") - {"tcpdump"} == {"python3-venv"}
     assert "tcpdump" in machine.installed("capture", "h0-p0l0") or Path("/usr/sbin/tcpdump").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.waiting import eventually
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import front_end, namespace, state
 from topo.emulation.lab import Lab
 
@@ -74,7 +73,7 @@ def beside(
             one.kill()
 
 
-@pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="no ib_write_bw: apt-get install perftest")
+@PERFTEST
 def test_ib_write_bw_runs_between_hosts_by_their_names_through_a_cut(lab: Lab) -> None:
     words = ["ib_write_bw", "-D", "6", "-s", "65536"]
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -14,11 +13,10 @@ from benchmarks.rig.uverbs_rig import rig
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.waiting import eventually
-from tests.libmrc.requirements import REQUIREMENTS
+from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 
 pytestmark = REQUIREMENTS
 ROOT = Path(__file__).parents[2]
-perftest = pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="no ib_write_bw: apt-get install perftest")
 
 
 def compiled(folder: Path, *sources: Path, include: Path = sdk.INCLUDE) -> str:
@@ -64,7 +62,7 @@ def test_the_program_of_the_docs_writes_from_memory_to_memory(tmp_path: Path) ->
     assert sent == "success: the peer has it\n"
 
 
-@perftest
+@PERFTEST
 @pytest.mark.parametrize(
     "words",
     [["-n", "100"], ["-q", "3", "-b", "-n", "100", "-s", "5000"], ["-a", "-n", "10"], ["-D", "1", "-s", "4096"]],
@@ -85,7 +83,7 @@ def test_ib_write_bw_runs_as_debian_ships_it(words: list[str], tmp_path: Path) -
     assert sum(line["kind"] == "program" and line["state"] == "close" for line in made.lines) >= 2
 
 
-@perftest
+@PERFTEST
 @pytest.mark.parametrize(("program", "opcode"), [("ib_send_bw", 2), ("ib_read_bw", 4)])
 def test_what_is_no_write_is_refused_with_the_reason(program: str, opcode: int) -> None:
     with rig() as made:
