@@ -22,13 +22,17 @@ SESSIONS = {
     place: list(found)
     for place, found in groupby((block for block in blocks() if "virtual" in block.words), lambda block: block.place)
 }
+PARAMETERS = [
+    pytest.param(session, id=place, marks=[pytest.mark.slow] if any("slow" in block.words for block in session) else [])
+    for place, session in SESSIONS.items()
+]
 
 
 @pytest.mark.skipif(
     os.environ.get("MRCLAB_COMPILED") == "off",
     reason="takes three times as long interpreted; ./lab test runs it compiled",
 )
-@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS.keys())
+@pytest.mark.parametrize("session", PARAMETERS)
 def test_a_session_in_virtual_time_prints_what_the_page_shows(session: list[Block], tmp_path: Path) -> None:
     if any("torch" in block.words for block in session):
         require_torch()
