@@ -41,8 +41,7 @@ STRICT = (
     " short runs without it kept 95.4 % of its goodput, and 96.6 % were needed. In virtual time it and the seven other"
     " scenarios that the ablation goes over were true with strict MRC and the seeds 1 to 100 (`nic-port` whole, the"
     " others with `--time 0.3`), but for `grey-link` with seed 47, which is true with its whole phases. `ablation.md`"
-    " has these runs, and scenarios without each rule, made by `./lab reproduce"
-    " --ablate`."
+    " has these runs, and scenarios without each rule, made by `./lab reproduce --ablate`."
 )
 KNOBS = "Experiments, one knob at a time:"
 WIDTH = 150

@@ -71,7 +71,10 @@ def wait_until_serving(
 
 
 def trial() -> str | None:
-    """Starts a switch without ports or program, without root; returns why it cannot serve a lab, None when it can."""
+    """Starts a switch without ports or program, without root; returns why it cannot serve a lab, None when it can.
+
+    The switch dies with the process that tries it, however that ends.
+    """
     with tempfile.TemporaryDirectory(prefix="mrclab-bmv2-") as name:
         folder = Path(name)
         with socket.create_server(("127.0.0.1", 0)) as free:
@@ -79,8 +82,9 @@ def trial() -> str | None:
         log = folder / "log"
         with log.open("wb") as output:
             popen = subprocess.Popen(
-                command(folder, "trial", 0, port, []), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
+                ["setpriv", "--pdeathsig", "KILL", "--", *command(folder, "trial", 0, port, [])],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            )  # fmt: skip
         try:
             wait_until_serving(
                 popen, PROGRAM, grpc_path(folder, "trial"), log, lambda: SimpleSwitchClient("127.0.0.1", port).close()

@@ -2,10 +2,12 @@
 
 import os
 import stat
+import subprocess
 import sys
 
 import pytest
 
+from tests.helpers.waiting import eventually
 from topo.emulation import bmv2_process, doctor
 from topo.emulation.lab import Lab
 from topo.emulation.state import LabError
@@ -95,3 +97,18 @@ def test_up_says_by_name_that_thrift_is_missing_and_leaves_nothing(build, privat
     with pytest.raises(LabError, match=r"simple_switch_grpc of p0[ls]\d: .*built without Thrift.*\n.*p4lang-bmv2"):
         Lab.up(load_plan("tiny", {"switch": "bmv2"}))
     assert os.listdir("/run/netns") == []
+
+
+def test_a_switch_on_trial_dies_with_who_tries_it(build, tmp_path):
+    build(thrift=False)
+
+    search = ["pgrep", "-f", f"{tmp_path / bmv2_process.PROGRAM} --no-p4"]
+
+    def on_trial():
+        return subprocess.run(search, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+    words = [sys.executable, "-c", "from topo.emulation import bmv2_process; bmv2_process.trial()"]
+    with subprocess.Popen(words) as process:
+        eventually(on_trial, "the switch starts")
+        process.kill()
+    eventually(lambda: not on_trial(), "the switch ends")
