@@ -14,7 +14,7 @@ from endpoint.mrc.loss.repair import Repair
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
-from endpoint.mrc.paths.selection import Selection, next_after_loss
+from endpoint.mrc.paths.selection import Selection, next_after_loss, next_pair
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers
@@ -465,13 +465,8 @@ class Requester(Sender):
         return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
 
     def _ask(self, now_ns: int) -> None:
-        """Probe two EVs, of different planes where there are several live ones."""
-        asked: list[EvPath] = []
-        for _ in range(2):
-            path = self._selection.next(-1)
-            if path is not None and path not in asked:
-                asked.append(path)
-                self.probe(path, now_ns)
+        for path in next_pair(self._selection, self._evs):
+            self.probe(path, now_ns)
         self.retry.asked(now_ns)
 
     def _timeout(self, now_ns: int) -> None:

@@ -156,5 +156,15 @@ FOUND = {
         (TimedFault(0.0, "port-down", "h1.p1", 0.01), TimedFault(1.13, "port-down", "h0.p1", 2.37)),
         {"queues": {"trim_lasthop": 0.2}}, reference_s=0.5, faults_s=5.0, after_s=2.0,
     ),
+    # Both probes went by the plane that was dead, and a slow link had made the timer long.
+    "one dead plane asked twice": Case(
+        1195848426, {"planes": 3, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+        (
+            Workload("permutation", {"depth": 1, "qps": 2, "rate_bps": 2_000_000, "messages": 0, "size": 100_000},
+                     ("h0", "h2"), name="load0", phase="warmup"),
+        ),
+        (TimedFault(0.0, "rate", "p0l0-p0s0", 1.7, 0.31, seed=1), TimedFault(1.45, "switch-crash", "p2l1", 1.4)),
+        reference_s=0.5, faults_s=5.0, after_s=2.0,
+    ),
 }  # fmt: skip
 """What hunts have found, shrunk, and what was wrong."""

@@ -54,8 +54,23 @@ def next_after_loss(selection: Selection, evs: EvSet, usable: int, blamed: EvPat
     usable_others = usable & others
     if not usable_others:
         return None
-    path = selection.next(usable_others)
-    if path is None:  # only the turn of the plane to be avoided is left in this round
+    return _next_by(selection, usable_others, usable)
+
+
+def next_pair(selection: Selection, evs: EvSet) -> list[EvPath]:
+    """EVs for two probes, of different planes where there are several live ones: one plane may be dead."""
+    first = selection.next(-1)
+    if first is None:
+        return []
+    others = sum(plane.bit for plane in evs.live if plane is not first.plane)
+    second = _next_by(selection, others, -1) if others else selection.next(-1)
+    return [first] if second is None or second is first else [first, second]
+
+
+def _next_by(selection: Selection, ports: int, usable: int) -> EvPath | None:
+    """The next EV by one of `ports`, which are some of the usable ones."""
+    path = selection.next(ports)
+    if path is None:  # only the turn of a plane to be avoided is left in this round
         selection.next(usable)
-        path = selection.next(usable_others)
+        path = selection.next(ports)
     return path

@@ -14,7 +14,7 @@ from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
-from endpoint.mrc.paths.selection import next_after_loss
+from endpoint.mrc.paths.selection import next_after_loss, next_pair
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -163,6 +163,27 @@ def goodput(selection: str, seed: int = 1) -> tuple[float, Flow]:
     wire.run(end_ns)
     line = 40_000_000_000 * end_ns / 8_000_000_000
     return flow.remote.responder.received_bytes / line, flow
+
+
+@pytest.mark.parametrize("name", ["mrc", "oblivious", "bitmap", "mixed", "round_robin", "two_choices"])
+def test_two_probes_go_by_two_planes(name: str) -> None:
+    """A hunt found both for the same plane, which was dead: the last turn of a round, and the first of the next."""
+    selection, evs = make(name)
+    for plane in evs.planes[2:]:
+        plane.wanted = False
+    evs.refresh()
+    for _ in range(200):
+        selection.next(ALL)
+        assert {path.plane.number for path in next_pair(selection, evs)} == {0, 1}
+
+
+def test_the_second_probe_goes_by_another_ev_where_one_plane_is_left_and_by_none_where_one_path_is() -> None:
+    selection, evs = make("mrc")
+    for plane in evs.planes[1:]:
+        plane.wanted = False
+    evs.refresh()
+    assert len({path.ev for path in next_pair(selection, evs)}) == 2
+    assert len(next_pair(*make("single_path"))) == 1
 
 
 def test_lossy_paths_cost_mrc_little_and_oblivious_spraying_much() -> None:
