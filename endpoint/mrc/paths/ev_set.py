@@ -8,10 +8,12 @@ A silent loss takes an EV out at once while its plane has more EVs than its floo
 nothing. At the floor the plane would lose its share, so there what else became of the EV's packets decides. Each EV
 carries a suspicion: a loss adds a point, two if nothing sent on the EV since has been acknowledged, and each
 acknowledged packet takes a quarter of a point off. Four points take the EV out all the same. So a path that loses one
-packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its
-second loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out:
-with many EVs each of them would have to lose a packet first. The last EV of all stays, however much it loses, until
-probes bring another EV back; while the last EV is suspect, relapses of the others do not count.
+packet in fifty stays, a path that loses more than one in five goes within some packets, and a dead path with its second
+loss. A plane carries the same suspicion for all its EVs together, and sixteen points take the whole plane out: with
+many EVs each of them would have to lose a packet first. Where planes are not suspected, losses of a plane's last EV
+raise no suspicion while others of its packets arrive: only a policy leaves such a plane. The last EV of all stays,
+however much it loses, until probes bring another EV back; while the last EV is suspect, relapses of the others do not
+count.
 """
 
 from __future__ import annotations
@@ -223,7 +225,10 @@ class EvSet:
             return
         plane = path.plane
         if proved:
-            path.suspicion += SUSPECT_LOSS if path.alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
+            if path.alive_ns < sent_ns:
+                path.suspicion += SUSPECT_SILENT_LOSS
+            elif self._suspects_planes or plane.active != [path]:
+                path.suspicion += SUSPECT_LOSS
             alive_ns = max(other.alive_ns for other in self.paths.values() if other.plane is plane)
             plane.suspicion += SUSPECT_LOSS if alive_ns >= sent_ns else SUSPECT_SILENT_LOSS
             gone = self._suspects_planes and plane.suspicion >= PLANE_SUSPECT_MAX

@@ -86,6 +86,29 @@ def test_a_lossy_plane_is_left_as_a_whole_only_where_planes_are_suspected(suspec
     assert (plane not in found.live) == suspects
 
 
+@pytest.mark.parametrize("suspects", [True, False])
+def test_the_last_ev_of_a_lossy_plane_goes_only_where_planes_are_suspected(suspects: bool) -> None:
+    """Replacements are of the same plane (the paper, section 4), so only a policy can leave one that is up."""
+    found = evs(active=4, backup=0, suspects_planes=suspects)
+    plane = found.planes[2]
+    (path,) = plane.active
+    for sent_ns in range(0, 1000, 10):
+        path.alive_ns = sent_ns + 5  # what was sent after the lost packet has been acknowledged
+        found.lose(path, sent_ns, sent_ns + 7, proved=True)
+    assert (plane not in found.live) == suspects
+
+
+@pytest.mark.parametrize("suspects", [True, False])
+def test_the_last_ev_of_a_dead_plane_goes_with_its_second_loss(suspects: bool) -> None:
+    found = evs(active=4, backup=0, suspects_planes=suspects)
+    plane = found.planes[2]
+    (path,) = plane.active
+    for sent_ns in (10, 20):
+        assert plane in found.live
+        found.lose(path, sent_ns, sent_ns + 7, proved=True)
+    assert plane not in found.live
+
+
 @pytest.mark.parametrize("leaves", [True, False])
 def test_what_was_lost_goes_by_another_plane_only_by_the_labs_rule(leaves: bool) -> None:
     found = evs(leaves_plane=leaves)
