@@ -142,7 +142,7 @@ def test_install_brings_what_any_command_needs_and_compiles_the_endpoint(machine
 
 
 def test_the_tests_bring_what_their_pages_and_programs_use(machine: Machine) -> None:
-    """What is asked for, whatever follows: there is no checkout to test here."""
+    """Looks at the packages only. The call fails after it has asked for them, since there is no checkout to test."""
     machine.run("test")
     asked = " ".join(line for line in machine.log if line.startswith("apt-get install"))
     assert all(package in asked for package in ("mininet", "gcc", "tshark", "perftest"))
