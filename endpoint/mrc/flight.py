@@ -213,6 +213,18 @@ class Flight(PacketWindow):
                 self.rule.late_arrival()
             self._on_late(blame.path, now_ns)
 
+    def original(self, index: int, entropy: int, now_ns: int) -> None:
+        """PSN una + index, newly acknowledged, came by this EV: where its copy went another way, that is the original.
+
+        Then what is known to have arrived was sent when the original was, by its path.
+        """
+        slot = (self.una + index) & self.mask
+        blame = self.blame_of(slot)
+        if blame is not None and blame.path.ev == entropy and self.tries[slot] and self.paths[slot] is not blame.path:
+            self.paths[slot], self.sent_ns[slot] = blame.path, blame.sent_ns
+            self._originals_time(blame, now_ns)
+            self.late(slot, now_ns)
+
     def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
         """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow.
 
@@ -221,10 +233,14 @@ class Flight(PacketWindow):
         slot = (self.una + index) & self.mask
         blame = self.blame_of(slot)
         if blame is not None and blame.path.ev == entropy and self.tries[slot]:
-            plane, original = blame.path.plane, self.paths[slot] is not blame.path
-            if original and plane.wanted and blame.sent_ns >= self.resumed_ns:
-                self.rule.late_rtt(plane.number, now_ns - self.late_ns - blame.sent_ns)
+            if self.paths[slot] is not blame.path:
+                self._originals_time(blame, now_ns)
             self.late(slot, now_ns)
+
+    def _originals_time(self, blame: Blame, now_ns: int) -> None:
+        """The transmission that was taken for lost has just arrived: how long it was under way."""
+        if blame.path.plane.wanted and blame.sent_ns >= self.resumed_ns:
+            self.rule.late_rtt(blame.path.plane.number, now_ns - self.late_ns - blame.sent_ns)
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: what is under way counts as sent so much later."""

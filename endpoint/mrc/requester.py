@@ -299,6 +299,7 @@ class Requester(Sender):
             cause = count - 1 + answer
             if cause >= 0 and fresh >> cause & 1:
                 rtt_ns = self._sample_rtt((una + cause) & flight.mask, now_ns)
+                flight.original(cause, entropy, now_ns)
             elif nxt - flight.mask <= una + cause < nxt:
                 flight.duplicate(cause, entropy, now_ns)
             if marked:

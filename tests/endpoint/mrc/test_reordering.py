@@ -79,6 +79,34 @@ def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_anothe
     assert rule.window_ns - rule._learned_ns == window_ns
 
 
+@pytest.mark.parametrize(
+    ("copy_by_the_same_path", "told", "newest_ns", "window_ns"), [(False, 1, 10, 100 + 890 - 100), (True, 0, 800, 100)]
+)
+def test_an_acknowledgement_that_an_original_caused_is_no_answer_to_its_copy(
+    copy_by_the_same_path: bool, told: int, newest_ns: int, window_ns: int
+) -> None:
+    """A hunt found a sound path given up for eight round trips.
+
+    The copy could have been answered by then, and nobody looked at the echoed EV, which said that the original came.
+    """
+    flow = Flow(Wire())
+    first, second = list(flow.qp.requester._evs.paths.values())[:2]
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(first.plane.number, 100)
+    late: list[int] = []
+    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
+    flight.make_room()
+    flight.nxt = 2
+    flight.blamed = [None, Blame(first, 10, proved=False), *[None] * 14]
+    flight.tries[1], flight.sent_ns[1] = 1, 800
+    flight.paths[1] = first if copy_by_the_same_path else second
+    flight.original(1, first.ev, 900)
+    flight.take_acked(1 << 1, 900)
+    assert late == [first.ev] * told
+    assert rule.newest_ns == newest_ns
+    assert rule.window_ns - rule._learned_ns == window_ns
+
+
 @pytest.mark.parametrize(("spread", "later"), [(0.2, 0), (0.9, 0), (3.0, 0), (10.0, 60)])
 def test_planes_of_unequal_delay_cause_few_retransmissions_and_none_once_the_spread_is_known(
     spread: float, later: int
