@@ -91,11 +91,13 @@ def test_workers_run_the_same_slice_and_its_left_out_tests_are_printed(suite: Pa
     assert f"left out: {13 - len(alone)} in other slices" in printed
 
 
+@pytest.mark.slow
 def test_a_slice_without_tests_is_no_failure(suite: Path) -> None:
     empty = [ran(suite, "-m", "slow and root", "--slice", f"{number}/3")[0] for number in (1, 2, 3)]
     assert sorted(map(len, empty)) == [0, 0, 1]
 
 
+@pytest.mark.slow
 def test_quick_tests_are_in_every_slice(suite: Path) -> None:
     for number in (1, 2):
         assert "test_quick" in ran(suite, "--slice", f"{number}/2")[0]

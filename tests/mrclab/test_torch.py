@@ -189,6 +189,7 @@ def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: st
     assert any("rank 1" in log for _, log in found)
 
 
+@pytest.mark.slow
 def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp_path: Path) -> None:
     """PyTorch's C++ waits for the sums there; it must see the failure as one, not as a result."""
     require_torch()
@@ -231,6 +232,7 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
         assert "tensor must be on the CPU (got meta)" in log
 
 
+@pytest.mark.slow
 def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
     """The list of mrclab/torch/README.md."""
     require_torch()
@@ -267,6 +269,7 @@ def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
     assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", ["shards", "ddp"])
 def test_a_transformer_learns(parallel: str, tmp_path: Path) -> None:
     require_torch((2, 13) if parallel == "shards" else (1, 0))

@@ -143,6 +143,7 @@ def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_pa
         assert opened.console == []
 
 
+@pytest.mark.slow
 def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         click_cable(opened, "p0l0-p0s1")
@@ -244,6 +245,7 @@ def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_tog
     assert not any(fault.by_hand for fault in mrc.faults)
 
 
+@pytest.mark.slow
 def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     with going_on(tmp_path / "race", *RACE, "--until", "3") as (_, process):
@@ -304,6 +306,7 @@ def told(run: Run) -> list[dict[str, object]]:
     return [line for line in run.lines if line["kind"] not in others and "device" not in line]
 
 
+@pytest.mark.slow
 def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     words = ["smoke", "--world", "simulated", "--seed", "5", "--until", "3"]

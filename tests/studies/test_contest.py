@@ -232,6 +232,7 @@ def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(
     assert "2 runs were broken off" in files(tmp_path)["contest.html"]
 
 
+@pytest.mark.slow
 def test_the_worst_run_of_each_is_kept_with_its_replay_and_made_once(tmp_path: Path) -> None:
     words = ["contest", "--algorithms", "mrc,reps", "--scenario", str(write_quick(tmp_path)), "--seeds", "1"]
     words += ["--time", "1", "--workers", "1", "--plain", "--runs", str(tmp_path / "runs")]

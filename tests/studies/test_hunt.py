@@ -373,6 +373,7 @@ def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() 
     assert [outcome for _, outcome in made] == [attempt(draw(seed)) for seed in seeds]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_a_hunt_no_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other hunts on this machine have scratch folders as well
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]

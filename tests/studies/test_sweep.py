@@ -291,6 +291,7 @@ def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> N
         assert [row.verdict for row in sweep.rows(0)] == ["true"] * 6
 
 
+@pytest.mark.slow
 def test_a_run_that_kills_every_worker_is_named(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
     with RowStore(tmp_path) as store, Pool(1, choose_and_always_die, tmp_path) as pool:

@@ -500,6 +500,7 @@ def under_sanitizers(environment: dict[str, str], *words: str) -> subprocess.Com
     return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SANITIZE in os.environ, reason="runs under the sanitizers")
 @pytest.mark.skipif(os.environ.get("MRCLAB_COMPILED") == "off", reason="the same C; ./lab test runs it once, compiled")
 def test_the_sanitizers_find_nothing_in_these_tests(sanitized: dict[str, str]) -> None:

@@ -66,7 +66,11 @@ def reported(runs: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [("phase reference", signal.SIGINT), ("link-down", signal.SIGINT), ("link-down", signal.SIGTERM)],
+    [
+        pytest.param("phase reference", signal.SIGINT, marks=pytest.mark.slow),
+        ("link-down", signal.SIGINT),
+        pytest.param("link-down", signal.SIGTERM, marks=pytest.mark.slow),
+    ],
 )
 def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
     lab: None, tmp_path: Path, moment: str, number: signal.Signals
@@ -112,6 +116,7 @@ def test_down_during_a_run_ends_it_with_a_word_and_an_unknown_verdict(lab: None,
     assert "unknown" in text.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_fault_by_hand_during_a_run_is_in_its_report(lab: None, tmp_path: Path) -> None:
     # Early and stretched: two commands start and end before the run does, on an emulated machine too.
     process = start_smoke(tmp_path, "--time", "1.5")
