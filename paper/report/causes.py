@@ -125,4 +125,5 @@ def bar(made: Sequence[Mapping[str, Any]]) -> str:
     told = f"{near} of {len(judged)} judged rows are within 15 % or inside their interval"
     if near >= wanted:
         return f"{told}; the bar is {wanted} ({BAR:.0%})."
-    return f"{told}. The bar is {wanted} ({BAR:.0%}), so {wanted - near} rows are missing."
+    missing = "1 row is" if wanted - near == 1 else f"{wanted - near} rows are"
+    return f"{told}. The bar is {wanted} ({BAR:.0%}), so {missing} missing."

@@ -50,6 +50,7 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     assert causes.bar(made) == (
         "1 of 5 judged rows are within 15 % or inside their interval. The bar is 4 (75%), so 3 rows are missing."
     )
+    assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")
     assert document.missed(made[3:5]) == []
 
