@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
 DIFFERS = "What differs, and why"
 MODULES = tuple(catalogue.MODULES)
-LONG = pytest.mark.slow
+LONG = ("8", "21")
 FIRST = 2  # MRC and the baseline, where a figure has both
 # Figures that no slice of the slow tests holds: their runs alone take longer than a slice may.
 BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21"), "takes many minutes of one processor")
@@ -40,7 +40,9 @@ def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
     os.environ.get("MRCLAB_COMPILED") == "off",
     reason="takes three times as long interpreted; ./lab test has both forms",
 )
-@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG if name in ("8", "21") else ()) for name in MODULES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in MODULES]
+)
 def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_path: Path) -> None:
     figure = catalogue.find(name)
     compared = [part for part in figure.parts(True) if any(wanted(figure, part.name))]

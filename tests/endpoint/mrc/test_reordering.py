@@ -9,6 +9,7 @@ import pytest
 
 from endpoint.mrc.flight import Blame, Flight
 from endpoint.mrc.loss.reorder import ReorderRule
+from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.mrc.retry import RetryTimer
 from endpoint.nic.rtt import RttEstimator
 from endpoint.transport import QPState
@@ -58,18 +59,23 @@ def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drain
     assert rule.window_ns <= 100 + 10
 
 
+def a_flight_of_two_ways() -> tuple[Flight, ReorderRule, list[int], list[EvPath]]:
+    """A flight, its loss rule, the EVs of which it says that a packet came late, and two paths."""
+    ways = list(Flow(Wire()).qp.requester._evs.paths.values())[:2]
+    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
+    rule.rtt_sample(ways[0].plane.number, 100)
+    late: list[int] = []
+    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
+    flight.make_room()
+    return flight, rule, late, ways
+
+
 @pytest.mark.parametrize(("copy_by_the_same_path", "window_ns"), [(False, 100 + 900 - 100), (True, 100)])
 def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_another_way(
     copy_by_the_same_path: bool, window_ns: int
 ) -> None:
     """A hunt found acknowledgements lost by a crashed switch: the copy's duplicate came by the path of the original."""
-    flow = Flow(Wire())
-    first, second = list(flow.qp.requester._evs.paths.values())[:2]
-    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
-    rule.rtt_sample(first.plane.number, 100)
-    late: list[int] = []
-    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
-    flight.make_room()
+    flight, rule, late, (first, second) = a_flight_of_two_ways()
     flight.una = flight.nxt = 1
     flight.blamed = [Blame(first, 0, proved=False), *[None] * 15]
     flight.tries[0] = 1
@@ -87,15 +93,9 @@ def test_an_acknowledgement_that_an_original_caused_is_no_answer_to_its_copy(
 ) -> None:
     """A hunt found a sound path given up for eight round trips.
 
-    The copy could have been answered by then, and nobody looked at the echoed EV, which said that the original came.
+    The copy could have been answered by then, and the echoed EV, which named the original's path, was not heeded.
     """
-    flow = Flow(Wire())
-    first, second = list(flow.qp.requester._evs.paths.values())[:2]
-    rule = ReorderRule(base_rtt_ns=100, jitter_ns=0)
-    rule.rtt_sample(first.plane.number, 100)
-    late: list[int] = []
-    flight = Flight(0, 16, rule, RttEstimator(100), lambda path, now_ns: late.append(path.ev), lambda message: None)
-    flight.make_room()
+    flight, rule, late, (first, second) = a_flight_of_two_ways()
     flight.nxt = 2
     flight.blamed = [None, Blame(first, 10, proved=False), *[None] * 14]
     flight.tries[1], flight.sent_ns[1] = 1, 800

@@ -60,7 +60,7 @@ def compare(seed: int, directory: Path) -> int:
 
 
 def test_random_runs_are_the_same_with_and_without_payload(tmp_path: Path) -> None:
-    assert sum(compare(seed, tmp_path / str(seed)) for seed in range(6)) > 1_000_000
+    assert sum(compare(seed, tmp_path / str(seed)) for seed in range(12)) > 1_000_000
 
 
 @pytest.mark.slow
