@@ -175,6 +175,7 @@ def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> No
     assert "MRCLAB_COMPILED is 'maybe'; valid: auto, off, on" in process.communicate(timeout=60)[1]
 
 
+@pytest.mark.slow
 def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) -> None:
     assert tree.run(LOOK_IN_C) == "27 shapes.flat.cube"
     assert tree.run(LOOK_IN_C, MRCLAB_COMPILED="off") == "no cube"
@@ -221,6 +222,7 @@ def test_a_broken_build_is_never_used(tree: Tree, damage: Callable[[Tree], None]
     assert tree.run(LOOK).startswith("False 9 False")
 
 
+@pytest.mark.slow
 def test_a_broken_build_is_made_anew(tree: Tree) -> None:
     damaged_size(tree)
     tree.run(BUILD)

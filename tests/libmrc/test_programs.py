@@ -65,7 +65,12 @@ def test_the_program_of_the_docs_writes_from_memory_to_memory(tmp_path: Path) ->
 @PERFTEST
 @pytest.mark.parametrize(
     "words",
-    [["-n", "100"], ["-q", "3", "-b", "-n", "100", "-s", "5000"], ["-a", "-n", "10"], ["-D", "1", "-s", "4096"]],
+    [
+        ["-n", "100"],
+        ["-q", "3", "-b", "-n", "100", "-s", "5000"],
+        pytest.param(["-a", "-n", "10"], marks=pytest.mark.slow),
+        ["-D", "1", "-s", "4096"],
+    ],
 )
 def test_ib_write_bw_runs_as_debian_ships_it(words: list[str], tmp_path: Path) -> None:
     report = tmp_path / "report.json"

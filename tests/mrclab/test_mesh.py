@@ -56,6 +56,7 @@ def receive(one: MeshEngine, peer: int, tag: Tag, place: bytearray):
     return one.start(f"receive {tag}", step(), None, lambda failure: None)
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(
     sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=6),

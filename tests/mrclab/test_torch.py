@@ -38,6 +38,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @settings(
     max_examples=2,
     phases=[Phase.generate],
@@ -71,6 +72,7 @@ def test_processes_in_virtual_time_repeat_a_run_to_the_byte(tmp_path: Path) -> N
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 def test_weights_of_two_ranks_are_those_of_gloo_to_the_bit(tmp_path: Path) -> None:
     """Of two numbers the order of the sum does not matter, so nothing may differ."""
     python = require_torch()

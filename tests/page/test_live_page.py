@@ -159,6 +159,7 @@ def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open,
         assert opened.console == []
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_breaks_and_heals(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         keys = opened.page.keyboard
@@ -211,6 +212,7 @@ def click_in(page: Page, lane: int, name: str) -> None:
     page.until(f"lab.choice.node?.name === '{name}' && lab.choice.lane === {lane}")
 
 
+@pytest.mark.slow
 def test_two_transports_race_in_virtual_time_and_are_held_stepped_and_broken_together(
     page: Open, tmp_path: Path
 ) -> None:
@@ -324,6 +326,7 @@ def test_the_same_run_without_a_viewer_has_the_same_journal(tmp_path: Path) -> N
     assert max(len(samples) for samples in with_page.switch_samples.values()) > 4
 
 
+@pytest.mark.slow
 def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(page: Open, tmp_path: Path) -> None:
     words = ["incast", "--world", "simulated", "--seed", "2", "--until", "15.5", "--record-packets", "15..15.4"]
     subprocess.run(
@@ -356,6 +359,7 @@ def test_packets_of_the_log_move_and_a_trimmed_one_goes_under_the_microscope(pag
             process.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path: Path) -> None:
     words = ["link-flap", "--plan", "tiny", "--rate", "5", "--time", "0.9"]
@@ -400,6 +404,7 @@ def test_a_cable_is_cut_by_a_click_on_real_links_and_healed(page: Open, tmp_path
         process.stdout.read()
 
 
+@pytest.mark.slow
 @pytest.mark.root
 def test_a_lab_that_is_up_is_shown_and_broken_until_it_is_taken_down(page: Open, tmp_path: Path) -> None:
     environment = {**os.environ, "MRCLAB_NAME": "seen"}

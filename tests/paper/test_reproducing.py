@@ -274,6 +274,7 @@ HASHED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("figure", HASHED)
 def test_roce_on_few_queue_pairs_is_an_interval_where_that_is_asked_for(figure: str, tmp_path: Path) -> None:
     def work(task: Task) -> Row:

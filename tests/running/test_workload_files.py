@@ -79,8 +79,8 @@ def test_a_fault_meets_a_workload_file(tmp_path: Path):
 
 def test_a_run_that_is_cut_short_is_false_and_says_what_is_unfinished(tmp_path: Path):
     file = tmp_path / "late.cm"
-    file.write_text("Nodes 2\nConnections 1\n0->1 start 1000000000000 size 5\n")  # after a second of the hardware
-    status, run = make(str(file), "--time", "0.01", folder=tmp_path)
+    file.write_text("Nodes 2\nConnections 1\n0->1 start 100000000000 size 5\n")  # after 0.1 s of the hardware
+    status, run = make(str(file), "--time", "0.001", folder=tmp_path)
     assert status == 1
     assert "2 of 2 ranks did not finish" in (run / "summary.txt").read_text()
 

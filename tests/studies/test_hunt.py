@@ -75,6 +75,7 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert any(case.repeats > 1 for case in cases)
 
 
+@pytest.mark.slow
 def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -168,6 +168,7 @@ def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> 
         sweep.run(engine, tell)
 
 
+@pytest.mark.slow
 def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_nothing_twice(tmp_path: Path) -> None:
     path, chance = write_quick(tmp_path), random.Random(17)
     quick_subjects(path, ["mrc"])  # compiles the P4 programs, once for all processes
@@ -254,6 +255,7 @@ def test_the_page_has_the_worst_seeds_first_with_the_command_that_repeats_them(t
 # --- real runs in real processes
 
 
+@pytest.mark.slow
 def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_no_file(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
     tables = []
@@ -324,7 +326,9 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
     pytest.fail(f"the sweep ended with {process.returncode}: {process.communicate()}")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, *(pytest.param(how, marks=pytest.mark.slow) for how in (signal.SIGTERM, signal.SIGKILL))]
+)
 def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
     how: signal.Signals, tmp_path: Path
 ) -> None:

@@ -123,6 +123,7 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
     assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
 
 
+@pytest.mark.slow
 def test_the_compiled_form_with_its_codec_lives_the_same_life() -> None:
     """Of the sources as they are: `./lab test` makes the build; making one here would take a minute unasked."""
     if find(compiled.UNIT, compiled.UNIT.key()) is None:

@@ -59,6 +59,7 @@ def compare(seed: int, directory: Path) -> int:
     return sum(int(total["result"]["bytes_verified"]) for total in run.totals)
 
 
+@pytest.mark.slow
 def test_random_runs_are_the_same_with_and_without_payload(tmp_path: Path) -> None:
     assert sum(compare(seed, tmp_path / str(seed)) for seed in range(12)) > 1_000_000
 

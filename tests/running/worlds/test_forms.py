@@ -63,7 +63,10 @@ def build() -> None:
         pytest.skip("the endpoint is not compiled as it is; ./lab compile")
 
 
-@pytest.mark.parametrize(("name", "transport"), [("link-flap", "mrc"), ("incast", "mrc"), ("link-flap", "roce")])
+@pytest.mark.parametrize(
+    ("name", "transport"),
+    [("link-flap", "mrc"), ("incast", "mrc"), pytest.param("link-flap", "roce", marks=pytest.mark.slow)],
+)
 def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, transport: str) -> None:
     fast, lines, digest = runs("on", name, 7, transport, 0.02)
     slow, *same = runs("off", name, 7, transport, 0.02)

@@ -87,6 +87,7 @@ def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
     assert "unknown" in text.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_after_kill_9_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp_path: Path) -> None:
     process = start_smoke(tmp_path)
     until(process, "link-down")

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from judging.run import Run
 from tests.helpers.interrupts import heeding_interrupts
 
 LIMIT_S = 120
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_what_there_is_judged_unknown(tmp_path: Path) -> None:
     words = ["run", "smoke", "--world", "simulated", "--seed", "3", "--plain", "--runs", str(tmp_path), "--time", "8"]
     process = subprocess.Popen(

@@ -53,6 +53,7 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
     return counters.switch_drops(seen) + counters.switch_pauses(seen)
 
 
+@pytest.mark.slow
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rate_gbps=st.sampled_from([100, 200, 400]),

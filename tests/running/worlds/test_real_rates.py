@@ -55,6 +55,7 @@ def simulate(
     return verdict, Run.open(run.path)
 
 
+@pytest.mark.slow
 def test_smoke_at_100_gigabits_a_second_is_smoke_in_round_trips(tmp_path: Path) -> None:
     slow_verdict, slow = simulate("smoke", LAB_BPS, tmp_path / "slow")
     fast_verdict, fast = simulate("smoke", HARDWARE_BPS, tmp_path / "fast")

@@ -83,6 +83,7 @@ def test_thousands_of_random_fabrics_agree_with_one_instant_after_the_other(bloc
     assert sum(FabricLife(10_000 * block + seed, kinds, native).live() for seed in range(100)) > 1000
 
 
+@pytest.mark.slow
 def test_random_fabrics_agree_with_the_interpreter(kinds: list[Kind]) -> None:
     assert sum(FabricLife(seed, kinds, reference).live() for seed in range(1000, 1012)) > 30
 
