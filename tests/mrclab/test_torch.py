@@ -209,6 +209,7 @@ def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp
     assert "JobFailedError: rank 1" in found[0][1]
 
 
+@pytest.mark.slow
 def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
     require_torch()
     script = tmp_path / "refused.py"

@@ -127,6 +127,7 @@ def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Op
     assert scenario.plan == "tiny"
 
 
+@pytest.mark.slow
 def test_news_leaves_the_panel_where_a_reader_has_scrolled_it(page: Open, tmp_path: Path) -> None:
     with held(page, tmp_path) as opened:
         click_cable(opened, "p0l0-p0s1")
@@ -265,6 +266,7 @@ def test_a_race_has_the_journals_of_each_run_alone(tmp_path: Path) -> None:
         assert told(raced) == told(alone)
 
 
+@pytest.mark.slow
 def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn")
     with going_on(tmp_path, *RACE, "--paused") as (_, process):

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from running.ranks import LINE_BYTES_MAX, RankProcess, run
 from tests.helpers.owner import living
 from tests.helpers.waiting import eventually
@@ -32,6 +34,7 @@ def test_a_rank_that_fails_ends_the_others_and_its_status_is_the_answer() -> Non
     assert joined("[ $RANK = 1 ] && kill -9 $$; exec sleep 1000")[0] == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_rank_that_hears_no_sigterm_is_killed() -> None:
     assert joined("trap '' TERM; [ $RANK = 1 ] && exit 3; while :; do sleep 1; done")[0] == 3
 

@@ -366,6 +366,7 @@ def test_a_hunt_over_sound_code_finds_nothing_and_its_tries_follow_from_its_seed
     assert [draw(seed) for seed, _ in zip(Hunt(4).seeds(), seen, strict=False)] == seen
 
 
+@pytest.mark.slow
 def test_a_hunt_of_two_processes_sees_what_one_process_sees_in_the_same_order() -> None:
     seeds = [seed for seed, _ in zip(Hunt(4).seeds(), range(6), strict=False)]
     with AttemptPool(2) as pool:

@@ -207,6 +207,7 @@ def swept_alone(folder: Path, path: Path, made: int) -> str:
 # --- when enough is known
 
 
+@pytest.mark.slow
 def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend_on_what_came_after(
     tmp_path: Path,
 ) -> None:
@@ -220,6 +221,7 @@ def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend
     assert again == found
 
 
+@pytest.mark.slow
 def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_path: Path) -> None:
     class Backwards(Inline):
         workers = 8
@@ -351,6 +353,7 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
     assert main(["sweep", str(path), "--seeds", str(kept), "--runs", str(runs), "--plain"]) == 0
 
 
+@pytest.mark.slow
 def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -173,6 +173,7 @@ def test_descriptors_are_taken_from_nobody_and_none_stays_open(pair):
     eventually(lambda: len(os.listdir("/proc/self/fd")) == held, "everything is closed")
 
 
+@pytest.mark.slow
 def test_a_socket_that_takes_ages_to_close_does_not_hold_up_the_agent(pair):
     made, one, other = pair
     with socket.create_server(("127.0.0.1", 0)) as server, knock(made.names[0]) as hostile:
