@@ -5,7 +5,7 @@ The very same bytes pass through the very same checks as over P4Runtime; only th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,9 @@ from switch.p4rt.store import EntityStore
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
+TableItems = Mapping[tuple[str, bytes], Item]
+"""What a switch should have, by kind and key, in an order in which it can be written."""
+
 
 class DirectControl:
     """One engine under control: `install` brings it to a list of entities, again and again.
@@ -30,7 +33,7 @@ class DirectControl:
 
     def __init__(self, engine: Engine, pipeline: PipelineConfig) -> None:
         self._pipeline = pipeline
-        self._installed: dict[tuple[str, bytes], Item] = {}
+        self._installed: TableItems = {}
         loaded = _loaded(pipeline)
         engine.load(loaded.program)
         self.store = EntityStore(loaded, engine)
@@ -40,7 +43,12 @@ class DirectControl:
 
         Default actions and meters are never taken back.
         """
-        wanted = {(item.kind, item.key): item for item in (_encoded(self._pipeline, entity) for entity in entities)}
+        return self.write(encoded(self._pipeline, entities))
+
+    def write(self, wanted: TableItems) -> int:
+        """The same with entities that are encoded already; `wanted` is kept and must not be changed afterwards."""
+        if wanted is self._installed:
+            return 0
         updates: list[tuple[int, Item]] = []
         for kind in WRITE_ORDER:
             for key, item in wanted.items():
@@ -53,6 +61,11 @@ class DirectControl:
         batch.write_updates(self.store, (_update(update_type, item.body) for update_type, item in updates))
         self._installed = wanted
         return len(updates)
+
+
+def encoded(pipeline: PipelineConfig, entities: Iterable[Entity]) -> TableItems:
+    """The entities as bytes. Raises P4RuntimeError."""
+    return {(item.kind, item.key): item for item in (_encoded(pipeline, entity) for entity in entities)}
 
 
 @lru_cache(maxsize=8)

@@ -106,9 +106,8 @@ def links(plan: Plan) -> Iterator[Link]:
 
 def link_between(plan: Plan, a: Node, b: Node) -> Link:
     """The cable between two nodes in either order; ValueError with a's neighbours when there is none."""
-    for ref in ports(plan, a):
-        if peer(plan, ref).node == b:
-            return link_at(plan, ref)
+    if plan.topology.wired(a, b):
+        return link_at(plan, PortRef(a, port_towards(plan, a, b)))
     neighbours = ", ".join(str(peer(plan, ref).node) for ref in ports(plan, a))
     raise ValueError(f"no link {a}–{b}: {a} is wired to {neighbours}")
 

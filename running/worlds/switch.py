@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields
 
 from controller.counting import Cells, counted
-from controller.direct import DirectControl
+from controller.direct import DirectControl, encoded
 from controller.entries import Entity
 from controller.pipelines import Pipelines
 from controller.tables import tables
@@ -21,6 +21,7 @@ from topo.plan import Plan
 TRIMMED_SHARE_DROPS = "SwitchIngress.trimmed_share.trimmed_share_drops"
 """The P4 programs' counter of them (`p4/parts/trimmed_share.p4`), with a cell to each port and traffic class."""
 TRAFFIC_CLASSES = 8
+PORT_FIELDS = tuple(spec.name for spec in fields(PortState))
 
 
 class SimulatedSwitch:
@@ -36,6 +37,7 @@ class SimulatedSwitch:
         self._pipeline = pipelines[node.program]
         self._control: DirectControl | None = None
         self._clock = clock
+        self._planned = encoded(self._pipeline, tables(plan, node, virtual_time=True))
         limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
         self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
         self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
@@ -60,7 +62,7 @@ class SimulatedSwitch:
     def provision(self) -> None:
         """Load the program and write the static tables, as the controller does, but without a wire."""
         self._control = DirectControl(self.engine, self._pipeline)
-        self._control.install(tables(self._plan, self.node, virtual_time=True))
+        self._control.write(self._planned)
 
     def set_state(self, state: SwitchState) -> None:
         """Stop, crash, or run again, after a crash without tables."""
@@ -74,9 +76,8 @@ class SimulatedSwitch:
 
     def set_port(self, port: int, state: PortState) -> None:
         """Set a port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
-        self.engine.configure_port(
-            port, PortConfig(**{**asdict(state), **self._pfc[port]}, queues=self._queues), self._clock()
-        )
+        own = {name: getattr(state, name) for name in PORT_FIELDS}
+        self.engine.configure_port(port, PortConfig(**{**own, **self._pfc[port]}, queues=self._queues), self._clock())
 
     # tables
 
@@ -106,7 +107,7 @@ class SimulatedSwitch:
         if self._control is None:
             return 1
         self._fetch()
-        return self._control.install(tables(self._plan, self.node, virtual_time=True))
+        return self._control.write(self._planned)
 
     def counters(self) -> list[dict[str, int]]:
         """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""

@@ -112,6 +112,13 @@ class LeafSpine(Topology):
             return self.downlink_of(neighbour) + 1
         return neighbour.index + 1 + (self.hosts_per_leaf if node.role == "leaf" else 0)
 
+    def wired(self, node: Node, other: Node) -> bool:
+        if isinstance(node, Host):
+            return isinstance(other, Switch) and self.wired(other, node)
+        if isinstance(other, Host):
+            return node.role == "leaf" and node.index == self.leaf_of(other)
+        return node.plane == other.plane and node.role != other.role
+
     def speed(self, a: Node, b: Node) -> float:
         return 1.0
 

@@ -230,6 +230,10 @@ class Topology(ABC):
         """The port of a node that a neighbour is wired to."""
         return self._ports[node, neighbour]
 
+    def wired(self, node: Node, other: Node) -> bool:
+        """Whether a cable joins two nodes of the fabric."""
+        return (node, other) in self._ports
+
     def speed(self, a: Node, b: Node) -> float:
         """A cable's share of the plan's rate for its tier."""
         return self._speeds.get(frozenset((a, b)), 1.0)

@@ -50,6 +50,8 @@ def ports_cables_and_names_are_one_graph(plan: Plan) -> None:
     refs = [ref for node in plan.nodes() for ref in ports(plan, node)]
     assert all(peer(plan, peer(plan, ref)) == ref for ref in refs)
     assert all(port_towards(plan, ref.node, peer(plan, ref).node) == ref.port for ref in refs)
+    wired = {(ref.node, peer(plan, ref).node) for ref in refs}
+    assert all(plan.topology.wired(*pair) == (pair in wired) for pair in product(plan.nodes(), repeat=2))
     cables = list(links(plan))
     assert sorted(map(str, refs)) == sorted(str(end) for link in cables for end in (link.a, link.b))
     assert len({link.name for link in cables}) == len(cables)
