@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common.scratch import Scratch
 from topo.emulation import process
 from topo.emulation.state import LabError
 from topo.emulation.thrift import SimpleSwitchClient, ThriftError
@@ -75,8 +75,7 @@ def trial() -> str | None:
 
     The switch dies with the process that tries it, however that ends.
     """
-    with tempfile.TemporaryDirectory(prefix="mrclab-bmv2-") as name:
-        folder = Path(name)
+    with Scratch("mrclab-bmv2-") as folder:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         log = folder / "log"

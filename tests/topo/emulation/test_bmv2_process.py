@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -99,8 +100,12 @@ def test_up_says_by_name_that_thrift_is_missing_and_leaves_nothing(build, privat
     assert os.listdir("/run/netns") == []
 
 
-def test_a_switch_on_trial_dies_with_who_tries_it(build, tmp_path):
+def test_a_switch_on_trial_dies_with_who_tries_it_and_the_next_trial_removes_its_folder(build, tmp_path, monkeypatch):
     build(thrift=False)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
     search = ["pgrep", "-f", f"{tmp_path / bmv2_process.PROGRAM} --no-p4"]
 
@@ -112,3 +117,7 @@ def test_a_switch_on_trial_dies_with_who_tries_it(build, tmp_path):
         eventually(on_trial, "the switch starts")
         process.kill()
     eventually(lambda: not on_trial(), "the switch ends")
+    assert len(os.listdir(temporary)) == 1
+    build()
+    assert bmv2_process.trial() is None
+    assert os.listdir(temporary) == []
