@@ -60,6 +60,8 @@ def find(name: str) -> Scenario:
         found = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
         assert isinstance(found, Scenario)
         return found
+    if "," in name and all(map(is_shipped, name.split(","))):
+        raise ScenarioError(f"{name!r} is one name: where a command takes several scenarios, put spaces between them")
     raise ScenarioError(
         f"no scenario {name!r}: valid are {', '.join(SHIPPED)}, a .py file of your own,"
         f" or a workload file: {' or '.join(WORKLOADS)}"

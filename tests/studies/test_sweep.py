@@ -81,6 +81,7 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
         (["smoke", "--until", "120%"], "above 50% and below 100%, such as 99% (got 120%)"),
         (["smoke", "--keep-worst", "-1"], "--keep-worst must be 0 or more runs (got -1)"),
         (["nowhere"], "no scenario 'nowhere': valid are smoke"),
+        (["smoke,spray"], "'smoke,spray' is one name: where a command takes several"),
         (["smoke", "--workers", "0"], "--workers must be between 1 and 256"),
         (["smoke", "--cluster", "tcp://localhost:1", "--world", "emulated"], "only with --world simulated"),
     ],
