@@ -17,7 +17,8 @@ LAB, STRICT = "mrc-lab", "mrc-strict"
 METRIC = "goodput_kept"
 TITLE = "# The lab's rules, one by one\n"
 INTRODUCTION = (
-    "This lab has rules that neither the paper nor the OCP API has, and that are off by default. The first row has"
+    "This lab has rules that neither the paper nor the OCP API has, and that are off by default, but for"
+    " `trims_before_wait`. The first row has"
     " all of them (`--transport mrc-lab`), each other row takes one of them off, the last row takes all of them off"
     " (`--transport mrc-strict`). A cell counts the seeds for which the scenario's checks were true."
 )
