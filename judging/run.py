@@ -17,6 +17,7 @@ from judging import units
 from judging.journal import merge
 from judging.stored_journal import StoredJournal, grouped
 
+BINS_MAX = 20_000_000
 SECOND_NS = 1_000_000_000
 LONG_BYTES = 128 << 20  # of journals: parsed, they take four times that
 RUNNER = "runner"
@@ -37,6 +38,13 @@ class Span:
 
     def contains(self, t_ns: int) -> bool:
         return self.start_ns <= t_ns < self.stop_ns
+
+    def count(self, bin_ns: int) -> int:
+        """How many whole bins lie in it. ValueError for more than anybody looks at: a journal may hold any times."""
+        bins = self.length_ns // bin_ns
+        if bins > BINS_MAX:
+            raise ValueError(f"{self.name}: must be at most {BINS_MAX:,} times {bin_ns:,} ns long (got {bins:,} times)")
+        return bins
 
 
 @dataclass(frozen=True, slots=True)

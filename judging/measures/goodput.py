@@ -55,8 +55,8 @@ def over_all(run: Run, spans: Sequence[Span], hosts: Sequence[str] | None = None
 
 
 def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:
-    """Bin centres (seconds since the run's first phase) and goodput in each bin, bit/s."""
-    count = max(1, span.length_ns // bin_ns)
+    """Bin centres (seconds since the run's first phase) and goodput in each bin, bit/s. ValueError for too many."""
+    count = max(1, span.count(bin_ns))
     edges = span.start_ns + bin_ns * np.arange(count + 1, dtype=float)
     totals = acknowledged(run, edges, hosts)
     rates = np.diff(totals) * 8 * SECOND_NS / bin_ns

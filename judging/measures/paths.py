@@ -11,6 +11,8 @@ from judging.run import Run
 
 GOOD = "GOOD"
 LATE_ACK = "late_ack"
+PATHS_MAX = 1 << 16
+"""Of a run's options, which may be anybody's: more than any plan of two even tiers has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
     if "topology" in fabric:
         every = [(int(plane), str(via)) for plane, via in fabric.get("ways", [])]
     else:
-        every = [(plane, f"p{plane}s{n}") for plane in range(fabric.get("planes", 0)) for n in range(fabric["spines"])]
+        planes, spines = int(fabric.get("planes", 0)), int(fabric.get("spines", 0))
+        if planes * spines > PATHS_MAX:
+            raise ValueError(f"fabric: planes × spines must be at most {PATHS_MAX:,} (got {planes * spines:,})")
+        every = [(plane, f"p{plane}s{n}") for plane in range(planes) for n in range(spines)]
     changes: dict[tuple[int, str], list[tuple[int, int, int]]] = {key: [] for key in every}
     for path, spans in histories(run).items():
         for span in spans:

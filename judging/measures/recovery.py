@@ -78,12 +78,19 @@ def communication(run: Run) -> list[Span] | None:
 
 def usual(run: Run, reference: Span, bin_ns: int, talking: Sequence[Span] | None) -> float:
     """What the reference phase's bins carry at least, but for one in ten, bit/s: a rate that is not low."""
-    ends = np.arange(reference.start_ns + bin_ns, reference.stop_ns + 1, max(bin_ns // SLIDES, 1), dtype=float)
+    ends = instants(reference.start_ns + bin_ns, reference, bin_ns)
     ends = ends[inside(ends, bin_ns, talking) & apart(ends, bin_ns, stalls.spoilt(run))]
     if not len(ends):
         return 0.0
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
     return float(np.percentile(sums, 10)) * 8e9 / bin_ns
+
+
+def instants(first_ns: int, span: Span, bin_ns: int) -> Floats:
+    """Ends of sliding bins up to the end of a span. ValueError for a span that has too many of them."""
+    step_ns = max(bin_ns // SLIDES, 1)
+    span.count(step_ns)
+    return np.arange(first_ns, span.stop_ns + 1, step_ns, dtype=float)
 
 
 def inside(ends: Floats, bin_ns: int, spans: Sequence[Span] | None) -> Bools:
@@ -208,7 +215,7 @@ def after(
     Bins that a stall touches are no evidence either way, nor are those in which not all hosts are `talking`.
     """
     step_ns = max(bin_ns // SLIDES, 1)
-    ends = np.arange(span.start_ns + step_ns, span.stop_ns + 1, step_ns, dtype=float)
+    ends = instants(span.start_ns + step_ns, span, bin_ns)
     if not len(ends):
         return Recovery(faults, 1.0, None)
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)

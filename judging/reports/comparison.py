@@ -66,7 +66,11 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
             seen = [span and flows.within(run, span, workload) for run, span in spans]
             title = f"{workload} flows, {phase}"
-            row(f"{title}: slowest", (one and min(one.rates.values()) for one in seen), tables.rate)
+            row(
+                f"{title}: slowest",
+                (min(one.rates.values()) if one and one.rates else None for one in seen),
+                tables.rate,
+            )
             row(f"{title}: longest silence", (one and one.silence_ns for one in seen), brief)
             row(f"{title}: all began after", (one and one.first_ns for one in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]

@@ -23,6 +23,11 @@ pre { background: #f3f4f6; padding: 10px 12px; overflow-x: auto; border-radius: 
 .mark.true { color: var(--true); } .mark.false { color: var(--false); } .mark.unknown { color: var(--unknown); }
 @media print { body { background: #fff; } }
 """
+POLICY = (
+    '<meta http-equiv="Content-Security-Policy"'
+    """ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">"""
+)
+"""A report has no scripts: one that a journal of somebody else has smuggled in must not run."""
 
 
 class Raw(str):
@@ -70,7 +75,8 @@ def paragraph(value: object, soft: bool = False) -> str:
 
 def page(title: str, *parts: str) -> str:
     """The whole document, with its style in it."""
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += f"{POLICY}<title>{escape(title)}</title>"
     body = "\n".join(part for part in parts if part)
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{CSS}</style></head>\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import matplotlib as mpl
@@ -22,6 +23,7 @@ from judging.run import SECOND_NS, FaultSpan, Run, Span
 INK = "#1f2933"
 FAINT = "#9aa5b1"
 GRID = "#e4e7eb"
+BINS_DRAWN = 20_000  # more than a chart has pixels
 FAULT = "#f7c9c4"
 BAD = "#c0392b"
 DENIED = "#7b8794"
@@ -76,7 +78,7 @@ def svg(drawing: Figure, label: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", label.lower()).strip("-")
     text = re.sub(r'\bid="', f'id="{slug}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\1{slug}-", text)
-    return text.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
 
 
 def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
@@ -149,11 +151,16 @@ def overlaid(runs: Sequence[tuple[str, Run]], height: float) -> tuple[Figure, Ax
     return drawing, axes
 
 
+def drawable(span: Span, bin_ns: int) -> int:
+    """The length of a bin of which a chart can show all of a span's."""
+    return max(bin_ns, span.length_ns // BINS_DRAWN)
+
+
 def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
     drawing, axes = overlaid(runs, 3.5)
     for index, (name, run) in enumerate(runs):
-        centres, rates = goodput.series(run, bin_ns, whole(run))
+        centres, rates = goodput.series(run, drawable(whole(run), bin_ns), whole(run))
         axes.plot(
             centres * (SECOND_NS / run.unit[1]),
             rates / run.rate_unit[1],
@@ -206,6 +213,7 @@ def plane_load(run: Run, bin_ns: int) -> str:
     drawing, axes = figure(3.0)
     mark_faults(axes, run)
     mark_stalls(axes, run)
+    bin_ns = drawable(span, bin_ns)
     edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
     centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / run.unit[1]
     for plane, sent in planes.curves(run, edges).items():

@@ -184,30 +184,39 @@ def worded(value: object) -> str:
 
 
 def again(run: Run) -> str:
-    """The command that repeats a run."""
+    """The command that repeats a run, quoted for a shell: a run may be anybody's."""
     options = run.options
-    words = ["./lab run", str(options.get("source") or options.get("scenario"))]
-    words += [f"--transport {options.get('transport')}", f"--seed {options.get('seed')}"]
+    words = ["./lab", "run", str(options.get("source") or options.get("scenario"))]
+    words += ["--transport", str(options.get("transport")), "--seed", str(options.get("seed"))]
     if options.get("plan_source") not in (None, options.get("plan")):
-        words.append(f"--plan {options['plan_source']}")
-    words += [f"--set {key}={value}" for key, value in changes(run).items()]
-    words += [f"--setting {key}={json.dumps(value)}" for key, value in (options.get("settings") or {}).items()]
+        words += ["--plan", str(options["plan_source"])]
+    for key, value in changes(run).items():
+        words += ["--set", f"{key}={value}"]
+    for key, value in (options.get("settings") or {}).items():
+        words += ["--setting", f"{key}={json.dumps(value)}"]
     if options.get("short"):
         words.append("--short")
     if options.get("program"):
-        words.append(f"--program {shlex.quote(str(options['program']))}")
-        words.append(f"--ranks {','.join(map(str, options.get('program_hosts') or []))}")
-    words += [f"--fault '{fault}'" for fault in options.get("added_faults") or []]
+        words += ["--program", str(options["program"])]
+        words += ["--ranks", ",".join(map(str, options.get("program_hosts") or []))]
+    for fault in options.get("added_faults") or []:
+        words += ["--fault", str(fault)]
     if options.get("time_factor") not in (None, 1.0):
-        words.append(f"--time {options['time_factor']:g}")
+        words += ["--time", exact(options["time_factor"])]
     if options.get("reconvergence_s") is not None:
-        words.append(f"--reconvergence {options['reconvergence_s']:g}")
+        words += ["--reconvergence", exact(options["reconvergence_s"])]
     calibrated = options.get("calibration") or {}
     if calibrated.get("source", "the plan") != "the plan":
-        words.append(f"--rate {calibrated['port_rate_bps'] / 1e6:g}")
+        words += ["--rate", exact(calibrated["port_rate_bps"] / 1e6)]
     if options.get("world") == "simulated":
-        words.append("--world simulated")
-    return " ".join(words)
+        words += ["--world", "simulated"]
+    return shlex.join(words)
+
+
+def exact(number: float) -> str:
+    """The number, as short as it can be read back: a rounded rate would be another run."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
 
 
 # --- the text --------------------------------------------------------------------------------------------------------

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from html.parser import HTMLParser
 
+import pytest
+
 from judging import checks
 from judging.judge import verdict_of
+from judging.measures import paths
 from judging.reports import page, report
 from judging.run import Run
 from judging.story import PaperRow, Story
@@ -79,3 +83,58 @@ def test_an_empty_run_still_has_a_page() -> None:
     assert verdict.holds is None
     assert "unknown" in report.html(run, STORY, verdict)
     assert report.summary(run, STORY, verdict)
+
+
+def test_a_journal_of_somebody_else_puts_no_script_into_a_report(made_up: Build) -> None:
+    name = 'x"><script>alert(1)</script>'
+    lines = [{**line, "loss": 1.0, "workload": name} for line in made_up().kind("step")]
+    run = Run(sorted([*made_up(changed={"transport": name}).lines, *lines], key=lambda line: int(line["t_ns"])))
+    shown = report.html(run, STORY, verdict_of(run, checks.always()))
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "default-src 'none'" in shown
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"source": "smoke; touch x"},
+        {"overrides": {"fabric.without": '["p0l0-p0s0", "p1s1"]'}},
+        {"settings": {"sizes": [[1, 2]]}},
+        {"plan_source": "my plan.toml"},
+        {"added_faults": ["link-down p0l0-p0s0 @1s"]},
+        {"calibration": {"source": "this machine", "port_rate_bps": 1_234_567_800}},
+    ],
+)
+def test_the_command_that_repeats_a_run_is_words_for_a_shell(made_up: Build, options: dict[str, object]) -> None:
+    words = shlex.split(report.again(made_up(changed=options)), comments=True, posix=True)
+    assert words[:2] == ["./lab", "run"]
+    (value,) = options.values()
+    wanted: list[str] = {
+        "source": [str(value)],
+        "overrides": ["--set", 'fabric.without=["p0l0-p0s0", "p1s1"]'],
+        "settings": ["--setting", "sizes=[[1, 2]]"],
+        "plan_source": ["--plan", str(value)],
+        "added_faults": ["--fault", "link-down p0l0-p0s0 @1s"],
+        "calibration": ["--rate", "1234.5678"],
+    }[next(iter(options))]
+    at = words.index(wanted[0])
+    assert words[at : at + len(wanted)] == wanted
+
+
+@pytest.mark.parametrize("stop_ns", [10**18, 10**16])
+def test_a_phase_of_years_is_refused_before_it_fills_memory(made_up: Build, stop_ns: int) -> None:
+    lines = [line for line in made_up().lines if line["kind"] != "phase" or line["name"] != "reference"]
+    lines += [
+        {"t_ns": t_ns, "node": "runner", "kind": "phase", "name": "reference", "state": state}
+        for t_ns, state in ((0, "start"), (stop_ns, "stop"))
+    ]
+    run = Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+    with pytest.raises(ValueError, match="must be at most 20,000,000 times"):
+        report.html(run, STORY, verdict_of(run, checks.always()))
+
+
+def test_a_fabric_of_more_paths_than_a_plan_has_is_refused(made_up: Build) -> None:
+    run = made_up(changed={"fabric": {"planes": 100_000, "spines": 100_000}})
+    with pytest.raises(ValueError, match=r"planes × spines must be at most 65,536 \(got 10,000,000,000\)"):
+        paths.strips(run)
