@@ -160,7 +160,8 @@ class Feed:
 
     def batch(self, start: int) -> bytes:
         """At most BATCH_LINES lines from number `start` on, as one JSON list."""
-        return b"[" + b",".join(self.lines[start : start + BATCH_LINES]) + b"]"
+        lines = b",".join(self.lines[start : start + BATCH_LINES])
+        return b"[" + lines.replace(b"\r", b" ") + b"]"  # a carriage return, white space in JSON, would end the event
 
     def resumed(self, last_id: str) -> int | None:
         """The number of the line after the one with this id (`EPOCH-NUMBER`); None when it is none of this epoch's."""

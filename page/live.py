@@ -191,6 +191,8 @@ class LabInjector:
 
 def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
     """What was done by hand so far, as a scenario file."""
+    events = Run.open(run)
+    played(events, file)  # ValueError before there is a file, while nothing was done by hand
     base = file
     for number in count(2):
         try:
@@ -200,7 +202,7 @@ def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
             file = base.with_name(f"{base.stem}-{number}{base.suffix}")
     with made:
         shown = os.path.relpath(file)
-        text = played(Run.open(run), Path(shown))
+        text = played(events, Path(shown))
         made.write(text)
     hand_over(file)
     return {"file": shown, "text": text, "command": f"./lab run {shown}"}

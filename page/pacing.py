@@ -5,9 +5,10 @@ Slices change nothing: time that passes in pieces is the same time (`running/wor
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -77,8 +78,8 @@ class RunPacer:
 
     def work(self) -> None:
         """Do what others want by now. KeyboardInterrupt when the run was interrupted."""
-        while not self._work.empty():
-            self._one(self._work.get())
+        for found in self._waiting():
+            self._one(found)
         if self._interrupted:
             raise KeyboardInterrupt
 
@@ -90,10 +91,15 @@ class RunPacer:
     def end(self) -> None:
         """The run is over: threads that wait are told so."""
         self._over = True
-        while not self._work.empty():
-            found = self._work.get()
+        for found in self._waiting():
             if found is not None:
                 found[1].set_exception(RuntimeError(OVER))
+
+    def _waiting(self) -> Iterator[tuple[Callable[[], Any], Future[Any]] | None]:
+        """What is left by now. Two threads may look: one that asked for what the other took would wait for ever."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                yield self._work.get_nowait()
 
     def _one(self, found: tuple[Callable[[], Any], Future[Any]] | None) -> None:
         if found is None:

@@ -160,3 +160,11 @@ def test_a_feed_follows_a_journal_of_two_files(folder: Path) -> None:
             journal.write("step")
         feed.poll()
     assert numbers(feed) == list(range(3000))
+
+
+def test_a_carriage_return_ends_no_event(folder: Path) -> None:
+    (folder / "journal" / "h0.jsonl").write_bytes(line(1).replace(b"\n", b"\r\n") + line(2).replace(b"\n", b"\r\n"))
+    feed = Feed(folder)
+    feed.poll()
+    assert b"\r" not in feed.batch(0)
+    assert [one["t_ns"] for one in json.loads(feed.batch(0))] == [1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -104,3 +105,22 @@ def test_after_the_end_nobody_waits() -> None:
     PacedWorld(time, pacer, 10).close()  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match="the run is over"):
         pacer.do(lambda: 0)
+
+
+def test_two_threads_that_end_a_run_at_once_both_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both see the same work that waits; who finds it gone must not wait for more."""
+    pacer, barrier = RunPacer(), threading.Barrier(2)
+    pacer.resume()  # leaves one piece of work
+    empty = queue.Queue.empty
+
+    def both_look(self: queue.Queue[object]) -> bool:
+        found = empty(self)
+        if not found:
+            barrier.wait(5)
+        return found
+
+    monkeypatch.setattr(queue.Queue, "empty", both_look)
+    threads = [running(pacer.end) for _ in range(2)]
+    for thread in threads:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in threads)

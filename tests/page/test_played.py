@@ -101,3 +101,12 @@ def test_a_played_file_never_replaces_one_that_was_edited_nor_follows_a_link(
     assert library.find("./played-3.py").plan == "tiny"
     assert file.read_text() == "# checks that a user has filled in\n"
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_where_nothing_was_done_no_file_is_left(tmp_path: Path) -> None:
+    lines = [{"t_ns": 0, "node": "runner", "kind": "options", "plan": "tiny"}]
+    (tmp_path / "run/journal").mkdir(parents=True)
+    (tmp_path / "run/journal/all.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(ValueError, match="nothing was done by hand"):
+        written(tmp_path / "run", tmp_path / "played.py", lambda path: None)
+    assert not (tmp_path / "played.py").exists()
