@@ -20,6 +20,7 @@ from running.transport_choice import TRANSPORTS, transport
 if TYPE_CHECKING:
     from page.live import RunView
     from running.live import Watcher
+    from running.preparation import PreparedRun
     from running.runner import Runner
     from running.spec import RunSpec
     from scenarios.scenario import Scenario
@@ -74,7 +75,8 @@ def race_command(arguments: argparse.Namespace) -> int:
     seed = seed_of(arguments.seed)
     want_compiled(arguments, 0 if arguments.short else LONG_S, told=False)
     with ExitStack() as stack:
-        racers = [racer(scenario, arguments, name, seed) for name in names]
+        ready = [prepared(scenario, arguments, name, seed) for name in names]  # all, before there is a folder of any
+        racers = [racer(arguments, one) for one in ready]
         for one in racers:
             watcher = stack.enter_context(Watcher(console, scenario, one.directory, plain=True))
             watcher.seconds = one.runner.seconds
@@ -99,16 +101,20 @@ def race_command(arguments: argparse.Namespace) -> int:
     return verdicts[0].exit_status
 
 
-def racer(scenario: Scenario, arguments: argparse.Namespace, name: str, seed: int) -> Racer:
-    """One run: all words of the command that concern its transport."""
+def prepared(scenario: Scenario, arguments: argparse.Namespace, name: str, seed: int) -> PreparedRun:
+    """One run, checked: all words of the command that concern its transport. ValueError when it cannot be."""
     from cli.choosing import choose
     from running.preparation import prepare
 
     roce_alone = {} if TRANSPORTS[name].single_plane else {"reconvergence": None}
     own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
-    prepared = prepare(choose(scenario, own, lambda line: None))
-    directory = RunDirectory.create(arguments.runs, scenario.name, prepared.spec.seed)
-    return Racer(directory, prepared.runner(directory))
+    return prepare(choose(scenario, own, lambda line: None))
+
+
+def racer(arguments: argparse.Namespace, run: PreparedRun) -> Racer:
+    """The run with its folder."""
+    directory = RunDirectory.create(arguments.runs, run.spec.scenario.name, run.spec.seed)
+    return Racer(directory, run.runner(directory))
 
 
 def say(watcher: Watcher, name: str, line: str) -> None:

@@ -293,6 +293,10 @@ def test_sigterm_ends_both_runs_of_a_race_and_both_are_judged(tmp_path: Path) ->
         (["--world", "simulated", "--view", "--transport", "mrc,roce,roce-8qp"], "two different transports"),
         (["--world", "simulated", "--view", "--transport", "mrc,tcp"], "no transport 'tcp'"),
         (["--world", "simulated", "--view", "--transport", "mrc,"], "no transport ''"),
+        (
+            ["--world", "simulated", "--view", "--transport", "mrc,roce", "--setting", "selection=reps"],
+            "no setting 'sel",
+        ),
         (["--world", "simulated", "--view", "--transport", "mrc,roce", "--format", "json"], "a race has two"),
     ],
 )
