@@ -13,7 +13,7 @@ from common.seeds import Purpose, derive
 from judging import checks
 from judging.measures import goodput, steps
 from judging.run import Run
-from operations.rehearsal.change import ChangeStep, Planned
+from operations.rehearsal.change import ACTIONS, ChangeStep, Planned
 from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
@@ -97,7 +97,9 @@ def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...
     rng = Random(derive(seed, Purpose.BACKGROUND))
     cables = [f"{link.a.node}-{link.b.node}" for link in links(planned.plan) if isinstance(link.a.node, Switch)]
     chosen = rng.sample(cables, min(flaps, len(cables)))
-    touched = {step.target for step in planned.steps}
+    touched = {  # in canonical spelling: a step may name a cable from its upper end
+        make_fault(planned.plan, ACTIONS[step.action], step.target, step.value).target for step in planned.steps
+    }
     found = []
     for cable in chosen:
         for_s = round(rng.uniform(*FLAP_S), 3)

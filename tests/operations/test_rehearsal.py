@@ -104,6 +104,8 @@ def test_the_background_is_drawn_from_the_seed_and_leaves_the_change_alone(tmp_p
     assert drawn[3] == background(planned, 3, 8)
     assert len(set(drawn)) == 20
     assert all(fault.target != "p0l0-p0s0" for faults in drawn for fault in faults)
+    upside_down = read(written(tmp_path, HEAD + STEP.replace("p0l0-p0s0", "p0s0-p0l0")))
+    assert drawn == [background(upside_down, seed, 8) for seed in range(20)]
 
 
 def test_two_orders_are_compared_seed_by_seed(tmp_path: Path) -> None:
