@@ -15,7 +15,9 @@ def directory() -> str:
     Where that cannot be written, as in read-only containers, it is a folder among the temporary files, which is said
     once and holds for all child processes. OSError when that place is taken by another user.
     """
-    root = os.environ.get(_PLACE) or os.path.join(os.path.expanduser("~"), ".cache")
+    given = os.environ.get(_PLACE, "")
+    # The XDG Base Directory Specification: relative paths are invalid and are ignored.
+    root = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
     found = os.path.join(root, "mrclab")
     if _writable(found):
         return found

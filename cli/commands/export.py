@@ -127,6 +127,7 @@ def export_workload(arguments: argparse.Namespace) -> int:
 
 def export_run(arguments: argparse.Namespace) -> int:
     """Write the trace of a run; compressed when the file's name ends with .gz."""
+    from cli.damage import told_of
     from cli.exporting.chrome_trace import document
     from cli.exporting.packet_instants import packet_events
     from cli.exporting.perfetto import Converter
@@ -138,7 +139,8 @@ def export_run(arguments: argparse.Namespace) -> int:
     converter, packets = Converter(), folder / "packets.jsonl"
 
     def events() -> Iterator[str]:
-        yield from converter.events(journal_files(folder))
+        with told_of(folder):
+            yield from converter.events(journal_files(folder))
         if packets.exists():
             yield from packet_events(packets, converter)
 

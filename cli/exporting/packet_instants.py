@@ -28,7 +28,7 @@ def packet_events(path: Path, converter: Converter) -> Iterator[str]:
                     check_head(line)
                 elif "packet" in line:
                     yield from events_of(line, converter)
-            except (KeyError, TypeError, ValueError, RecursionError) as error:
+            except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
                 raise ValueError(
                     f"{path}:{number}: must be a line of a packet log ({plain_file.what(error)})"
                 ) from None

@@ -289,9 +289,23 @@ def test_what_cannot_be_exported_is_refused(incast: Path, tmp_path: Path, capsys
     assert "--output must be a file" in capsys.readouterr().err
     (tmp_path / "journal.jsonl").write_text('{"t_ns": 4, "node": "h0", "kind": "lost", "lines": 1}\n')
     (tmp_path / "options.json").write_text("{}")
-    (tmp_path / "packets.jsonl").write_text('{"format": "another", "version": 1}\n')
+    for bad in ('{"format": "another", "version": 1}', "[]"):
+        (tmp_path / "packets.jsonl").write_text(f"{bad}\n")
+        assert cli.main(["export", "perfetto", str(tmp_path)]) == 2
+        assert "packets.jsonl:1: must be a line of a packet log" in capsys.readouterr().err
+    (tmp_path / "packets.jsonl").unlink()
+    fault = {
+        "t_ns": 4,
+        "node": "h0",
+        "kind": "fault",
+        "verb": "cut",
+        "target": "h0",
+        "state": "begin",
+        "arguments": [1],
+    }
+    (tmp_path / "journal.jsonl").write_text(json.dumps({**fault, "arguments": [1]}) + "\n")
     assert cli.main(["export", "perfetto", str(tmp_path)]) == 2
-    assert "packets.jsonl:1: must be a line of a packet log" in capsys.readouterr().err
+    assert f"{tmp_path}: a journal line must hold what docs/contracts.md says" in capsys.readouterr().err
     assert not (tmp_path / "trace.json").exists()
 
 

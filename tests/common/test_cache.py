@@ -47,3 +47,11 @@ def test_a_replacement_that_others_could_have_made_is_refused(
         place.chmod(0o777)
     with pytest.raises(OSError, match="must be a folder that only you can write"):
         cache.directory()
+
+
+def test_a_relative_place_is_ignored_as_the_xdg_specification_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "nosuch/relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.directory() == str(tmp_path / ".cache" / "mrclab")
