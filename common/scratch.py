@@ -8,12 +8,14 @@ process number says nothing of the kind: another container or machine that share
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 LOCK = ".owner"
@@ -59,40 +61,72 @@ def remove_leftovers(folder: Path, prefix: str) -> None:
 
 
 def remove_if_abandoned(path: Path) -> bool:
-    """Remove a scratch folder unless its owner lives; whether it was removed."""
-    with contextlib.suppress(OSError), _Abandoned(path) as abandoned:
+    """Remove a scratch folder unless its owner lives; whether it was removed.
+
+    The folder is opened once, and everything in it is reached from there. A user who renames the folder meanwhile and
+    puts a link in its place cannot lead root into another folder.
+    """
+    with contextlib.suppress(OSError), _opened(path) as folder, _Abandoned(folder) as abandoned:
         if abandoned:
-            _remove(path)
+            _remove(path, folder)
             return True
     return False
 
 
-def _remove(path: Path) -> None:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """A descriptor of a folder. OSError for a link, for a file, and for a folder that was replaced meanwhile."""
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        _check_in_place(path, folder)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _check_in_place(path: Path, folder: int) -> None:
+    """OSError unless the open folder is still the one at this path, of the same user."""
+    here, opened = path.lstat(), os.fstat(folder)
+    if (here.st_dev, here.st_ino, here.st_uid) != (opened.st_dev, opened.st_ino, opened.st_uid):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
+
+
+def _remove(path: Path, folder: int) -> None:
     """Remove a folder, its lock file last: a folder that loses only its lock file would count as one in the making.
 
     OSError if a process that has outlived its owner still writes there; the lock file stays in that case.
     """
-    for entry in path.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        elif entry.name != LOCK:
-            entry.unlink(missing_ok=True)
-    shutil.rmtree(path)
+    for name in os.listdir(folder):
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder)
+        elif name != LOCK:
+            _unlink(name, folder)
+    if set(os.listdir(folder)) - {LOCK}:
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
+    _check_in_place(path, folder)
+    _unlink(LOCK, folder)
+    path.rmdir()
+
+
+def _unlink(name: str, folder: int) -> None:
+    """Remove a file of an open folder, unless it has gone."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
 
 
 class _Abandoned:
-    """Whether a folder's lock can be had; it is held meanwhile, so that of two who look one removes."""
+    """Whether an open folder's lock can be had; it is held meanwhile, so that of two who look one removes."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: int) -> None:
+        self._folder = folder
         self._lock = -1
 
     def __enter__(self) -> bool:
-        status = self._path.lstat()
-        if not stat.S_ISDIR(status.st_mode) or os.geteuid() not in (0, status.st_uid):
+        status = os.fstat(self._folder)
+        if os.geteuid() not in (0, status.st_uid):
             return False
         try:
-            self._lock = os.open(self._path / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            self._lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
             return time.time() - status.st_mtime > UNLOCKED_S
         try:

@@ -135,7 +135,29 @@ def test_a_folder_that_cannot_be_emptied_keeps_its_lock_file_and_goes_with_the_n
     assert not left.exists()
 
 
-def failing(path: Path, ignore_errors: bool = False) -> None:
+def failing(path: Path, ignore_errors: bool = False, dir_fd: int | None = None) -> None:
     if not ignore_errors:
         raise OSError(errno.ENOTEMPTY, "written to meanwhile", path)
     (path / LOCK).unlink()
+
+
+def test_a_folder_that_becomes_a_link_during_its_removal_leads_nowhere(tmp_path, monkeypatch) -> None:
+    """Its user renames it while root removes what is in it, and puts a link to folders of the same names there."""
+    left, victim = tmp_path / "s-left", tmp_path / "victim"
+    for name in ("first", "second"):
+        for folder in (left, victim):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "file").touch()
+    (left / LOCK).touch()
+    removed = shutil.rmtree
+
+    def swapping(*path, **how) -> None:
+        removed(*path, **how)
+        if not left.is_symlink():
+            left.rename(tmp_path / "renamed")
+            left.symlink_to(victim)
+
+    monkeypatch.setattr(shutil, "rmtree", swapping)
+    remove_leftovers(tmp_path, "s-")
+    assert left.is_symlink()
+    assert sorted(path.name for path in victim.rglob("file")) == ["file", "file"]
