@@ -10,6 +10,8 @@ import os
 import sys
 from typing import NoReturn
 
+from common.standard_streams import write_out
+
 WORTH_S = 20.0
 """Of interpreted runs in virtual time, by the estimate: less is over before a build is. A build is made once for each
 state of the sources, takes about a minute, and leaves a third of the time to every later run."""
@@ -39,7 +41,7 @@ def want_compiled(arguments: argparse.Namespace, seconds: float, *, told: bool =
     if why is None:
         why = _built()
     if told or seconds >= WORTH_S:
-        sys.stderr.write(f"mrclab: the endpoint runs interpreted, at a third of its speed: {why}\n")
+        write_out(f"mrclab: the endpoint runs interpreted, at a third of its speed: {why}\n", sys.stderr)
 
 
 def _refusal(arguments: argparse.Namespace, seconds: float, tried: bool) -> str | None:
@@ -71,7 +73,7 @@ def _built() -> str:
 def say(what: str) -> None:
     """A line of a build's progress, which takes about a minute."""
     hint = ", once, about a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
-    sys.stderr.write(f"mrclab: {what}{hint}\n")
+    write_out(f"mrclab: {what}{hint}\n", sys.stderr)
     sys.stderr.flush()
 
 

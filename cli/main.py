@@ -62,7 +62,7 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status of the command; 2 when it could not be carried out, 130 for Ctrl-C."""
+    """Exit status of the command; 2 when it could not be carried out, 130 for Ctrl-C, 141 without a reader."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     asking = words[:1] == ["--needs"]
     if asking:

@@ -7,6 +7,7 @@ import shutil
 import sys
 
 from common.interpreter import python
+from common.standard_streams import write_out
 from topo.emulation import labname
 from topo.emulation.labname import DEFAULT_LAB
 
@@ -28,7 +29,7 @@ def need_root(reason: str) -> None:
     sudo = shutil.which("sudo")
     if sudo is None:
         raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed); {WITHOUT}")
-    sys.stderr.write(f"mrclab: {reason}: asking for root with sudo\n")
+    write_out(f"mrclab: {reason}: asking for root with sudo\n", sys.stderr)
     sys.stderr.flush()
     os.execv(sudo, [sudo, "-E", *python("-m", "cli"), *with_name(sys.argv[1:])])
 

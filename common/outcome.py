@@ -8,12 +8,16 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
+from common.standard_streams import drop_unread, write_out
+
 TRUE: Final = 0
 FALSE: Final = 1
 NOT_DONE: Final = 2
 """The command could not be carried out: bad input, a missing file, a full disk, a defect."""
 UNKNOWN: Final = 3
 INTERRUPTED: Final = 130
+UNREAD: Final = 141
+"""The reader of the output left, such as `| head -1`, and the command ended there: 128 and the number of SIGPIPE."""
 
 DEBUG = "MRCLAB_DEBUG"
 """Set to 1 in the environment, it shows the trace-back of an error beside its line."""
@@ -26,17 +30,22 @@ def carry_out(program: str, command: Callable[[], int]) -> int:
     try:
         return command()
     except KeyboardInterrupt:
-        sys.stderr.write(f"{program}: interrupted\n")
+        write_out(f"{program}: interrupted\n", sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone (such as `| head`): nothing is wrong, but the interpreter must not try to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return TRUE
+    except BrokenPipeError as error:
+        # Another pipe or a socket may have broken as well, which is an error like any other.
+        return UNREAD if drop_unread() else _not_done(program, error)
     except Exception as error:
-        if os.environ.get(DEBUG) == "1":
-            traceback.print_exc()
-        sys.stderr.write(f"{program}: {told(error)}\n")
-        return NOT_DONE
+        return _not_done(program, error)
+    finally:
+        drop_unread()
+
+
+def _not_done(program: str, error: Exception) -> int:
+    """The status of a command that an exception ended, after a line that says why."""
+    trace = traceback.format_exc() if os.environ.get(DEBUG) == "1" else ""
+    write_out(f"{trace}{program}: {told(error)}\n", sys.stderr)
+    return NOT_DONE
 
 
 def told(error: Exception) -> str:

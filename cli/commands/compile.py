@@ -35,12 +35,11 @@ def compile_command(arguments: argparse.Namespace) -> int:
         else:
             print(f"the endpoint runs {'compiled' if form.compiled else 'interpreted'}: {form.why}")
         return 0
-    from rich.console import Console
-
     from common.compiled.build import build
+    from common.console import LastingConsole
 
     started_s = time.monotonic()
-    console = Console(stderr=True)
+    console = LastingConsole(stderr=True)
     with console.status("compiling") as status:
 
         def tell(what: str) -> None:

@@ -18,6 +18,7 @@ from cli.options import add_json, add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 from operations.incident.words import add_tools
 from running.directory import RUNS, RunDirectory
 from topo.emulation import labname, namespace
@@ -161,7 +162,7 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
         show({name: result[name] for name in ("ports", "classes")}, "text")
     else:
         _write(text.SHOW[tool](result))
-    sys.stderr.write(f"({text.used(answer)})\n")
+    write_out(f"({text.used(answer)})\n", sys.stderr)
     return 0
 
 
@@ -177,4 +178,4 @@ def _execute(result: dict[str, str]) -> int:
 
 
 def _write(lines: Sequence[str]) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
+    write_out("\n".join(lines) + "\n")

@@ -20,9 +20,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.table import Table
 
+    from common.console import LastingConsole
     from scenarios import library
 
     found = library.scenarios()
@@ -44,7 +44,7 @@ def list_command(arguments: argparse.Namespace) -> int:
         table.add_column(column)
     for scenario in found:
         table.add_row(scenario.name, scenario.plan, f"{sum(p.seconds for p in scenario.phases):.0f}", scenario.title)
-    Console().print(table)
+    LastingConsole().print(table)
     for scenario in found:
         if scenario.forms:
             forms = ", ".join(f"{scenario.name}@{word}" for word in scenario.forms)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import seed_of
 from cli.ownership import hand_over
+from common.standard_streams import write_out
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
 
@@ -61,9 +62,8 @@ def check(arguments: argparse.Namespace) -> list[str]:
 
 def race_command(arguments: argparse.Namespace) -> int:
     """Run both, judge both. The exit status is that of the transport that was named first."""
-    from rich.console import Console
-
     from cli.choosing import scenario_of
+    from common.console import LastingConsole
     from judging.judge import judge
     from page import export
     from page.live import Going, RunView
@@ -71,7 +71,7 @@ def race_command(arguments: argparse.Namespace) -> int:
 
     names = check(arguments)
     scenario = scenario_of(arguments)
-    console = Console()
+    console = LastingConsole()
     seed = seed_of(arguments.seed)
     want_compiled(arguments, 0 if arguments.short else LONG_S, told=False)
     with ExitStack() as stack:
@@ -84,8 +84,7 @@ def race_command(arguments: argparse.Namespace) -> int:
             one.runner.tell = partial(say, watcher, one.spec.choices.transport.name)
         going = [Going.of(one.spec.choices, one.directory) for one in racers]
         view = stack.enter_context(RunView(going, console.print, hand_over=hand_over, paused=arguments.paused))
-        sys.stderr.write(f"view: {view.viewer.address}\n")
-        sys.stderr.flush()
+        write_out(f"view: {view.viewer.address}\n", sys.stderr)
         try:
             run_all(racers, view)
         finally:
@@ -95,9 +94,9 @@ def race_command(arguments: argparse.Namespace) -> int:
                 verdicts.append(judge(one.directory.path, one.spec.checks(), scenario.story))
             hand_over(*(path for one in racers for path in one.directory.made))
     for one in racers:
-        sys.stdout.write(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
-        sys.stdout.write(f"\nreport: {one.directory.path / 'report.html'}\n")
-    sys.stdout.write(f"again: ./lab view {' '.join(str(one.directory.path) for one in racers)}\n")
+        write_out(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
+        write_out(f"\nreport: {one.directory.path / 'report.html'}\n")
+    write_out(f"again: ./lab view {' '.join(str(one.directory.path) for one in racers)}\n")
     return verdicts[0].exit_status
 
 

@@ -11,6 +11,7 @@ from cli.command_table import add
 from cli.damage import told_of
 from cli.options import add_runs
 from common import plain_file
+from common.standard_streams import write_out
 from running.directory import find
 
 AGAIN = "-again"
@@ -50,15 +51,15 @@ def report_command(arguments: argparse.Namespace) -> int:
     with told_of(path):
         verdict = judge(path, judged_with.checks, judged_with.story, again)
     for notice in [judged_with.notice] if judged_with.notice else []:
-        sys.stdout.write(f"{notice}\n") if arguments.format == "text" else sys.stderr.write(f"{notice}\n")
+        write_out(f"{notice}\n", sys.stdout if arguments.format == "text" else sys.stderr)
     if first not in (None, verdict.word):
         kept = f", kept in {verdict_file.name}" if again else ""
-        sys.stderr.write(f"the first verdict was {first}{kept}\n")
+        write_out(f"the first verdict was {first}{kept}\n", sys.stderr)
     if arguments.csv is not None:
         for file in write_csv(Run.open(path), arguments.csv):
-            sys.stderr.write(f"wrote {file}\n")
+            write_out(f"wrote {file}\n", sys.stderr)
     name = f"summary{again}.txt" if arguments.format == "text" else f"verdict{again}.json"
-    sys.stdout.write((path / name).read_text())
+    write_out((path / name).read_text())
     if arguments.format == "text":
-        sys.stdout.write(f"\nreport: {path / f'report{again}.html'}\n")
+        write_out(f"\nreport: {path / f'report{again}.html'}\n")
     return verdict.exit_status

@@ -16,6 +16,7 @@ from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 from running import fault_words
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS
@@ -184,8 +185,7 @@ def shown(
 
     going = Going.of(choices, directory)
     with RunView([going], tell, hand_over=hand_over, paused=arguments.paused) as view:
-        sys.stderr.write(f"view: {view.viewer.address}\n")
-        sys.stderr.flush()
+        write_out(f"view: {view.viewer.address}\n", sys.stderr)
         yield view
 
 
@@ -240,9 +240,8 @@ def launch_parts(arguments: argparse.Namespace, spec: RunSpec, directory: RunDir
 @sigterm_too()
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
-    from rich.console import Console
-
     from cli.choosing import choose, scenario_of
+    from common.console import LastingConsole
     from judging.judge import judge
     from page import export
     from running.launch import launch
@@ -261,7 +260,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         need_root(f"run {scenario.name} builds network namespaces")
         refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
-    console = Console(quiet=not told)
+    console = LastingConsole(quiet=not told)
     spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
     prepared = prepare(spec)
     if arguments.processes != 1:
@@ -288,10 +287,10 @@ def run_command(arguments: argparse.Namespace) -> int:
             verdict = judge(directory.path, spec.checks(), scenario.story)
             hand_over(*directory.made)
     if told:
-        sys.stdout.write("\n" + (directory.path / "summary.txt").read_text())
-        sys.stdout.write(f"\nreport: {directory.path / 'report.html'}\n")
+        write_out("\n" + (directory.path / "summary.txt").read_text())
+        write_out(f"\nreport: {directory.path / 'report.html'}\n")
     else:
         parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
         whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}
-        sys.stdout.write(json.dumps(whole, indent=1) + "\n")
+        write_out(json.dumps(whole, indent=1) + "\n")
     return verdict.exit_status

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
+from common.standard_streams import write_out
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.emulation.labname import DEFAULT_LAB
@@ -77,9 +77,9 @@ def trace_command(arguments: argparse.Namespace) -> int:
     frame = data_frame(plan, path, arguments.size)
     journey = follow(plan, explainer, path, frame)
     if arguments.format == "json":
-        sys.stdout.write(json.dumps(as_json(path, journey), indent=2) + "\n")
+        write_out(json.dumps(as_json(path, journey), indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(as_text(path, where, frame, journey, arguments.full)) + "\n")
+        write_out("\n".join(as_text(path, where, frame, journey, arguments.full)) + "\n")
     return 0 if journey.reached == path.destination else 1
 
 

@@ -8,6 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
 from common.seeds import Purpose, derive
+from common.standard_streams import write_out
 from operations.incident.kind import LEVELS
 from operations.incident.survey import Surveyed, consistent, surveyed, table
 
@@ -39,8 +40,9 @@ def main(words: list[str] | None = None) -> int:
         drawn = [levels[n % len(levels)] for n in range(given.count)]
         for row in pool.map(surveyed, seeds, drawn, [given.world] * given.count):
             rows.append(row)
-            sys.stderr.write(f"level {row.level}, seed {row.seed}: {'consistent' if consistent(row) else 'amiss'}\n")
-    sys.stdout.write("\n".join(table(rows)) + "\n")
+            word = "consistent" if consistent(row) else "amiss"
+            write_out(f"level {row.level}, seed {row.seed}: {word}\n", sys.stderr)
+    write_out("\n".join(table(rows)) + "\n")
     return 0 if all(map(consistent, rows)) else 1
 
 

@@ -21,7 +21,8 @@ def raising(error: BaseException) -> Callable[[], int]:
     "error",
     [
         KeyError("source"), TypeError("no"), AttributeError("x"), OverflowError("port"), AssertionError(),
-        sqlite3.DatabaseError("malformed"), RecursionError("too deep"), OSError(28, "No space left", "a/b"),
+        sqlite3.DatabaseError("malformed"), BrokenPipeError(32, "Broken pipe"),
+        RecursionError("too deep"), OSError(28, "No space left", "a/b"),
     ],
     ids=lambda error: type(error).__name__,
 )  # fmt: skip

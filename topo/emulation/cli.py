@@ -252,11 +252,13 @@ def run_undo(arguments: argparse.Namespace, provision: Provision | None) -> int:
 @contextmanager
 def shown_progress() -> Iterator[driver.Progress]:
     """A bar a phase on a terminal; nothing elsewhere."""
-    from rich.console import Console  # late: only `up` draws
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+    from common.console import LastingConsole  # late, like rich above: only `up` draws
+
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()) as bars:
+    console, disabled = LastingConsole(file=sys.stderr), not sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=disabled) as bars:
         tasks: dict[str, TaskID] = {}
 
         def update(what: str, done: int, total: int) -> None:

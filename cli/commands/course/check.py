@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import add_exercise
+from common.standard_streams import write_out
 
 if TYPE_CHECKING:
     from course.exercise import Exercise
@@ -45,9 +45,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from common import files
+    from common.console import LastingConsole
     from common.scratch import Scratch
     from course import checking, terminal
     from course.catalogue import find
@@ -78,9 +77,9 @@ def check_command(arguments: argparse.Namespace) -> int:
     for form, place in wanted:
         files.write_named(Path(place), form(lab, result))
     if arguments.format == "json":
-        sys.stdout.write(json.dumps(result.document(), indent=1) + "\n")
+        write_out(json.dumps(result.document(), indent=1) + "\n")
     else:
-        console = Console(highlight=False)
+        console = LastingConsole(highlight=False)
         terminal.show(console, lab, result, what)
         if not arguments.reference:
             console.print(f"[dim]on a page: {mylab.folder / 'checked' / lab.name / 'page.html'}[/dim]")
@@ -101,8 +100,8 @@ def hint(mylab: StudentFolder, lab: Exercise) -> int:
     """Print the next hint."""
     found = mylab.next_hint(lab)
     if found is None:
-        sys.stdout.write(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")
+        write_out(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")
         return 0
     name, number, text = found
-    sys.stdout.write(f"hint {number} of 3 for {name}: {text}\n")
+    write_out(f"hint {number} of 3 for {name}: {text}\n")
     return 0

@@ -34,14 +34,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def course_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.markdown import Markdown
 
+    from common.console import LastingConsole
     from course import terminal
     from course.catalogue import LABS, find
     from course.student_folder import StudentFolder
 
-    console = Console()
+    console = LastingConsole()
     if arguments.action == "page":
         if arguments.lab is None:
             raise ValueError("course page must be followed by a lab's number, as in: ./lab course page 1")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import check_workers
+from common.standard_streams import write_out
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission
@@ -63,8 +63,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
         done += 1
         words = result.trouble or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
         words += ", kept from before" if kept else ""
-        sys.stdout.write(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {words}\n")
-        sys.stdout.flush()
+        write_out(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {words}\n")
 
     graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
     for one, result in graded:
@@ -76,7 +75,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     files.write(output / "similar.csv", tables.pairs(alike))
     files.write(output / "index.html", tables.overview(graded, alike))
     passed = sum(result.status == 0 for _, result in graded)
-    sys.stdout.write(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
+    write_out(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
     return 1 if any(result.trouble for _, result in graded) else 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 from topo.summaries import SET
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def contest_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console  # late, like all below: the help needs none of them
-
+    from common.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.contest import report, text
     from studies.contest.algorithm import parse, variants
     from studies.contest.result import HEAD, table
@@ -86,7 +85,7 @@ def contest_command(arguments: argparse.Namespace) -> int:
     found = variants(algorithms, arguments.scenario.split(","), arguments.plan, others(arguments))
     subjects = [subject(variant, chosen, seeds[0]) for row in found for variant in row]
     told = arguments.format == "text"
-    console = Console(quiet=not told)
+    console = LastingConsole(quiet=not told)
     folder = arguments.runs / "sweeps"
     titles = [*(one.variant.title for one in subjects), *others(arguments), reference]
     place = arguments.runs / "contests" / name_of(subjects[0].variant.scenario, titles)
@@ -111,9 +110,9 @@ def contest_command(arguments: argparse.Namespace) -> int:
             matches = matches_of(sweep, algorithms, reference)
             page = report.write(place, matches, find)
     if told:
-        sys.stdout.write("\n" + text.summary(matches) + f"\npage: {page}\nCSV:  {place / 'contest.csv'}\n")
+        write_out("\n" + text.summary(matches) + f"\npage: {page}\nCSV:  {place / 'contest.csv'}\n")
     else:
-        sys.stdout.write(json.dumps([dict(zip(HEAD, row, strict=True)) for row in table(matches)], indent=1) + "\n")
+        write_out(json.dumps([dict(zip(HEAD, row, strict=True)) for row in table(matches)], indent=1) + "\n")
     return 3 if any(one.verdicts["unknown"].count for match in matches for one in match.statements) else 0
 
 

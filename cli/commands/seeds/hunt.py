@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
 from common.interrupts import sigterm_too
 from common.pairs import json_or_text, parse_pair
+from common.standard_streams import write_out
 
 if TYPE_CHECKING:
     from studies.hunting.hunt import Hunt
@@ -53,8 +53,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def hunt_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console  # late, like all below: the help needs none of them
-
+    from common.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.hunting.attempt_pool import AttemptPool
     from studies.hunting.hunt import Hunt
     from studies.hunting.progress import HuntProgress
@@ -67,7 +66,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     given = given_settings(arguments.setting, seed)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
     want_compiled(arguments, min((minutes or 1e9) * 60, (arguments.tries or 1e9) * TRY_S))
-    console = Console(quiet=arguments.format == "json")
+    console = LastingConsole(quiet=arguments.format == "json")
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers, given) as pool:
@@ -79,11 +78,11 @@ def hunt_command(arguments: argparse.Namespace) -> int:
             console.print(progress.line(), highlight=False)
     kept = [keep(catch.path, catch.shrunk.case.seed, arguments.runs) for catch in hunt.catches if catch.path]
     if arguments.format == "json":
-        sys.stdout.write(json.dumps(document(hunt, kept), indent=1) + "\n")
+        write_out(json.dumps(document(hunt, kept), indent=1) + "\n")
     else:
         for catch, report in zip(hunt.catches, kept, strict=True):
             shrunk = catch.shrunk
-            sys.stdout.write(
+            write_out(
                 f"\nfound at try {catch.number}: {catch.sentence}\n"
                 f"  drawn   {catch.drawn.words()}\n"
                 f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"

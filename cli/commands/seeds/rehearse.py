@@ -15,6 +15,7 @@ from cli.options import add_json, add_runs
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 
 if TYPE_CHECKING:
     from operations.rehearsal.change import Planned
@@ -96,11 +97,11 @@ def teller(name: str, arguments: argparse.Namespace) -> Any:
 
     def tell(outcome: RehearsedRun) -> None:
         word = "noticed" if outcome.noticed else "not noticed"
-        sys.stderr.write(f"{name}: seed {outcome.seed} of {arguments.seeds}: {word}, {outcome.slowdown:.2f} times\n")
-        sys.stderr.flush()
+        line = f"{name}: seed {outcome.seed} of {arguments.seeds}: {word}, {outcome.slowdown:.2f} times\n"
+        write_out(line, sys.stderr)
 
     return tell
 
 
 def _write(lines: Sequence[str]) -> None:
-    sys.stdout.write("\n".join(lines) + "\n")
+    write_out("\n".join(lines) + "\n")

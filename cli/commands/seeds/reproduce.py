@@ -15,6 +15,7 @@ from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -73,7 +74,7 @@ def listing() -> str:
 @sigterm_too()
 def reproduce_command(arguments: argparse.Namespace) -> int:
     if arguments.listed:
-        sys.stdout.write(listing())
+        write_out(listing())
         return 0
     check_workers(arguments.workers)
     if arguments.ablate:
@@ -83,9 +84,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             if arguments.figures != [name]:
                 raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
             return make(arguments)
-    from rich.console import Console  # late, like all below: the help needs none of them
-
     from common import files
+    from common.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, perform
     from paper.memory import MemoryBudget, longest_first
     from paper.report import document, page, standing, table, text
@@ -96,7 +96,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from studies.sweeping.store import RowStore
 
     wanted = catalogue.figures(arguments.figures)
-    console = Console()
+    console = LastingConsole()
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
@@ -124,8 +124,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                 files.write(target, document.markdown(whole))
                 files.write(target.with_suffix(".json"), standing.document(whole))
     shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
-    sys.stdout.write(f"{shown}{table.verdict(outcomes)}\n")
-    sys.stdout.write(f"page: {folder / 'reproduction.html'}\n")
+    write_out(f"{shown}{table.verdict(outcomes)}\n")
+    write_out(f"page: {folder / 'reproduction.html'}\n")
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
     for problem in problems:
@@ -145,7 +145,7 @@ def shape(arguments: argparse.Namespace) -> int:
         files.write(folder / "shape.html", page.html(found))
         for target in [folder / "shape.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
             files.write(target, shown)
-    sys.stdout.write(f"{shown}\npage: {folder / 'shape.html'}\n")
+    write_out(f"{shown}\npage: {folder / 'shape.html'}\n")
     return 0
 
 
@@ -161,7 +161,7 @@ def dcqcn(arguments: argparse.Namespace) -> int:
         shown = sensitivity.markdown(found, arguments.short)
         for target in [folder / "dcqcn.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
             files.write(target, shown)
-    sys.stdout.write(f"{shown}\npage: {folder / 'dcqcn.md'}\n")
+    write_out(f"{shown}\npage: {folder / 'dcqcn.md'}\n")
     return 0
 
 
@@ -175,16 +175,15 @@ def folder_of(arguments: argparse.Namespace) -> Path:
 def counting(total: int) -> Callable[[str], None]:
     """A function that says on standard error which of `total` runs begins."""
     numbers = count(1)
-    return lambda what: print(f"{next(numbers)} of {total}: {what}", file=sys.stderr, flush=True)
+    return lambda what: write_out(f"{next(numbers)} of {total}: {what}\n", sys.stderr)
 
 
 def ablate(arguments: argparse.Namespace) -> int:
     """Write a page of the gains of each of the lab's rules."""
-    from rich.console import Console
-
     from cli.commands.run import chosen
     from cli.commands.seeds.sweep import parse_seeds
     from common import files
+    from common.console import LastingConsole
     from paper.variations import ablation
     from studies.sweeping.pool import Pool
     from studies.sweeping.progress import SweepProgress
@@ -203,7 +202,7 @@ def ablate(arguments: argparse.Namespace) -> int:
         try:
             if not sweep.decided:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
-                with SweepProgress(Console(), sweep, engine, plain=arguments.plain) as progress:
+                with SweepProgress(LastingConsole(), sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
         finally:
             made_by = ablation.command(arguments.figures, arguments.seeds, arguments.short, arguments.time)
@@ -211,5 +210,5 @@ def ablate(arguments: argparse.Namespace) -> int:
             page.parent.mkdir(parents=True, exist_ok=True)
             for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
                 files.write(target, shown)
-    sys.stdout.write(f"page: {page}\n")
+    write_out(f"page: {page}\n")
     return 0

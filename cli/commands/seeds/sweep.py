@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +19,7 @@ from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_wor
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.standard_streams import write_out
 from running.transport_choice import TRANSPORTS
 from studies.sweeping.address import ClusterAddress
 
@@ -131,8 +131,7 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
 
 @sigterm_too()
 def sweep_command(arguments: argparse.Namespace) -> int:
-    from rich.console import Console  # late, like all below: the help needs none of them
-
+    from common.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.sweeping import report, text
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import document, statements
@@ -158,7 +157,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         need_root("a sweep on real links builds network namespaces")
         refuse_second_lab()
     told = arguments.format == "text"
-    console = Console(quiet=not told)
+    console = LastingConsole(quiet=not told)
     folder = arguments.runs / "sweeps"
     subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
     place = folder / name_of(subjects[0].variant.scenario, [one.variant.title for one in subjects])
@@ -181,9 +180,9 @@ def sweep_command(arguments: argparse.Namespace) -> int:
             found = statements(sweep)
             page = report.write(place, found)
     if told:
-        sys.stdout.write("\n" + text.summary(found) + f"\npage: {page}\nrows: {place / 'rows.csv'}\n")
+        write_out("\n" + text.summary(found) + f"\npage: {page}\nrows: {place / 'rows.csv'}\n")
     else:
-        sys.stdout.write(json.dumps(document(found), indent=1) + "\n")
+        write_out(json.dumps(document(found), indent=1) + "\n")
     return status(found)
 
 

@@ -1,0 +1,18 @@
+"""A console of rich that outlives its reader. Import this module late, because rich takes a moment to import."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from common.standard_streams import silence
+
+
+class LastingConsole(Console):
+    """A console that falls silent once its reader has gone, such as `| head -1`.
+
+    rich's own console ends the process with status 1 there, which a run would report as a false verdict.
+    """
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        silence(self.file)

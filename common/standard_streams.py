@@ -1,0 +1,53 @@
+"""Standard output and error whose reader may leave early, such as `| head -1`: the command goes on without it."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from contextlib import suppress
+from typing import IO
+
+
+def write_out(text: str, stream: IO[str] | None = None) -> None:
+    """Write to standard output, or to `stream`, at once. Without a reader the text is dropped, and the command goes on.
+
+    Commands whose exit status is a verdict write this way. A command without an end of its own, such as one that
+    prints counters each second, writes plainly: BrokenPipeError ends it.
+    """
+    chosen = sys.stdout if stream is None else stream
+    try:
+        chosen.write(text)
+        chosen.flush()
+    except BrokenPipeError:
+        silence(chosen)
+
+
+def silence(stream: IO[str]) -> None:
+    """Lead a stream to nowhere for the rest of the process, with the text that it still holds."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def drop_unread() -> bool:
+    """Silence the standard streams that have lost their reader; whether one has.
+
+    The interpreter flushes them when it ends. A broken pipe would change the exit status there.
+    """
+    lost = [_lost_its_reader(stream) for stream in (sys.stdout, sys.stderr)]
+    return any(lost)
+
+
+def _lost_its_reader(stream: IO[str] | None) -> bool:
+    if stream is None or stream.closed:
+        return False
+    with suppress(OSError):  # such as a full disk: the interpreter reports it when it ends
+        stream.flush()
+    with suppress(OSError):  # a stream in memory has no descriptor
+        events = select.poll()
+        events.register(stream.fileno(), 0)  # no event but that the other end has gone
+        if events.poll(0):
+            silence(stream)
+            return True
+    return False
