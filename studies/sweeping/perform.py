@@ -5,9 +5,11 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from common.scratch import Scratch
 from judging.judge import judge, verdict_of
 from judging.run import Run
 from running.directory import RunDirectory
@@ -38,17 +40,23 @@ def perform(choose: Choose, scratch: str, task: Task) -> Row:
 def kept(task: Task, scratch: str, make: Callable[[Path], Row]) -> Row:
     """The row that `make` returns when it is given a folder for the run, or what broke, with how long that took.
 
-    The run's journals lie in a folder below `scratch` meanwhile, unless the task keeps them.
+    The run's journals lie in a folder below `scratch` meanwhile, unless the task keeps them. Without `scratch` they lie
+    among the temporary files, where the next run removes the folder of a run that was killed.
     """
     began_s = time.monotonic()
     try:
-        with tempfile.TemporaryDirectory(prefix="run-", dir=scratch or None) as folder:
+        with _folder(scratch) as folder:
             row = make(Path(task.keep or folder))
     except VersionError:
         raise
     except Exception as error:  # of any kind: the other runs go on, and the row says why this one did not
         row = broken(task.key, task.seed, error)
     return replace(row, seconds=round(time.monotonic() - began_s, 3))
+
+
+def _folder(scratch: str) -> AbstractContextManager[str | Path]:
+    """A new folder for a run. The owner of `scratch` removes it if this process is killed."""
+    return tempfile.TemporaryDirectory(prefix="run-", dir=scratch) if scratch else Scratch("mrclab-run-")
 
 
 def made(spec: RunSpec, root: Path) -> Path:

@@ -103,10 +103,9 @@ def test_temporary_folders_of_processes_that_may_be_killed_are_scratch_folders()
         for room in rooms
         for file in room.rglob("*.py")
         for line in file.read_text().splitlines()
-        if made.search(line) and "dir=" not in line
+        if made.search(line) and ("dir=" not in line or "or None" in line)
     }
-    # The command that tries BMv2 waits for it at most a few seconds.
-    assert {entry.split(":")[0] for entry in found} == {"topo/emulation/bmv2_process.py"}, found
+    assert not found
 
 
 def test_links_files_and_locks_that_are_links_are_left_alone(tmp_path: Path) -> None:

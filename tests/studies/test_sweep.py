@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -21,7 +22,7 @@ from cli.commands.seeds.sweep import parse_seeds
 from cli.main import main
 from studies.sweeping import report
 from studies.sweeping.engine import Inline, WorkerDiedError
-from studies.sweeping.perform import perform
+from studies.sweeping.perform import kept, perform
 from studies.sweeping.pool import Pool
 from studies.sweeping.row import Row
 from studies.sweeping.statement import document, statement, statements
@@ -368,3 +369,32 @@ def test_the_command_says_what_is_known_and_its_exit_status_is_the_answer(
     found = json.loads(capsys.readouterr().out)
     assert found["variants"][0]["verdicts"]["true"]["count"] == 4
     assert main(["sweep", str(path), "--seeds", "4", *runs, "--until", "99%", "--plain"]) == 3
+
+
+def make_for_ever(task: Task, told: Connection) -> None:
+    """A run that ends only when its process is killed."""
+
+    def make(folder: Path) -> Row:
+        (folder / "journal.jsonl").write_text("{}\n")
+        told.send(folder)
+        signal.pause()
+        raise AssertionError
+
+    kept(task, "", make)
+
+
+def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    task = Task("key", ("smoke",), 1, {})
+    hearing, telling = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("spawn").Process(target=make_for_ever, args=(task, telling))
+    process.start()
+    assert hearing.poll(LIMIT_S)
+    left = hearing.recv()
+    process.kill()
+    process.join()
+    assert left.parent == tmp_path
+    assert (left / "journal.jsonl").exists()
+    assert kept(task, "", lambda folder: fake(task)).seed == 1
+    assert not list(tmp_path.iterdir())
