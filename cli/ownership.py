@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from common.scratch import LOCK
+
+HIDDEN = "."
+"""Begins the names of files that are written beside their place and then moved there."""
 
 
 def hand_over(*made: Path, environment: Mapping[str, str] = os.environ) -> None:
     """Give what this command created to the user who called sudo. Does nothing without sudo.
 
     A folder among `made` is handed over with all in it, so it must be one that the command itself created. Links are
-    handed over, never followed.
+    handed over, never followed. Other commands may use the same folder of runs: scratch folders of theirs keep their
+    owner, and an entry that they remove meanwhile is passed over.
     """
     uid, gid = environment.get("SUDO_UID"), environment.get("SUDO_GID")
     if os.geteuid() != 0 or uid is None or gid is None:
         return
     for path in made:
-        for entry in _with_all_in_it(path):
-            os.chown(entry, int(uid), int(gid), follow_symlinks=False)
+        _give(path, int(uid), int(gid))
 
 
 @contextmanager
@@ -27,7 +32,7 @@ def handing_over(*folders: Path, environment: Mapping[str, str] = os.environ) ->
     """Hand over what appears in these folders meanwhile, and the folders themselves where they were not there.
 
     Files that were there before keep their owner. A folder is looked at one level deep: an entry that was
-    there is not entered.
+    there is not entered. Hidden entries are passed over: they are files of other commands that soon get their name.
     """
     if os.geteuid() != 0 or "SUDO_UID" not in environment or "SUDO_GID" not in environment:
         yield
@@ -39,7 +44,7 @@ def handing_over(*folders: Path, environment: Mapping[str, str] = os.environ) ->
     finally:
         for folder in dict.fromkeys(missing):
             if folder.is_dir() and not folder.is_symlink():
-                os.chown(folder, int(environment["SUDO_UID"]), int(environment["SUDO_GID"]), follow_symlinks=False)
+                _chown(folder, int(environment["SUDO_UID"]), int(environment["SUDO_GID"]))
         for folder, old in before.items():
             hand_over(*sorted(path for path, _ in _entries(folder) - old), environment=environment)
 
@@ -48,13 +53,33 @@ def _entries(folder: Path) -> set[tuple[Path, int]]:
     """What is in a folder, with inodes: a file that was replaced is a new one."""
     if not folder.is_dir() or folder.is_symlink():
         return set()
-    return {(folder / entry.name, entry.inode()) for entry in os.scandir(folder)}
+    return {(folder / entry.name, entry.inode()) for entry in os.scandir(folder) if not entry.name.startswith(HIDDEN)}
 
 
-def _with_all_in_it(path: Path) -> Iterator[Path]:
-    if not os.path.lexists(path):
+def _give(path: Path, uid: int, gid: int) -> None:
+    """Change the owner of a path and of all in it, except scratch folders."""
+    if _is_scratch(path):
         return
-    yield path
-    if path.is_dir() and not path.is_symlink():
-        for folder, inner, files in os.walk(path, followlinks=False):
-            yield from (Path(folder, name) for name in (*inner, *files))
+    _chown(path, uid, gid)
+    if not path.is_dir() or path.is_symlink():
+        return
+    with suppress(FileNotFoundError):  # the folder went; one below it that goes is passed over by fwalk
+        for _, inner, files, folder in os.fwalk(path):
+            inner[:] = [name for name in inner if not _is_scratch(name, folder)]
+            for name in (*inner, *files):
+                _chown(name, uid, gid, folder)
+
+
+def _chown(path: Path | str, uid: int, gid: int, folder: int | None = None) -> None:
+    """Change an owner, unless another command has removed the entry."""
+    with suppress(FileNotFoundError):
+        os.chown(path, uid, gid, dir_fd=folder, follow_symlinks=False)
+
+
+def _is_scratch(path: Path | str, folder: int | None = None) -> bool:
+    """Whether this is a scratch folder, which has a lock file; the folder of a command that still runs."""
+    try:
+        os.stat(os.path.join(path, LOCK), dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True

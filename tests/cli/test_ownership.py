@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.ownership import hand_over, handing_over
+from common.scratch import Scratch
+
+SUDO = {"SUDO_UID": "12345", "SUDO_GID": "23456"}
 
 
 @pytest.mark.root
@@ -55,3 +61,44 @@ def test_only_what_appears_changes_hands(tmp_path: Path) -> None:
         tmp_path / "new", tmp_path / "new/cache", tmp_path / "new/cache/program.so",
     }  # fmt: skip
     assert (colleague / "thesis.txt").stat().st_uid == 1234
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+@pytest.mark.parametrize("gone", ["run", "run/file", "run/folder"])
+def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    chown, entry = os.chown, runs / gone
+
+    def after_removal(path: Path | str, uid: int, gid: int, **how: Any) -> None:
+        if Path(path).name == entry.name:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        chown(path, uid, gid, **how)
+
+    with handing_over(runs, environment=SUDO):
+        (runs / "run" / "folder").mkdir(parents=True)
+        (runs / "run" / "folder" / "inner").touch()
+        (runs / "run" / "file").touch()
+        (runs / "stays").touch()
+        monkeypatch.setattr(os, "chown", after_removal)
+    assert not entry.exists()
+    assert (runs / "stays").stat().st_uid == 12345
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_scratch_folders_and_unnamed_files_of_other_commands_keep_their_owner(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    with ExitStack() as stack:
+        with handing_over(runs, environment=SUDO):
+            scratch = [stack.enter_context(Scratch("scratch-", folder)) for folder in (runs, runs / "sweeps")]
+            for folder in scratch:
+                (folder / "run").mkdir()
+            (runs / ".latest-smoke").symlink_to("smoke")
+            (runs / "scratch-scenario").mkdir()
+        theirs = {path for path in runs.rglob("*") if path.lstat().st_uid == 12345}
+        assert theirs == {runs / "sweeps", runs / "scratch-scenario"}
