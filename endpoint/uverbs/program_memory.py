@@ -20,11 +20,12 @@ Sink = Callable[[int, memoryview], bool]
 
 class ProgramMemory:
     """The address space of a process, opened with the first region: `process` gives its number then. `secret` has been
-    told to the program."""
+    told to the program, which runs as `user`."""
 
-    def __init__(self, process: Callable[[], int], secret: bytes) -> None:
+    def __init__(self, process: Callable[[], int], secret: bytes, user: int) -> None:
         self.secret = secret
         self._process = process
+        self._user = user
         self._file: int | None = None
 
     def sink(self, address: int, proof: int) -> Sink:
@@ -55,6 +56,10 @@ class ProgramMemory:
                 f"the memory of process {pid} cannot be opened ({error.strerror}): registering existing memory"
                 " needs an agent of root, or of the program's user"
             ) from error
+        # A set-uid program's memory is root's: who starts one with the secret in its arguments may not write there.
+        if os.fstat(file).st_uid != self._user:
+            os.close(file)
+            raise RefusedError(f"process {pid} has the rights of another user than {self._user}, which connected")
         try:
             found = os.pread(file, len(self.secret), proof)
         except OSError:

@@ -156,7 +156,7 @@ class UverbsServer:
             make_memory=make_shared,
             make_channel=make_channel,
             limits=self._limits,
-            memory=ProgramMemory(lambda: process, secrets.token_bytes(SECRET_BYTES)),
+            memory=ProgramMemory(lambda: process, secrets.token_bytes(SECRET_BYTES), user),
             administrator=user in (0, os.geteuid()),
         )
         program = _Program(accepted, session, process)

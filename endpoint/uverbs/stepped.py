@@ -87,7 +87,7 @@ class SteppedUverbs:
             make_memory=make_shared,
             make_channel=make_channel,
             limits=self._limits,
-            memory=ProgramMemory(lambda: program.process, secrets.token_bytes(SECRET_BYTES)),
+            memory=ProgramMemory(lambda: program.process, secrets.token_bytes(SECRET_BYTES), os.geteuid()),
         )
         self._programs.append(program)
         return program, theirs

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from typing import Any
+
+import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
 from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.refusal import RefusedError
 from endpoint.uverbs.session import Session
 from endpoint.uverbs.shared_memory import make_shared
 
@@ -59,3 +64,16 @@ def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
     assert told is not None
     assert [row.wr_id for row in uverbs.unpack_completions(told.data)] == [1, 2, 3]
     session.close(0)
+
+
+def test_existing_memory_of_another_users_process_is_refused() -> None:
+    """A set-uid program's memory is root's, whoever has started it, and whatever it holds."""
+    secret = ctypes.create_string_buffer(os.urandom(SECRET_BYTES), SECRET_BYTES)
+    at = ctypes.addressof(secret)
+    own = ProgramMemory(os.getpid, secret.raw, os.geteuid())
+    assert own.sink(at, at)(0, memoryview(b"mine"))
+    assert secret.raw.startswith(b"mine")
+    other = ProgramMemory(os.getpid, secret.raw, os.geteuid() + 1)
+    with pytest.raises(RefusedError, match="has the rights of another user"):
+        other.sink(at, at)
+    own.close()
