@@ -109,6 +109,8 @@ def take_attributes(kind: str, known: Mapping[str, Any], given: Mapping[str, Any
             check_range(name, value, name)
         elif isinstance(known[name], bool) and type(value) is not bool:
             raise VerbError(f"{name} is {value!r}; it must be true or false")
+        elif isinstance(known[name], str) and type(value) is not str:
+            raise VerbError(f"{name} is {value!r}; it must be a string")
     return taken
 
 

@@ -66,6 +66,8 @@ def test_an_unknown_attribute_or_setting_is_refused_with_the_valid_ones() -> Non
     bench = Bench()
     with pytest.raises(VerbError, match=r"no attribute 'colour'; valid: mpr, "):
         bench.a.create_qp(bench.cq_a, colour=3)
+    with pytest.raises(VerbError, match="selection is 5; it must be a string"):
+        bench.a.create_qp(bench.cq_a, selection=5)
     with pytest.raises(ConfigError, match=r"no setting 'colour'; valid: jitter_ns, "):
         Bench(colour=3)
     with pytest.raises(ConfigError, match=r"no congestion control 'x'; valid: nscc, fixed_window"):
