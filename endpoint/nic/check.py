@@ -18,6 +18,7 @@ from typing import Final
 from endpoint.nic import frame as frames
 from endpoint.nic import icrc
 from endpoint.nic.dialect import Dialect
+from endpoint.nic.wire import BTH_BYTES
 
 Buffer = bytes | bytearray | memoryview
 Frame = bytes | memoryview
@@ -66,7 +67,7 @@ class ClientCheck(Check):
 
     def taken(self, data: Frame) -> Frame:
         place = located(data)
-        if place is None or place.end > len(data) or place.end - icrc.SIZE < place.bth:
+        if place is None or place.end > len(data) or place.end - icrc.SIZE < place.bth + BTH_BYTES:
             return data
         body = memoryview(data)[place.bth : place.end - icrc.SIZE]
         if BIG.pack(client_crc(body)) != bytes(data[place.end - icrc.SIZE : place.end]):
@@ -83,7 +84,7 @@ class NoCheck(Check):
 
     def taken(self, data: Frame) -> Frame:
         place = located(data)
-        if place is None:
+        if place is None or place.udp_end < place.bth + BTH_BYTES:
             return data
         made = lengthened(data, place, icrc.SIZE)
         if place.udp_end > len(data):  # trimmed

@@ -161,6 +161,20 @@ def test_trimmed_and_cut_frames_are_read_as_in_the_default_dialect(value: str, e
     assert bench.sink[:8192] == bench.source[:8192]
 
 
+@pytest.mark.parametrize("value", ["mrc-client", "absent"])
+@pytest.mark.parametrize("length", [*range(26), 0xFFFF])
+def test_a_udp_length_that_ends_before_the_packet_does_is_dropped(value: str, length: int) -> None:
+    """Before the header, in it, or right behind it; the check of MRC-Client over nothing is 0, and so right."""
+    bench = plain_bench(DIALECT.replace("icrc=mrc-client", f"icrc={value}"))
+    frame = bytearray(client_frame(Opcode.WRITE_ONLY, bench.qp_b.qpn, 0, write_body(bench.target.va, 1, bytes(8))))
+    struct.pack_into("!H", frame, 18, length)
+    struct.pack_into("!H", frame, 58, length)
+    frame[62:] = bytes(len(frame) - 62)
+    assert answered(bench, bytes(frame)) == []
+    assert sum(bench.b.log.drops.values()) == 1
+    assert not any(bench.sink)
+
+
 def test_a_packet_without_a_check_ends_with_its_payload() -> None:
     bench = Bench(planes=1, dialect="icrc=absent")
     plain = Bench(planes=1)
