@@ -90,13 +90,20 @@ int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
     return error ? error : unsent;
 }
 
+/* One batch at a time waits for its answer: the answer of another one would be none that was asked for. */
+static int flush_and_wait(struct nic *nic, struct batch *batch)
+{
+    uint32_t id = uverbs_id(nic);
+    int error = flush(nic, batch, id);
+    return error ? error : uverbs_await(nic, id, "post_recv");
+}
+
 /* MRC has no RNR: a receive must be in force before the peer is told that it may write, so this waits until it is. */
 int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     struct nic *nic = nic_of(verbs->context);
     struct mrc_qp *qp = pair_of(verbs);
     struct batch batch = {.head = {0}};
-    uint32_t last = 0;
     int error = 0;
     pthread_mutex_lock(&nic->lock);
     if (nic->fd < 0)
@@ -111,13 +118,9 @@ int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv
         batch.rows[batch.head.rows++] = (struct request_row){.wr_id = wr->wr_id, .qpn = verbs->qp_num, .opcode = OP_RECV};
         qp->receives++;
         if (batch.head.rows == ROWS_MAX)
-            error = flush(nic, &batch, last = uverbs_id(nic));
+            error = flush_and_wait(nic, &batch);
     }
-    int unsent = 0;
-    if (batch.head.rows)
-        unsent = flush(nic, &batch, last = uverbs_id(nic));
-    if (last && !unsent)
-        unsent = uverbs_await(nic, last, "post_recv");
+    int unsent = batch.head.rows ? flush_and_wait(nic, &batch) : 0;
     pthread_mutex_unlock(&nic->lock);
     if (error && bad)
         *bad = wr;

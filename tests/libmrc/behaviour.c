@@ -389,6 +389,25 @@ static void controls(struct end *ends)
     CHECK(mrc_poll_cq(events, 1, &(struct ibv_wc){0}) == -1 && errno == EINVAL && !mrc_destroy_cq(events));
 }
 
+/* More receives in one list than fit into a message to the agent. */
+static void receives(struct end *ends)
+{
+    enum { MANY = 600 };
+    static struct ibv_recv_wr list[MANY];
+    struct mrc_qp_init_attr attr = {.send_cq = ends[0].sent, .recv_cq = ends[0].arrived, .pd = ends[0].pd,
+                                    .cap = {DEPTH, MANY, 1, 1, 0}};
+    struct mrc_qp *qp = mrc_create_qp(ends[0].context, &attr);
+    struct ibv_recv_wr *bad = NULL;
+    CHECK(qp);
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    CHECK(!mrc_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX, NULL, 0));
+    for (int at = 0; at < MANY; at++)
+        list[at] = (struct ibv_recv_wr){.wr_id = (uint64_t)at, .next = at + 1 < MANY ? &list[at + 1] : NULL};
+    CHECK(!mrc_post_recv(qp, list, &bad));
+    CHECK(mrc_post_recv(qp, &list[MANY - 1], &bad) && errno == ENOMEM && bad == &list[MANY - 1]);
+    CHECK(!mrc_destroy_qp(qp));
+}
+
 int main(int count, char **words)
 {
     static const struct {
@@ -399,6 +418,7 @@ int main(int count, char **words)
         {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
+        {"receives", receives},
     };
     static struct end ends[2];
     CHECK(count == 4);
