@@ -86,7 +86,7 @@ class StreamWorkload(Workload):
         self._verified = dict.fromkeys(self._incoming, 0)
         self._peak_bps = 0.0
         self._counted = 0
-        self._dead: list[str] = []
+        self._dead: dict[str, str] = {}
 
     # What a kind of stream defines.
 
@@ -165,8 +165,8 @@ class StreamWorkload(Workload):
             self._finish_when_done(now_ns)
 
     def qp_failed(self, link: PeerLink, index: int, cause: str, now_ns: int) -> None:
-        """The other flows go on; the workload fails when all are over."""
-        self._dead.append(f"QP {index} to {link.peer}: {cause}")
+        """The other flows go on; the workload fails when all are over. Of a queue pair only the first cause counts."""
+        self._dead.setdefault(f"QP {index} to {link.peer}", cause)
         if flows := self._outgoing.get(link.peer):
             flows[index].dead = True
         if incoming := self._incoming.get(link.peer):
@@ -206,7 +206,7 @@ class StreamWorkload(Workload):
     def finish(self, now_ns: int) -> None:
         self._report(now_ns)
         if self._dead:
-            self.fail("; ".join(self._dead), now_ns)
+            self.fail("; ".join(f"{which}: {cause}" for which, cause in self._dead.items()), now_ns)
         else:
             super().finish(now_ns)
 

@@ -28,7 +28,7 @@ class Congestion(Signals):
         self.window_bytes = path.mtu_bytes
         """Bytes that may be in flight now. One packet always may."""
         self.pacing_bps = 0
-        """Payload bits per second at most; 0: as fast as the ports go."""
+        """Bits per second of frames at most; 0: as fast as the ports go."""
         self.ports_open = -1
         """Bit n - 1 says that the QP may send on port n now: an algorithm per plane closes ports."""
 
