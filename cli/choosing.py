@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from cli.host_names import parse_hosts
-from cli.options import seed_of
+from cli.options import SECONDS_MAX, check_seconds, seed_of
 from common.pairs import json_or_text, parse_pair
 from common.seeds import Purpose, derive
 from endpoint import plugins
@@ -70,10 +70,9 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
     seed = seed_of(arguments.seed)
     if arguments.payload == "counted" and arguments.world != "simulated":
         raise ValueError("--payload counted: only with --world simulated; real links carry every byte")
-    if arguments.until is not None and not (arguments.world == "simulated" and arguments.until > 0):
-        raise ValueError(
-            "--until: a time above 0, and only with --world simulated; end a run on real links with Ctrl-C"
-        )
+    if arguments.until is not None and arguments.world != "simulated":
+        raise ValueError("--until: only with --world simulated; end a run on real links with Ctrl-C")
+    check_seconds("--until", arguments.until)
     chosen = transport(arguments.transport, scenario.settings)
     if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
         raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
@@ -140,10 +139,10 @@ def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, 
         start_s, stop_s = float(first), float(last)
     except ValueError:
         dots = ""
-    if not dots or not 0 <= start_s < stop_s or start_s >= length_s:
+    if not dots or not 0 <= start_s < stop_s <= SECONDS_MAX or start_s >= length_s:
         raise ValueError(
-            f"--record-packets must be START..END in seconds of the run, such as 5..5.5 (got {text!r}); this run has"
-            f" {length_s:g} s"
+            f"--record-packets must be START..END in seconds of the run, such as 5..5.5, END at most {SECONDS_MAX}"
+            f" (got {text!r}); this run has {length_s:g} s"
         )
     return start_s, stop_s
 

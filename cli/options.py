@@ -10,6 +10,9 @@ from common.seeds import check_seed
 from running.directory import RUNS
 from running.machine.workers import WORKERS_MAX
 
+SECONDS_MAX = 1_000_000
+"""The longest time of an option in seconds, over eleven days. The system calls that wait take no more than 24 days."""
+
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 
 
@@ -38,6 +41,13 @@ def check_workers(workers: int | None) -> None:
     """ValueError for a number of `--workers` that this machine must not start."""
     if workers is not None and not 1 <= workers <= WORKERS_MAX:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
+
+
+def check_seconds(option: str, seconds: float | None, least: float | None = None) -> None:
+    """ValueError for a time that no clock can wait for: `inf` and `nan` are floats, and argparse takes them."""
+    rule = f"above 0 and at most {SECONDS_MAX} s" if least is None else f"between {least} and {SECONDS_MAX} s"
+    if seconds is not None and not (seconds > 0 and (least or 0) <= seconds <= SECONDS_MAX):
+        raise ValueError(f"{option} must be {rule} (got {seconds:g})")
 
 
 def seed_of(given: int | None) -> int:

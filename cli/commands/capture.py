@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from cli.command_table import add
+from cli.options import check_seconds
 from cli.root import need_root
 from topo.emulation import labname
 from topo.emulation.lab import Lab
@@ -30,6 +31,8 @@ single one to a pcap if the name ends so. --decode has tshark read MRC. Wireshar
 capture asks for root itself, so that the program behind the pipe runs as you."""
 # MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
 PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
+
+COUNT_MAX = 2**31 - 1  # what tcpdump -c takes
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -70,6 +73,9 @@ def capture_command(arguments: argparse.Namespace) -> int:
 
 def check(arguments: argparse.Namespace) -> None:
     """What cannot be, before anybody is asked for root."""
+    check_seconds("--seconds", arguments.seconds)
+    if arguments.count is not None and not 1 <= arguments.count <= COUNT_MAX:
+        raise ValueError(f"--count must be between 1 and {COUNT_MAX} (got {arguments.count})")
     if shutil.which("tcpdump") is None:
         raise RuntimeError("tcpdump is not installed: apt-get install tcpdump")
     if arguments.decode and shutil.which("tshark") is None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cli.command_table import add
+from cli.options import check_seconds
 from common.columns import aligned
 from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
 from topo.emulation import labname
@@ -30,6 +31,8 @@ With flow control: pauses received and sent, microseconds paused, pauses longer 
 and MAC control frames that were ignored (PAUSE_BAD).
 Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
 
+WATCH_LEAST_S = 0.2
+
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     counters = add(subparsers, "counters", counters_command, EXAMPLES)
@@ -40,13 +43,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def counters_command(arguments: argparse.Namespace) -> int:
+    check_seconds("--watch", arguments.watch, least=WATCH_LEAST_S)
     lab = Lab.attach()
     chosen = chosen_ports(lab.plan, arguments.target)
     if arguments.watch is None:
         show(read(lab, chosen), arguments.format)
         return 0
-    if arguments.watch < 0.2:
-        raise ValueError(f"--watch must be 0.2 s or more (got {arguments.watch:g})")
     pause, before = threading.Event(), read(lab, chosen)
     while not pause.wait(arguments.watch):
         now = read(lab, chosen)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cli.command_table import add
+from cli.options import check_seconds
 from topo.emulation import labname, state
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 from topo.plan import Plan
@@ -41,8 +42,9 @@ def graph_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{output}: no picture of that name: valid are {', '.join(SUFFIXES)}")
     form = arguments.format or (SUFFIXES[output.suffix] if output is not None else "dot")
     running = arguments.plan is None and state.running_plan() is not None
-    if arguments.load is not None and not (running and arguments.load > 0):
-        raise ValueError("--load must be a number of seconds above 0, and needs a running lab")
+    check_seconds("--load", arguments.load)
+    if arguments.load is not None and not running:
+        raise ValueError("--load needs a running lab: it watches links, and a plan has none that carry anything")
     if running:
         from topo.emulation.lab import Lab
 

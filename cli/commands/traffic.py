@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
+from cli.options import check_seconds
 from cli.root import need_root
 from common.columns import aligned
 from common.interrupts import held_back
@@ -58,6 +59,7 @@ def traffic_command(arguments: argparse.Namespace) -> int:
     from running.traffic import Traffic
     from topo.emulation.lab import Lab
 
+    check_seconds("--seconds", arguments.seconds)
     if arguments.what == "kinds":
         return kinds_command(arguments)
     lab = Lab.attach()
@@ -139,9 +141,8 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
 
     known = defaults()[kind]
     if seconds is not None:
-        if "duration_ns" not in known or seconds <= 0:
-            rule = f"{kind} ends by its own count" if seconds > 0 else "it must be above 0"
-            raise ValueError(f"--seconds {seconds:g}: {rule}")
+        if "duration_ns" not in known:
+            raise ValueError(f"--seconds {seconds:g}: {kind} ends by its own count")
         options["duration_ns"] = round(seconds * 1e9)
         count = "steps" if "steps" in known else "rounds"
         if count in known:

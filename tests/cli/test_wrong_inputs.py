@@ -162,6 +162,7 @@ def exported(case: Case) -> Case:
 COUNTER = line(kind="sample", ports=[], qps=[{"qp": 1, "peer": "h1", "acked_bytes": {}}])
 MESSAGE = line(kind="message", state="sent", peer="h1", message=1, end_ns=5)
 DEEP = "[" * 5000
+TIME, WATCHED = "must be above 0 and at most 1000000 s", "must be between 0.2 and 1000000 s"
 CASES: dict[str, tuple[Case, str]] = {
     "a port beyond all": (words("view", "--port", "99999", "tiny"), "--port"),
     "a port below all": (words("view", "--port", "-1", "tiny"), "--port"),
@@ -220,6 +221,29 @@ CASES: dict[str, tuple[Case, str]] = {
     ),
     "a seed that is none": (words("run", "smoke", "--seed", "-1"), "--seed"),
     "a rate that is no number": (words("run", "smoke", "--rate", "nan"), "--rate"),
+    "traffic without an end": (
+        words("traffic", "write_bw", "h0", "h1", "--seconds", "inf"),
+        f"--seconds {TIME} (got inf)",
+    ),
+    "traffic for no number": (
+        words("traffic", "write_bw", "h0", "h1", "--seconds", "nan"),
+        f"--seconds {TIME} (got nan)",
+    ),
+    "traffic for no time": (words("traffic", "write_bw", "h0", "h1", "--seconds", "0"), f"--seconds {TIME} (got 0)"),
+    "counters once in eternity": (words("counters", "--watch", "inf"), f"--watch {WATCHED} (got inf)"),
+    "counters every nan": (words("counters", "--watch", "nan"), f"--watch {WATCHED} (got nan)"),
+    "counters too often": (words("counters", "--watch", "0.1"), f"--watch {WATCHED} (got 0.1)"),
+    "the load of eternity": (words("graph", "tiny", "--load", "inf"), f"--load {TIME} (got inf)"),
+    "the load of a plan": (words("graph", "tiny", "--load", "1"), "--load needs a running lab"),
+    "a capture of no packet": (words("capture", "h0-p0l0", "--count", "0"), "--count must be between 1 and 2147483647"),
+    "a capture without an end": (words("capture", "h0-p0l0", "--seconds", "inf"), f"--seconds {TIME} (got inf)"),
+    "a run until the end of time": (words("run", "smoke", *WORDS, "--until", "inf"), f"--until {TIME} (got inf)"),
+    "a run until nan": (words("run", "smoke", *WORDS, "--until", "nan"), f"--until {TIME} (got nan)"),
+    "a packet log without an end": (
+        words("run", "smoke", *WORDS, "--record-packets", "0..inf"),
+        "--record-packets must be START..END in seconds of the run, such as 5..5.5, END at most 1000000 (got '0..inf')",
+    ),
+    "a hunt without an end": (words("hunt", "--minutes", "inf"), "above 0 and at most 1000000000 (got inf)"),
     "an unknown scenario": (words("run", "smok"), "smok"),
 }
 

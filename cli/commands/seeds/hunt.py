@@ -60,7 +60,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
-            raise ValueError(f"{name} must be a number above 0 (got {value:g})")
+            raise ValueError(f"{name} must be a number above 0 and at most 1000000000 (got {value:g})")
     check_workers(arguments.workers)
     seed = seed_of(arguments.seed)
     given = given_settings(arguments.setting, seed)
