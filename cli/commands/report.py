@@ -11,6 +11,7 @@ from cli.command_table import add
 from cli.damage import told_of
 from cli.options import add_runs
 from common import plain_file
+from common.printable import printable
 from common.standard_streams import write_out
 from running.directory import find
 
@@ -54,7 +55,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         write_out(f"{notice}\n", sys.stdout if arguments.format == "text" else sys.stderr)
     if first not in (None, verdict.word):
         kept = f", kept in {verdict_file.name}" if again else ""
-        write_out(f"the first verdict was {first}{kept}\n", sys.stderr)
+        write_out(printable(f"the first verdict was {first}{kept}") + "\n", sys.stderr)
     if arguments.csv is not None:
         for file in write_csv(Run.open(path), arguments.csv):
             write_out(f"wrote {file}\n", sys.stderr)

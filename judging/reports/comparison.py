@@ -134,4 +134,4 @@ def summary(runs: Sequence[Run]) -> str:
     """The comparison as text for a terminal, without the charts."""
     found = [[report.MARKS[f.holds], f.check, f.reason] for f in shown(runs)]
     table = [["", *names(runs)], *rows(runs)]
-    return "\n".join([*report.columns(found), "", *report.columns(table)]) + "\n"
+    return report.for_terminal([*report.columns(found), "", *report.columns(table)])

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.printable import printable
 from judging.measures import planes, recovery
 from judging.reports import completion, page, plots, tables
 from judging.run import Run
@@ -247,4 +248,9 @@ def summary(run: Run, story: Story, verdict: Verdict) -> str:
     ):
         if rows:
             lines += ["", title, *columns(rows)]
-    return "\n".join(lines) + "\n"
+    return for_terminal(lines)
+
+
+def for_terminal(lines: Sequence[str]) -> str:
+    """Lines as text. A run may come from another person: a terminal that shows its words must not obey them."""
+    return "\n".join(map(printable, lines)) + "\n"

@@ -66,6 +66,14 @@ def test_no_file_that_a_run_folder_names_is_run(runs: Path, tmp_path: Path, caps
     assert capsys.readouterr().out.startswith("judged with other checks: only those that hold for every run")
 
 
+def test_the_verdict_that_a_run_folder_holds_moves_no_terminal(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = find(runs, "latest") / "verdict.json"
+    file.write_text(json.dumps({"verdict": "\x1b]0;owned\x07\nfalse"}))
+    assert report(runs) == 0
+    said = capsys.readouterr().err
+    assert said.splitlines() == ["the first verdict was {0}]0;owned{0}{0}false".format("\N{REPLACEMENT CHARACTER}")]
+
+
 def test_an_own_scenario_is_kept_as_a_copy_that_runs_on_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,13 @@ def test_runs_are_named_after_what_tells_them_apart(made_up: Build) -> None:
     assert comparison.names([made_up(), made_up(changed={"seed": 9})]) == ["mrc, seed 7", "mrc, seed 9"]
 
 
+def test_the_text_obeys_no_escape_sequence_of_a_run(made_up: Build) -> None:
+    runs = [made_up(), made_up(changed={"transport": "mrc\x1b]0;owned\x07"})]
+    text = comparison.summary(runs)
+    assert "mrc\N{REPLACEMENT CHARACTER}]0;owned\N{REPLACEMENT CHARACTER}" in text
+    assert not {"\x1b", "\x07"} & set(text)
+
+
 def test_page_and_text_say_what_is_shown(made_up: Build) -> None:
     runs = [made_up(), made_up(slow_step_ns=2 * 10**9, changed=ROCE)]
     for told in (comparison.html(runs), comparison.summary(runs)):

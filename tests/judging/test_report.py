@@ -15,6 +15,7 @@ from judging.measures import paths
 from judging.reports import page, report
 from judging.run import Run
 from judging.story import PaperRow, Story
+from judging.verdict import Finding, conclude
 
 Build = Callable[..., Run]
 STORY = Story("A made-up run", "What <was> done & why.", (PaperRow("5", "flaps", "negligible"),))
@@ -67,6 +68,25 @@ def test_the_summary_says_the_verdict_and_each_finding(made_up: Build) -> None:
     assert text.startswith("A made-up run: false\n")
     assert "✗  bytes right" in text
     assert "20 bytes differ" in text
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1m"
+
+
+def test_the_summary_obeys_no_escape_sequence_of_a_run(made_up: Build) -> None:
+    """A run folder may come from another person: its words are shown, and the terminal obeys none of them."""
+    made = made_up(changed={"transport": f"mrc{HOSTILE}", "setting_changes": {"a": "b\n\u202eforged: true"}})
+    command = {"node": "h0", "kind": "command", "host": "h0", "rank": 0}
+    ended = {"state": "stop", "status": 0, "output": f"a\tb\u2009c {HOSTILE}\nnext"}
+    started = {"t_ns": 1, "state": "start", "words": "w"}
+    run = Run([*made.lines, {**command, **started}, {"t_ns": 2, **command, **ended}])
+    verdict = conclude([Finding(f"check{HOSTILE}", True, f"reason{HOSTILE}\n✓  forged")])
+    text = report.summary(run, Story(f"title{HOSTILE}", ""), verdict)
+    assert not set("\x1b\x07\x9b\u202e") & set(text)
+    assert "title\N{REPLACEMENT CHARACTER}]0;owned" in text
+    assert "\n✓  forged" not in text
+    assert "  a\tb\u2009c \N{REPLACEMENT CHARACTER}]0" in text
+    assert "\n  next\n" in text
 
 
 def test_columns_of_numbers_with_units_and_intervals_are_set_right_and_names_that_begin_with_digits_are_not() -> None:

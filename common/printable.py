@@ -1,0 +1,17 @@
+"""Text of unknown origin, such as a run folder of another person, made harmless for a terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def printable(line: str) -> str:
+    """One line without characters that a terminal obeys, such as ESC: each becomes U+FFFD. A line break does too,
+    because text that holds one could pass for another line. Tabs and spaces of all widths stay."""
+    return "".join(character if _shown(character) else REPLACEMENT for character in line)
+
+
+def _shown(character: str) -> bool:
+    return character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs"
