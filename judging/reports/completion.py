@@ -78,9 +78,16 @@ def distributions(run: Run) -> str:
     for index, (name, own) in enumerate(by_workload.items()):
         colour = plots.RUNS[index % len(plots.RUNS)]
         took_us = np.sort(np.array([one.took_ns for one in own])) / 1e3
-        left.step(took_us, np.arange(1, len(own) + 1) / len(own), where="post", color=colour, linewidth=1.4, label=name)
+        left.step(
+            took_us,
+            np.arange(1, len(own) + 1) / len(own),
+            where="post",
+            color=colour,
+            linewidth=1.4,
+            label=plots.in_legend(name),
+        )
         sizes, slowdowns = [max(1, one.bytes) for one in own], [one.slowdown for one in own]
-        right.plot(sizes, slowdowns, ".", markersize=4, color=colour, label=name)
+        right.plot(sizes, slowdowns, ".", markersize=4, color=colour, label=plots.in_legend(name))
     left.set_xlabel("completion time, µs")
     left.set_ylabel("share of messages")
     left.set_ylim(0, 1.02)

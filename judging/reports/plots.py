@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter
 
 from judging import jobs
 from judging.measures import goodput, paths, planes, recovery, stalls, steps
@@ -70,6 +72,7 @@ def pair(height: float) -> tuple[Figure, tuple[Axes, Axes]]:
 
 def svg(drawing: Figure, label: str) -> str:
     """The drawing as an inline `<svg>` with a text alternative, its ids made unique to `label`."""
+    _without_formulas(drawing)
     buffer = io.StringIO()
     with mpl.rc_context(STYLE):
         drawing.savefig(buffer, format="svg", metadata={"Date": None})
@@ -79,6 +82,23 @@ def svg(drawing: Figure, label: str) -> str:
     text = re.sub(r'\bid="', f'id="{slug}-', text)
     text = re.sub(r'(href="#|url\(#)', rf"\1{slug}-", text)
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+
+
+def in_legend(name: str) -> str:
+    """A name as the label of a curve. Matplotlib leaves labels that begin with `_` out of legends; behind a space of no
+    width, a name is never one of them."""
+    return f"\N{ZERO WIDTH SPACE}{name}" if name.startswith("_") else name
+
+
+def _without_formulas(drawing: Figure) -> None:
+    """Take every text as it is: names that users chose may hold `$`, which would begin a formula, or break the drawing.
+    Only the numbers that Matplotlib writes at an axis stay formulas: powers of ten, on a logarithmic one."""
+    for text in drawing.findobj(Text):
+        text.set_parse_math(False)
+    for axis in (axis for axes in drawing.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_formatter(), LogFormatter):
+            for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+                tick.label1.set_parse_math(True)
 
 
 def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
@@ -166,7 +186,7 @@ def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
             rates / run.rate_unit[1],
             color=RUNS[index % len(RUNS)],
             linewidth=1.4,
-            label=name,
+            label=in_legend(name),
         )
     finish(axes, runs[0][1], f"goodput, {runs[0][1].rate_unit[0]}")
     if len(runs) > 1:
@@ -183,7 +203,7 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
         all_steps = steps.steps(run)
         ends = [run.place(step.end_ns) for step in all_steps]
         lengths = [step.total_ns / (1_000_000 if run.unit[0] == "s" else run.unit[1]) for step in all_steps]
-        axes.plot(ends, lengths, ".", markersize=4, color=RUNS[index % len(RUNS)], label=name)
+        axes.plot(ends, lengths, ".", markersize=4, color=RUNS[index % len(RUNS)], label=in_legend(name))
     unit = runs[0][1].unit[0]
     finish(axes, runs[0][1], f"step time, {'ms' if unit == 's' else unit}")
     if len(runs) > 1:
@@ -200,7 +220,9 @@ def loss_curves(run: Run) -> str | None:
     for index, (name, points) in enumerate(found.items()):
         numbers, values = zip(*points, strict=True)
         style = "-" if index == 0 else "o"
-        axes.plot(numbers, values, style, markersize=3, color=RUNS[index % len(RUNS)], linewidth=1.4, label=name)
+        axes.plot(
+            numbers, values, style, markersize=3, color=RUNS[index % len(RUNS)], linewidth=1.4, label=in_legend(name)
+        )
     axes.set_xlabel("step")
     axes.set_ylabel("loss")
     axes.legend(loc="upper right")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judging.reports.plots import RUNS, figure, svg
+from judging.reports.plots import RUNS, figure, in_legend, svg
 from paper.figure import Chart, Points
 from paper.outcome import Outcome
 
@@ -25,7 +25,7 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     for label, points in curves:
         style = "o-" if label in chart.points else "-"
         x, y = zip(*points, strict=True)
-        legend = "_" if label in named else f"{label}, here"
+        legend = "_" if label in named else in_legend(f"{label}, here")
         axes.plot(x, y, style, markersize=3.5, linewidth=1.5, color=colours[label], label=legend)
         named.add(label)
     for curve in chart.paper:
@@ -33,7 +33,7 @@ def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
         colour = colours[curve.label] if curve.label in named else "#1f2933"
         axes.plot(
             x, y, "D", markersize=6, markerfacecolor="none", markeredgewidth=1.4, color=colour,
-            label=f"{curve.label}, paper", clip_on=False,
+            label=in_legend(f"{curve.label}, paper"), clip_on=False,
         )  # fmt: skip
     if chart.logarithmic:
         axes.set_xscale("log", base=2)

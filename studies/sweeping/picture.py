@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judging.reports.plots import GRID, INK, RUNS, figure, svg
+from judging.reports.plots import GRID, INK, RUNS, figure, in_legend, svg
 from studies.sweeping.metric import Metric
 from studies.sweeping.quantile import band
 from studies.sweeping.statement import VariantStatement
@@ -31,7 +31,7 @@ def ecdf(metric: Metric, found: Sequence[VariantStatement]) -> str | None:
         n, colour = len(values), RUNS[index % len(RUNS)]
         places = np.concatenate([[left], scale * np.array(values), [right]])
         shares = np.concatenate([[0.0], np.arange(1, n + 1) / n, [1.0]])
-        axes.step(places, shares, where="post", color=colour, linewidth=1.5, label=f"{title} ({n} runs)")
+        axes.step(places, shares, where="post", color=colour, linewidth=1.5, label=in_legend(f"{title} ({n} runs)"))
         low, high = np.clip(shares - band(n), 0, 1), np.clip(shares + band(n), 0, 1)
         axes.fill_between(places, low, high, step="post", color=colour, alpha=0.13, linewidth=0)
     for share in (0.01, 0.5, 0.99):

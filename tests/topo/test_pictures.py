@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from shutil import which
 from xml.etree import ElementTree
@@ -64,6 +65,11 @@ def test_the_pictures_are_what_their_names_say_and_show_names_and_faults(tmp_pat
         assert node.name in text
     assert "loss p0l0>p0s0 20 percent" in text
     assert "50%" in text
+
+
+def test_the_title_of_a_plan_is_no_formula() -> None:
+    graph = replace(graph_of(PLAN), title=r"plan $\bad{$")
+    assert rb"plan $\bad{$" in picture(graph, "svg")
 
 
 def test_no_two_nodes_are_drawn_in_one_place() -> None:

@@ -13,6 +13,12 @@ from topo.pictures.positions import positions
 
 INK, PAPER = "#1f2933", "#ffffff"
 INCHES_A_NODE, INCHES_MIN, INCHES_MAX = 0.55, 6.0, 40.0
+STYLE: Any = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "mrclab",
+    "font.family": "sans-serif",
+    "text.parse_math": False,  # the name of a plan may hold $
+}
 PATCH = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}
 CENTRED: Any = {"ha": "center", "va": "center"}
 LABELS_MAX = 60  # more links than this show their load by colour only
@@ -22,7 +28,7 @@ def picture(graph: Graph, form: str) -> bytes:
     """`form` is "svg" or "png"."""
     at = positions(graph)
     width = min(max(max(x for x, _ in at.values()) * INCHES_A_NODE, INCHES_MIN), INCHES_MAX)
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mrclab", "font.family": "sans-serif"}):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(width, 5.0), layout="constrained")
         axes = figure.subplots()
         for cable in graph.cables:
@@ -40,7 +46,8 @@ def picture(graph: Graph, form: str) -> bytes:
             text = "\n".join([place.name, *place.faults])
             box = {"facecolor": PAPER, "edgecolor": colour, "boxstyle": "round"}
             axes.text(*at[place.name], text, color=colour, fontsize=8, zorder=5, bbox=box, **CENTRED)
-        axes.set_title(graph.title, fontsize=10, color=INK, wrap=True)
+        # Matplotlib breaks lines without a look at text.parse_math: `\$` is no formula there either.
+        axes.set_title(graph.title.replace("$", r"\$"), fontsize=10, color=INK, wrap=True, parse_math=True)
         axes.set_xlim(min(x for x, _ in at.values()) - 1, max(x for x, _ in at.values()) + 1)
         axes.set_ylim(-0.4, graph.tiers + 0.4)
         axes.axis("off")
