@@ -190,7 +190,7 @@ class Watcher:
         seconds = self.seconds()
         stamp = f"{'' if seconds is None else units.lasting(seconds * units.SECOND_NS, self._pace, 2):>9}  {event}"
         if self._plain:
-            self._console.print(stamp, highlight=False, soft_wrap=True)
+            self._console.print(stamp, highlight=False, soft_wrap=True, markup=False)
         self._events.append(stamp)
 
     def _refresh(self) -> None:

@@ -261,7 +261,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True))
+    spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True, markup=False))
     prepared = prepare(spec)
     if arguments.processes != 1:
         check_parts(arguments.processes, spec)

@@ -6,6 +6,7 @@ from typing import Self
 
 from rich.console import Console
 from rich.status import Status
+from rich.text import Text
 
 from studies.hunting.hunt import Hunt
 
@@ -42,9 +43,9 @@ class HuntProgress:
     def tell(self, words: str) -> None:
         """Something has happened."""
         if self._status is not None:
-            self._status.update(f"{self.line()}; {words}")
+            self._status.update(Text(f"{self.line()}; {words}"))  # text: square brackets in a name are no markup
         hunt = self.hunt
         due = hunt is not None and hunt.elapsed_s - self._told_s >= LINE_S
         if " broke: " in words or (self._status is None and due):
             self._told_s = hunt.elapsed_s if hunt is not None else 0.0
-            self._console.print(f"{self.line()}; {words}", highlight=False, soft_wrap=True)
+            self._console.print(f"{self.line()}; {words}", highlight=False, soft_wrap=True, markup=False)

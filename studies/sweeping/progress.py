@@ -52,7 +52,7 @@ class SweepProgress:
         """A run has ended."""
         if self._live is None and self._clock() - self._told_s >= LINE_S:
             self._told_s = self._clock()
-            self._console.print(self.line(), highlight=False, soft_wrap=True)
+            self._console.print(self.line(), highlight=False, soft_wrap=True, markup=False)
 
     def line(self) -> str:
         """Everything in one line."""
@@ -81,7 +81,7 @@ class SweepProgress:
             done = len(self._sweep.rows(index))
             total = done if self._sweep.over(index) else len(self._sweep.seeds)
             bar = ProgressBar(total=max(total, 1), completed=done, width=24)
-            grid.add_row(subject.variant.title, bar, f"{done}/{total}", self._known(index))
+            grid.add_row(Text(subject.variant.title), bar, f"{done}/{total}", self._known(index))
         return Group(grid, Text(self.pace(), style="dim"))
 
     def _known(self, index: int) -> str:

@@ -82,7 +82,8 @@ def check_command(arguments: argparse.Namespace) -> int:
         console = LastingConsole(highlight=False)
         terminal.show(console, lab, result, what)
         if not arguments.reference:
-            console.print(f"[dim]on a page: {mylab.folder / 'checked' / lab.name / 'page.html'}[/dim]")
+            page_file = mylab.folder / "checked" / lab.name / "page.html"
+            console.print(f"on a page: {page_file}", style="dim", markup=False)
     return result.status
 
 

@@ -222,7 +222,8 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) ->
 
     for one, subject in zip(statements(sweep), sweep.subjects, strict=True):
         for row in one.worst()[: arguments.keep_worst]:
-            console.print(f"making again, to be kept: {one.variant.command(row.seed)}", highlight=False, soft_wrap=True)
+            words = f"making again, to be kept: {one.variant.command(row.seed)}"
+            console.print(words, highlight=False, soft_wrap=True, markup=False)
             perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs)))
 
 
