@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from running.directory import RunDirectory
 TICKETS = 1_000_000
 LONGEST_S = 600.0
 """For an answer: a machine that is busy may need minutes for a command that takes two minutes of lab time."""
+
+END_S = 30.0
+"""For a lab that is taken down while it is built."""
 
 
 class NoIncidentError(RuntimeError):
@@ -45,8 +49,7 @@ def start(root: Path, seed: int, level: int, world: World = "simulated") -> RunD
         process.stdin.close()
         said = process.stdout.readline().decode().strip()
     except BaseException:  # also a Ctrl-C: no command would find the process
-        process.kill()
-        process.wait()
+        end(process)
         raise
     finally:
         process.stdout.close()
@@ -56,6 +59,16 @@ def start(root: Path, seed: int, level: int, world: World = "simulated") -> RunD
             f"the incident did not begin: {said or 'its process ended'} ({directory.path / 'server.log'})"
         )
     return directory
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a process that builds a lab. It takes down what it has built; it is killed only when it does not end, or at a
+    second Ctrl-C."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+        process.wait(END_S)
+    process.kill()
+    process.wait()
 
 
 def newest(root: Path) -> Path:

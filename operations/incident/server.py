@@ -12,11 +12,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from common.outcome import told
+from common.interrupts import sigterm_too
+from common.outcome import INTERRUPTED, told
 from common.server import ControlServer, Reply
 from operations.incident import page
 from operations.incident.draw import draw
@@ -105,30 +106,46 @@ class Server:
 
 
 def main() -> int:
-    """Serve one incident."""
+    """Serve one incident. SIGTERM interrupts while its lab is built, and ends it afterwards: the lab goes with it."""
     asked = json.loads(sys.stdin.readline())
     sys.stdin.close()
     directory = RunDirectory(Path(asked["folder"]))
-    try:
-        session = IncidentSession(draw(int(asked["seed"]), int(asked["level"])), directory, world=asked["world"])
-    except (ValueError, OSError, RuntimeError) as error:  # the starter says so
-        sys.stdout.write(told(error).replace("\n", " ") + "\n")
-        return 1
-    loop = asyncio.new_event_loop()
-    loop.add_signal_handler(signal.SIGTERM, loop.stop)
-    server = Server(session, loop)
-    with reached(directory.path) as path:
-        control = ControlServer(path, loop, server.handle, line_bytes_max=LINE_BYTES_MAX)
+    with sigterm_too():
         try:
-            sys.stdout.write(READY + "\n")
-            sys.stdout.flush()
-            loop.run_forever()
-        finally:
-            control.close()
-            if not server.closed:
-                session.close()
-            loop.close()
+            session = IncidentSession(draw(int(asked["seed"]), int(asked["level"])), directory, world=asked["world"])
+        except (ValueError, OSError, RuntimeError) as error:
+            return refused(error)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return serve(session)
+
+
+def serve(session: IncidentSession) -> int:
+    """Answer requests until the incident is over, then take its lab down; also when no request can be heard."""
+    loop = asyncio.new_event_loop()
+    server = Server(session, loop)
+    try:
+        loop.add_signal_handler(signal.SIGTERM, loop.stop)
+        with reached(session.directory.path) as path:
+            try:
+                control = ControlServer(path, loop, server.handle, line_bytes_max=LINE_BYTES_MAX)
+            except (ValueError, OSError) as error:
+                return refused(error)
+            with closing(control):
+                sys.stdout.write(READY + "\n")
+                sys.stdout.flush()
+                loop.run_forever()
+    finally:
+        if not server.closed:
+            session.close()
+        loop.close()
     return 0
+
+
+def refused(error: Exception) -> int:
+    """Tell the starter, which reads one line, why there is no incident; the exit status."""
+    sys.stdout.write(told(error).replace("\n", " ") + "\n")
+    return 1
 
 
 if __name__ == "__main__":

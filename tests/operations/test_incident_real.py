@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from operations.incident.survey import leaks
 from operations.incident.words import parse
 from running.directory import RunDirectory
 from tests.helpers.incidents import drawn_with
+from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import eventually
 from topo.emulation import labname
 from topo.emulation.lab import down
 
@@ -116,6 +119,21 @@ def test_a_sealed_lab_gives_nothing_away_and_ends_with_the_answer(tmp_path: Path
     assert not labname.chosen().root.exists()
     with pytest.raises(NoIncidentError):
         ask(folder, "status")
+
+
+def test_ctrl_c_while_the_lab_is_built_leaves_nothing_of_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cli", "incident", "--world", "emulated", "--runs", str(tmp_path)]
+    starter = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeding_interrupts)
+    root = labname.chosen().root
+    try:
+        eventually(lambda: bool(list(root.glob("*"))), "a lab that is being built", 60)
+        starter.send_signal(signal.SIGINT)
+        assert starter.communicate(timeout=60)[1].endswith("mrclab: interrupted\n")
+    finally:
+        starter.kill()
+        starter.wait()
+    assert not root.exists()
+    assert "incident" not in subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
 
 
 def test_a_lab_that_is_taken_down_ends_the_incident_in_words(tmp_path: Path) -> None:
