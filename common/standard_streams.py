@@ -12,7 +12,7 @@ from typing import IO
 def write_out(text: str, stream: IO[str] | None = None) -> None:
     """Write to standard output, or to `stream`, at once. Without a reader the text is dropped, and the command goes on.
 
-    Commands whose exit status is a verdict write this way. A command without an end of its own, such as one that
+    Commands whose exit status is a verdict write this way. A command that never ends by itself, such as one that
     prints counters each second, writes plainly: BrokenPipeError ends it.
     """
     chosen = sys.stdout if stream is None else stream

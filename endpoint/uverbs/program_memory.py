@@ -56,7 +56,7 @@ class ProgramMemory:
                 f"the memory of process {pid} cannot be opened ({error.strerror}): registering existing memory"
                 " needs an agent of root, or of the program's user"
             ) from error
-        # A set-uid program's memory is root's: who starts one with the secret in its arguments may not write there.
+        # A set-uid program's memory is root's: a user who starts one with the secret in its arguments may not write.
         if os.fstat(file).st_uid != self._user:
             os.close(file)
             raise RefusedError(f"process {pid} has the rights of another user than {self._user}, which connected")

@@ -27,7 +27,7 @@ POLICY = (
     '<meta http-equiv="Content-Security-Policy"'
     """ content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">"""
 )
-"""A report has no scripts: one that a journal of somebody else has smuggled in must not run."""
+"""A report has no scripts: one that came in with the journal of a stranger must not run."""
 
 
 class Raw(str):

@@ -100,12 +100,17 @@ def test_up_says_by_name_that_thrift_is_missing_and_leaves_nothing(build, privat
     assert os.listdir("/run/netns") == []
 
 
-def test_a_switch_on_trial_dies_with_who_tries_it_and_the_next_trial_removes_its_folder(build, tmp_path, monkeypatch):
+@pytest.fixture
+def temporary(monkeypatch):
+    """A folder for temporary files whose path is short enough for that of a socket in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("TMPDIR", folder)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield folder
+
+
+def test_a_switch_on_trial_dies_with_who_tries_it_and_the_next_trial_removes_its_folder(build, tmp_path, temporary):
     build(thrift=False)
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setenv("TMPDIR", str(temporary))
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
 
     search = ["pgrep", "-f", f"{tmp_path / bmv2_process.PROGRAM} --no-p4"]
 
