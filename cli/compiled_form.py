@@ -74,7 +74,6 @@ def say(what: str) -> None:
     """A line of a build's progress, which takes about a minute."""
     hint = ", once, about a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
     write_out(f"mrclab: {what}{hint}\n", sys.stderr)
-    sys.stderr.flush()
 
 
 def start_again() -> NoReturn:

@@ -30,7 +30,6 @@ def need_root(reason: str) -> None:
     if sudo is None:
         raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed); {WITHOUT}")
     write_out(f"mrclab: {reason}: asking for root with sudo\n", sys.stderr)
-    sys.stderr.flush()
     os.execv(sudo, [sudo, "-E", *python("-m", "cli"), *with_name(sys.argv[1:])])
 
 

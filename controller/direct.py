@@ -22,7 +22,7 @@ from switch.p4rt.store import EntityStore
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
 TableItems = Mapping[tuple[str, bytes], Item]
-"""What a switch should have, by kind and key, in an order in which it can be written."""
+"""The items that a switch should have, by kind and key, in an order in which they can be written."""
 
 
 class DirectControl:

@@ -96,7 +96,7 @@ class RunPacer:
                 found[1].set_exception(RuntimeError(OVER))
 
     def _waiting(self) -> Iterator[tuple[Callable[[], Any], Future[Any]] | None]:
-        """What is left by now. Two threads may look: one that asked for what the other took would wait for ever."""
+        """The work that is left by now. Two threads may look: `get` would wait for work that the other took."""
         with contextlib.suppress(queue.Empty):
             while True:
                 yield self._work.get_nowait()

@@ -1,4 +1,4 @@
-"""An incident that is interrupted, or cannot be served: whatever was built for it is taken down."""
+"""An incident that is interrupted, or cannot be served: all that was built for it is taken down."""
 
 from __future__ import annotations
 

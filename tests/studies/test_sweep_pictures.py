@@ -1,4 +1,4 @@
-"""The pictures of sweeps: a name that a user chose is text, whatever it looks like."""
+"""The pictures of sweeps: a name that a user chose is text and never a formula."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
 
 
 def test_existing_memory_of_another_users_process_is_refused() -> None:
-    """A set-uid program's memory is root's, whoever has started it, and whatever it holds."""
+    """The memory of a set-uid program is root's, for any user who starts it and with any secret in it."""
     secret = ctypes.create_string_buffer(os.urandom(SECRET_BYTES), SECRET_BYTES)
     at = ctypes.addressof(secret)
     own = ProgramMemory(os.getpid, secret.raw, os.geteuid())
