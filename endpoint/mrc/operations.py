@@ -153,8 +153,9 @@ class EndpointOperations:
         self._asked.pop(request_id, None)
 
     def _next_id(self) -> int:
+        """A request id that no EV probe under way has, so that each answer finds its own."""
         self._request_id = (self._request_id + 1) & 0xFFFF
-        while self._request_id in self._asked:
+        while self._request_id in self._asked or self._request_id in self._probes:
             self._request_id = (self._request_id + 1) & 0xFFFF
         return self._request_id
 

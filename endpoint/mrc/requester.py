@@ -112,7 +112,7 @@ class Requester(Sender):
         """Send this write when its turn comes."""
         self.flight.make_room()
         if self.flight.una == self.flight.nxt and len(self._work.pending) == 1:
-            self.retry.restart(self._scheduler.now_ns)
+            self.retry.fresh = True
         self._queue.append(message)
 
     def configure(self, window: int, max_write_imm: int, retries: tuple[int, int, int]) -> None:
@@ -140,7 +140,7 @@ class Requester(Sender):
         if not self._work.pending:
             return False
         flight = self.flight
-        if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:
+        if self.retry.fresh or (flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live):
             self.retry.restart(now_ns)
         first, end = len(out), len(out) + budget
         if self.cc.pacing_bps and (end := self._pacer.end(first, now_ns)) == first:
@@ -452,6 +452,8 @@ class Requester(Sender):
         if not self._work.pending:
             return NEVER
         retry, flight = self.retry, self.flight
+        if retry.fresh:
+            retry.restart(now_ns)
         if now_ns >= retry.hold_ns and flight.lost:
             self._agenda.wake()
         if flight.una == flight.nxt and not self._confirmations.waiting and self._evs.live:

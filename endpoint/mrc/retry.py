@@ -44,6 +44,8 @@ class RetryTimer:
         self._trims_before_wait = trims_before_wait
         self._rng = rng
         self.configure(timeout, linear_cnt, exp_cnt)
+        self.fresh = False
+        """Whether a write was posted while nothing was under way, and no time has been told since: posting has none."""
         self._quiet_ns = 0
         self._life_ns = 0
         self._asked = 0
@@ -68,6 +70,7 @@ class RetryTimer:
 
     def restart(self, now_ns: int) -> None:
         """Nothing was under way until now: silence before this moment means nothing."""
+        self.fresh = False
         self._quiet_ns = self._life_ns = now_ns
 
     def sent(self, now_ns: int) -> None:

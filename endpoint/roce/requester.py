@@ -88,6 +88,8 @@ class Requester(Sender):
         self._turn_ns = 0
         """When the QP's rate lets the next packet go."""
         self._timer_ns = 0
+        self._fresh = False
+        """Whether a write was posted while nothing was under way, and no time has been told since: posting has none."""
         self._rtt = RttEstimator(base_rtt_ns)
         self._rtt_psn, self._rtt_sent_ns = -1, 0
         self.retries = 0
@@ -104,8 +106,13 @@ class Requester(Sender):
     def enqueue(self, message: Message) -> None:
         """Send this write when its turn comes."""
         if self.una == self.top and len(self._work.pending) == 1:
-            self._timer_ns = self._scheduler.now_ns
+            self._fresh = True
         self._queue.append(message)
+
+    def _restart(self, now_ns: int) -> None:
+        """Nothing was under way until now: silence before this moment means nothing."""
+        self._fresh = False
+        self._timer_ns = now_ns
 
     # --- sending -----------------------------------------------------------------------------------------------------
 
@@ -114,8 +121,8 @@ class Requester(Sender):
         if not self._work.pending:
             return False
         scheduler, port, dcqcn = self._scheduler, self._route.port, self.dcqcn
-        if self.una == self.top and port.up:
-            self._timer_ns = now_ns
+        if self._fresh or (self.una == self.top and port.up):
+            self._restart(now_ns)
         if now_ns < self._hold_ns:
             self._agenda.arm(self._hold_ns)
             return False
@@ -278,6 +285,8 @@ class Requester(Sender):
         """Go back to the oldest unacknowledged packet after a timeout; returns when to come again."""
         if self.una == self.top and (self._route.port.up or not self._work.pending):
             return NEVER
+        if self._fresh:
+            self._restart(now_ns)
         due_ns = self._timer_ns + self._retry_timeout_ns()
         if now_ns < due_ns:
             if 0 < self._hold_ns <= now_ns:

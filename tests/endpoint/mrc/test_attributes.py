@@ -140,6 +140,24 @@ def test_each_qp_has_a_timeout_and_retries_of_its_own(make: Any) -> None:
             assert given_up_after_ns(wire, **given) == pytest.approx(expected_ns, rel=0.05)
 
 
+@pytest.mark.parametrize("make", [None, RoceEndpoint])
+def test_a_write_after_idle_time_on_a_dead_nic_waits_its_whole_timeout(make: Any) -> None:
+    """The time before the write was posted, in which nothing was under way, counts for nothing."""
+    wire = Wire(**({} if make is None else {"make": make}))
+    flow = Flow(wire)
+    flow.qp.modify(None, 0, **dict.fromkeys(("retry_cnt",) if make else ("linear_cnt", "exp_cnt"), 0), timeout=12)
+    for port in wire.profiles["h0"].ports:
+        wire.set_port("h0", port.port, False)
+    posted_ns = 100 * (1024 << 12)
+    wire.run(posted_ns)
+    flow.post(100)
+    wire.run(posted_ns + (1024 << 12) - 1)
+    assert not flow.finished
+    wire.run(posted_ns + (1024 << 14))
+    assert flow.finished
+    assert list(flow.statuses.values()) == [CompletionStatus.RETRY_EXCEEDED]
+
+
 def test_exponential_retries_double_the_wait_each_time() -> None:
     """Two linear and three exponential ones: 1 + 1, then 2, 4, 8 timeouts, and 16 before giving up."""
     given = {"timeout": 12, "linear_cnt": 2, "exp_cnt": 3}

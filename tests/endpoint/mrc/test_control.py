@@ -122,6 +122,22 @@ def test_probes_of_programs_are_bounded_and_displace_none_of_the_transports() ->
     assert not operations._probes.keys() & operations._asked.keys()
 
 
+def test_after_65536_requests_an_answer_still_finds_its_own_probe() -> None:
+    """Request ids have 16 bits. The transport's probe goes over a dead path and is never answered."""
+    wire = Wire()
+    flow = Flow(wire)
+    dead, alive = wire.profiles["h0"].destinations["h1"].paths[:2]
+    wire.links[dead.port - 1, dead.via or ""].up = False
+    operations = wire.transports["h0"]._operations
+    flow.qp.probe_ev(next(route for route in flow.qp.peer.routes if route.ev == dead.ev))
+    (stale,) = operations._probes
+    operations._request_id = (stale - 1) & 0xFFFF
+    answers: list[Any] = []
+    wire.transports["h0"].control.send_ev_probe("h1", alive.ev, alive.port, 0, lambda *answer: answers.append(answer))
+    wire.run(100 * wire.base_rtt_ns)
+    assert len(answers) == 1
+
+
 def test_a_probe_of_a_path_that_is_not_there_is_refused_with_those_that_are() -> None:
     bench = Bench()
     route = bench.qp_a.peer.routes[0]
