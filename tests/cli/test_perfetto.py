@@ -123,6 +123,7 @@ def traced(incast: Path) -> tuple[Trace, Run, list[dict[str, Any]]]:
     return Trace((folder / "trace.json").read_bytes()), Run.open(folder), packets[1:-1]
 
 
+@pytest.mark.slow
 def test_every_node_that_journals_is_a_process_in_the_plans_order(traced: Any) -> None:
     trace, run, _ = traced
     hosts = {line["node"] for line in run.kind("sample")}

@@ -154,6 +154,7 @@ def tree(built: Tree, tmp_path: Path) -> Tree:
     return Tree(tmp_path / "copy")
 
 
+@pytest.mark.slow
 def test_a_build_is_used_and_leaves_nothing_beside_itself(tree: Tree) -> None:
     assert tree.run(LOOK).startswith("True 9 True mypyc")
     assert tree.leftovers == []

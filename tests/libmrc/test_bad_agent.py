@@ -178,6 +178,7 @@ def lie_to(told: Callable[[int], tuple[int, subprocess.CompletedProcess[str]]], 
     assert lies >= len(seeds) // 3
 
 
+@pytest.mark.slow
 def test_a_program_that_is_lied_to_keeps_to_its_own_memory(told: Any) -> None:
     lie_to(told, range(10))
 

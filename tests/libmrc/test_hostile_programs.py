@@ -112,6 +112,7 @@ def random_programs(program: str, seeds: range) -> list[int]:
     return statuses
 
 
+@pytest.mark.slow
 def test_programs_of_random_calls_cost_only_themselves(program: str) -> None:
     random_programs(program, range(4))
 

@@ -37,6 +37,7 @@ def log(incast: Path) -> list[Line]:
     return [line for line in lines if "packet" in line]
 
 
+@pytest.mark.slow
 def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_log(
     incast: Path, log: list[Line]
 ) -> None:

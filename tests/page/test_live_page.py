@@ -88,6 +88,7 @@ def left_by(spine: str) -> str:
     return f"Object.values(lab.picture().evs).filter((ev) => ev.via === '{spine}' && ev.new === 'assumed_bad').length"
 
 
+@pytest.mark.slow
 def test_a_cable_is_cut_by_a_click_in_virtual_time_and_healed_and_saved(page: Open, tmp_path: Path) -> None:
     words = ["link-flap", "--plan", "tiny", "--world", "simulated", "--seed", "5", "--paused", "--until", "9"]
     with going_on(tmp_path, *words) as (address, process):

@@ -91,6 +91,7 @@ def test_the_picture_is_the_journals_fold_at_every_instant(run: Path, page: Open
         assert opened.console == []
 
 
+@pytest.mark.slow
 def test_events_are_stepped_through_in_both_directions(run: Path, page: Open) -> None:
     recorded = Run.open(run)
     with shown(replay_view([run])) as address:
@@ -259,6 +260,7 @@ def test_two_runs_race_on_one_slider(run: Path, page: Open) -> None:
         assert opened.console == []
 
 
+@pytest.mark.slow
 def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) -> None:
     view = replay_view([run])
     growing = run.parent / "growing"  # a run without a verdict goes on: the page stays connected

@@ -240,6 +240,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

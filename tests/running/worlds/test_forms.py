@@ -65,7 +65,11 @@ def build() -> None:
 
 @pytest.mark.parametrize(
     ("name", "transport"),
-    [("link-flap", "mrc"), ("incast", "mrc"), pytest.param("link-flap", "roce", marks=pytest.mark.slow)],
+    [
+        ("link-flap", "mrc"),
+        pytest.param("incast", "mrc", marks=pytest.mark.slow),
+        pytest.param("link-flap", "roce", marks=pytest.mark.slow),
+    ],
 )
 def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, transport: str) -> None:
     fast, lines, digest = runs("on", name, 7, transport, 0.02)
