@@ -2,7 +2,8 @@
 
 One loop, no protocol: frames in, timers, frames out, then wait for the first of a frame, a link change, a registered
 descriptor or the device's next deadline. `select` is the wait because its timeout has microseconds (`epoll`'s are
-milliseconds) and the descriptors are few.
+milliseconds). It takes no descriptor above 1023, so all but the ports' sockets, which are opened first, hang on one
+epoll descriptor.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ class Driver:
         self._stall_ns = stall_ns
         self.late_ns = 0
         self._stopped = False
-        self._readers: dict[int, Callable[[], None] | None] = {}
+        self._readers: dict[int, Callable[[], None]] = {}
+        self._epoll = select.epoll()
         keep, leave = frame_filter.ACCEPT_WHOLE, frame_filter.REJECT
         programs = (
             frame_filter.udp_over_ipv6(
@@ -123,14 +125,19 @@ class Driver:
             raise OSError(f"cannot open interface {port.interface} of port {port.port}: {error.strerror}") from error
         self._data = {port.data.fileno(): port for port in self._ports.values()}
         self._probes = {port.probes.fileno(): port for port in self._ports.values()}
-        self._readers.update(dict.fromkeys([self._carrier.fileno(), *self._probes]))
+        for descriptor in (self._carrier.fileno(), *self._probes):
+            self._epoll.register(descriptor, select.EPOLLIN)
 
     def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
         """Call back from the loop whenever the descriptor is readable."""
+        if descriptor not in self._readers:
+            self._epoll.register(descriptor, select.EPOLLIN)
         self._readers[descriptor] = callback
 
     def remove_reader(self, descriptor: int) -> None:
-        self._readers.pop(descriptor, None)
+        """To be said before the descriptor is closed: its number may be another file's then."""
+        if self._readers.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
 
     def stop(self) -> None:
         """Make `run` return after the turn that it is in."""
@@ -147,6 +154,7 @@ class Driver:
             port.close()
         self._ports.clear()
         self._carrier.close()
+        self._epoll.close()
 
     def run(self, device: FrameHandler) -> None:
         """Serve the device until `stop` is called."""
@@ -226,13 +234,19 @@ class Driver:
 
     def _wait(self, device: FrameHandler, wait_ns: int | None, *, with_data: bool) -> None:
         """Wait until a descriptor is readable or `wait_ns` is over (None: for ever). Frames are left to the loop."""
-        watched = [*self._readers, *self._data] if with_data else list(self._readers)
+        others = self._epoll.fileno()
+        watched = [others, *self._data] if with_data else [others]
         timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
-        for descriptor in select.select(watched, [], [], timeout_s)[0]:
-            if port := self._data.get(descriptor):
-                if port.data.oldest_ns() is None:
-                    port.data.clear_error()  # an error is not a frame, and would keep the loop awake
-            elif port := self._probes.get(descriptor):
+        readable = select.select(watched, [], [], timeout_s)[0]
+        for descriptor in readable:
+            if (port := self._data.get(descriptor)) and port.data.oldest_ns() is None:
+                port.data.clear_error()  # an error is not a frame, and would keep the loop awake
+        if others in readable:
+            self._serve_others(device)
+
+    def _serve_others(self, device: FrameHandler) -> None:
+        for descriptor, _ in self._epoll.poll(0):
+            if port := self._probes.get(descriptor):
                 if frames := port.probes.receive(BATCH_FRAMES):
                     device.receive_probes(port.number, frames, self._clock())
             elif descriptor == self._carrier.fileno():
