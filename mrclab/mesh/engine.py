@@ -207,15 +207,20 @@ class ThreadedEngine(MeshEngine):
         return found[0]  # type: ignore[no-any-return]
 
     def close(self) -> None:
+        if self._stop:
+            return
         if self.failure is None:
             with contextlib.suppress(JobFailedError):
                 self.finish(self._goodbye())
         self._stop = True
         os.eventfd_write(self._wake, 1)
         self._thread.join()
+        os.close(self._wake)
         self.context.close()
 
     def _post(self, function: Callable[[], None]) -> None:
+        if self._stop:  # the thread has ended, and the descriptor's number may be another file's
+            raise JobFailedError("this rank has left the job")
         self._calls.append(function)
         os.eventfd_write(self._wake, 1)
 
@@ -223,14 +228,15 @@ class ThreadedEngine(MeshEngine):
         while not self._stop:
             while self._calls:
                 self._calls.popleft()()
-            waits = [self._wake]
+            waits = select.poll()  # `select` takes no descriptor above 1023, and programs may open many
+            waits.register(self._wake, select.POLLIN)
             if self.failure is None:
                 try:
                     self._turn()
-                    waits.append(self.context.fileno())
+                    waits.register(self.context.fileno(), select.POLLIN)
                 except Exception as error:  # of any kind: tasks must not wait for ever
                     self._fail(error)
-            select.select(waits, [], [], self._quiet_ns / 1e9 if self._tasks else None)
+            waits.poll(self._quiet_ns / 1e6 if self._tasks else None)
             with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
 
