@@ -8,6 +8,7 @@ HTTP request is never read.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import select
@@ -21,9 +22,9 @@ from typing import Any, Protocol
 from common import unix_socket
 
 CLIENTS_MAX = 64
-"""Clients at a time: a loop may wait with `select`, which takes no descriptor above 1023. One more takes the place of
-the client that has been silent longest and waits for no answer."""
+"""Clients at a time. One more takes the place of the client that has been silent longest and waits for no answer."""
 _SEND_TIMEOUT_S = 2.0
+_PAUSE_S = 0.01
 
 Reply = Callable[[dict[str, Any]], None]
 """Takes the answer `{"id", "ok", "result" | "error"}`."""
@@ -82,6 +83,9 @@ class ControlServer:
             why = os.strerror(error.errno) if error.errno else error
             raise OSError(f"cannot listen on {address}: {why}") from error
         self._listener.setblocking(False)
+        self._spare: int | None = None
+        """A descriptor that is given up to turn a client away when no other is free."""
+        self._keep_spare()
         readers.add_reader(self._listener.fileno(), self._accept)
 
     @property
@@ -95,24 +99,28 @@ class ControlServer:
     def close(self) -> None:
         self._readers.remove_reader(self._listener.fileno())
         _end(self._listener)
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
         for client in list(self._clients):
             self._drop(client)
         if self._path is not None:
             self._path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
+        self._keep_spare()
         try:
             accepted, _ = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
             return
         if len(self._clients) >= CLIENTS_MAX:
             idle = [client for client in list(self._clients) if not client.asked]
             if idle:
                 self._drop(min(idle, key=lambda client: client.heard_s))
         if len(self._clients) >= CLIENTS_MAX:
-            accepted.setblocking(False)
-            with accepted, contextlib.suppress(OSError):
-                accepted.send(_line(_refusal(None, f"{CLIENTS_MAX} clients are connected; close one first")))
+            _refuse(accepted, f"{CLIENTS_MAX} clients are connected; close one first")
             return
         accepted.settimeout(_SEND_TIMEOUT_S)
         if accepted.family != socket.AF_UNIX:
@@ -120,6 +128,24 @@ class ControlServer:
         client = _Client(accepted)
         self._clients.add(client)
         self._readers.add_reader(client.descriptor, lambda: self._read(client))
+
+    def _turn_away(self) -> None:
+        """Refuse the next client. One that waited for a free descriptor would wake the loop again and again."""
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
+        try:
+            accepted, _ = self._listener.accept()
+        except OSError:  # another thread has taken the descriptor
+            time.sleep(_PAUSE_S)
+        else:
+            _refuse(accepted, "no descriptor is free; close files or clients of this process first")
+        self._keep_spare()
+
+    def _keep_spare(self) -> None:
+        if self._spare is None:
+            with contextlib.suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _read(self, client: _Client) -> None:
         try:
@@ -197,6 +223,13 @@ class _Client:
 
 def _refusal(ident: object, why: str) -> dict[str, Any]:
     return {"id": ident, "ok": False, "error": why}
+
+
+def _refuse(accepted: socket.socket, why: str) -> None:
+    """Say why to a client that is not let in, and close its connection."""
+    accepted.setblocking(False)
+    with accepted, contextlib.suppress(OSError):
+        accepted.send(_line(_refusal(None, why)))
 
 
 def _line(answer: dict[str, Any]) -> bytes:

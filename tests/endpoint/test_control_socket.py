@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+import resource
+import select
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +32,30 @@ class FakeDriver:
 
 def pong(request: Mapping[str, Any], reply: Reply) -> None:
     reply({"id": request["id"], "ok": True, "result": "pong"})
+
+
+@contextmanager
+def no_descriptor_free() -> Iterator[list[int]]:
+    """Those that were taken: close some and take them off the list to have them free."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 4096), hard))
+    try:
+        try:
+            while True:
+                taken.append(os.dup(0))
+        except OSError:
+            yield taken
+    finally:
+        for descriptor in taken:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_longest(
@@ -75,3 +103,58 @@ def test_clients_beyond_the_limit_are_told_so_while_all_others_wait_for_answers(
     for client in (*clients, late):
         client.close()
     server.close()
+
+
+def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one_is(tmp_path: Path) -> None:
+    driver, path = FakeDriver(), tmp_path / "s"
+    server = ControlServer(path, driver, pong, line_bytes_max=1000)
+    ((listener, accept),) = driver.readers.items()
+    clients = [ControlClient(path, timeout_s=5) for _ in range(2)]
+    with no_descriptor_free():
+        for _ in clients:
+            assert readable(listener)
+            accept()
+        assert not readable(listener), "the loop would be woken again and again"
+        assert list(driver.readers) == [listener]
+    for client in clients:
+        with pytest.raises(ControlError, match="no descriptor is free"):
+            client.call("ping")
+    again = ControlClient(path, timeout_s=5)
+    accept()
+    ident = again.send("ping")
+    list(driver.readers.values())[-1]()
+    assert again.result(ident) == "pong"
+    for client in (*clients, again):
+        client.close()
+    server.close()
+
+
+def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another thread is quicker: there is nothing left to turn a client away with."""
+    driver, path, pauses = FakeDriver(), tmp_path / "s", list[float]()
+    server = ControlServer(path, driver, pong, line_bytes_max=1000)
+    (accept,) = driver.readers.values()
+    client = ControlClient(path, timeout_s=5)
+    close = os.close
+
+    def quick(descriptor: int) -> None:
+        close(descriptor)
+        taken.append(os.dup(0))
+
+    monkeypatch.setattr("time.sleep", pauses.append)
+    with no_descriptor_free() as taken:
+        monkeypatch.setattr(os, "close", quick)
+        accept()
+        monkeypatch.setattr(os, "close", close)
+        accept()
+        assert len(pauses) == 2
+        os.close(taken.pop())
+        os.close(taken.pop())
+        accept()
+        ident = client.send("ping")
+        list(driver.readers.values())[-1]()
+        assert client.result(ident) == "pong"
+    server.close()
+    client.close()
