@@ -15,6 +15,7 @@ import select
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,7 +24,10 @@ from common import unix_socket
 
 CLIENTS_MAX = 64
 """Clients at a time. One more takes the place of the client that has been silent longest and waits for no answer."""
-_SEND_TIMEOUT_S = 2.0
+UNSENT_BYTES_MAX = 16 << 20
+"""Bytes of answers that wait for a client to read. A client with more of them is disconnected at its next answer."""
+_LAST_ANSWERS_S = 2.0
+"""How long a server that closes waits for clients to read."""
 _PAUSE_S = 0.01
 
 Reply = Callable[[dict[str, Any]], None]
@@ -39,26 +43,44 @@ class Readers(Protocol):
     def remove_reader(self, descriptor: int, /) -> object: ...
 
 
+class Loop(Readers, Protocol):
+    """Calls back as well when a descriptor can be written to."""
+
+    def add_writer(self, descriptor: int, callback: Callable[[], None], /) -> object: ...
+    def remove_writer(self, descriptor: int, /) -> object: ...
+
+
 class ThreadReaders:
     """Waits for each descriptor in a separate thread: a slow request holds up its own connection only."""
 
     def __init__(self) -> None:
-        self._active: dict[int, object] = {}
+        self._active: dict[tuple[int, int], object] = {}
 
     def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
-        token = self._active[descriptor] = object()
-        threading.Thread(target=self._watch, args=(descriptor, token, callback), name="control", daemon=True).start()
+        self._start(descriptor, select.POLLIN, callback)
 
     def remove_reader(self, descriptor: int) -> None:
         """The descriptor must become readable, as by a shutdown, for its thread to end."""
-        self._active.pop(descriptor, None)
+        self._active.pop((descriptor, select.POLLIN), None)
 
-    def _watch(self, descriptor: int, token: object, callback: Callable[[], None]) -> None:
+    def add_writer(self, descriptor: int, callback: Callable[[], None]) -> None:
+        self._start(descriptor, select.POLLOUT, callback)
+
+    def remove_writer(self, descriptor: int) -> None:
+        """The descriptor must become writable, as by a shutdown, for its thread to end."""
+        self._active.pop((descriptor, select.POLLOUT), None)
+
+    def _start(self, descriptor: int, event: int, callback: Callable[[], None]) -> None:
+        token = self._active[descriptor, event] = object()
+        watched = descriptor, event, token, callback
+        threading.Thread(target=self._watch, args=watched, name="control", daemon=True).start()
+
+    def _watch(self, descriptor: int, event: int, token: object, callback: Callable[[], None]) -> None:
         poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        while self._active.get(descriptor) is token:
+        poll.register(descriptor, event)
+        while self._active.get((descriptor, event)) is token:
             poll.poll()
-            if self._active.get(descriptor) is token:  # the number may be another connection's by now
+            if self._active.get((descriptor, event)) is token:  # the number may be another connection's by now
                 callback()
 
 
@@ -66,11 +88,14 @@ class ControlServer:
     """Listens on `address`, HOST:PORT or the path of a Unix socket, and hands each request to `handler`.
 
     A socket file without a listener is replaced. Closing ends every connection and removes the file.
+
+    Answers that a client doesn't read wait here, and the client's next requests wait until it has read them: the loop
+    never waits for a client.
     """
 
-    def __init__(self, address: str | Path, readers: Readers, handler: Handler, *, line_bytes_max: int) -> None:
+    def __init__(self, address: str | Path, loop: Loop, handler: Handler, *, line_bytes_max: int) -> None:
         """Raises OSError when the address is taken or malformed, ValueError for a path that is too long."""
-        self._readers = readers
+        self._loop = loop
         self._handler = handler
         self._line_bytes_max = line_bytes_max
         self._clients: set[_Client] = set()
@@ -86,7 +111,7 @@ class ControlServer:
         self._spare: int | None = None
         """A descriptor that is given up to turn a client away when no other is free."""
         self._keep_spare()
-        readers.add_reader(self._listener.fileno(), self._accept)
+        loop.add_reader(self._listener.fileno(), self._accept)
 
     @property
     def address(self) -> str:
@@ -97,12 +122,16 @@ class ControlServer:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
-        self._readers.remove_reader(self._listener.fileno())
+        self._loop.remove_reader(self._listener.fileno())
         _end(self._listener)
         if self._spare is not None:
             os.close(self._spare)
             self._spare = None
+        until_s = time.monotonic() + _LAST_ANSWERS_S
         for client in list(self._clients):
+            with client.sending, contextlib.suppress(OSError):
+                client.socket.settimeout(max(0.0, until_s - time.monotonic()))
+                client.socket.sendall(client.unsent)
             self._drop(client)
         if self._path is not None:
             self._path.unlink(missing_ok=True)
@@ -122,12 +151,12 @@ class ControlServer:
         if len(self._clients) >= CLIENTS_MAX:
             _refuse(accepted, f"{CLIENTS_MAX} clients are connected; close one first")
             return
-        accepted.settimeout(_SEND_TIMEOUT_S)
+        accepted.setblocking(False)
         if accepted.family != socket.AF_UNIX:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client = _Client(accepted)
         self._clients.add(client)
-        self._readers.add_reader(client.descriptor, lambda: self._read(client))
+        self._loop.add_reader(client.descriptor, lambda: self._read(client))
 
     def _turn_away(self) -> None:
         """Refuse the next client. One that waited for a free descriptor would wake the loop again and again."""
@@ -150,22 +179,29 @@ class ControlServer:
     def _read(self, client: _Client) -> None:
         try:
             data = client.socket.recv(1 << 16)
+        except BlockingIOError:
+            return
         except OSError:
             data = b""
         client.heard_s = time.monotonic()
         *lines, client.rest = (client.rest + data).split(b"\n")
-        try:
-            for line in lines:
-                if client in self._clients:
-                    self._request(client, line)
-        except BaseException:
-            self._drop(client)
-            raise
+        client.lines.extend(lines)
+        self._carry_out(client)
         if len(client.rest) > self._line_bytes_max:
             self._send(client, _refusal(None, f"a line above {self._line_bytes_max} bytes"))
             data = b""
         if not data:
             self._drop(client)
+
+    def _carry_out(self, client: _Client) -> None:
+        """Carry out the requests that were read, until the client has an answer to read first."""
+        try:
+            with client.serving:
+                while client.lines and not client.unsent and client in self._clients:
+                    self._request(client, client.lines.popleft())
+        except BaseException:
+            self._drop(client)
+            raise
 
     def _request(self, client: _Client, line: bytes) -> None:
         def reply(answer: dict[str, Any]) -> None:
@@ -191,23 +227,50 @@ class ControlServer:
             reply(_refusal(request.get("id"), "the request is nested too deeply"))
 
     def _send(self, client: _Client, answer: dict[str, Any]) -> None:
-        if client in self._clients:
-            try:
-                client.socket.sendall(_line(answer))
-            except OSError:  # the client has gone or does not read; its requests were carried out all the same
+        with client.sending:
+            if len(client.unsent) > UNSENT_BYTES_MAX:
                 self._drop(client)
+            if client not in self._clients:  # its requests were carried out all the same
+                return
+            blocked = bool(client.unsent)
+            client.unsent += _line(answer)
+            if not blocked and not self._flush(client):
+                self._loop.remove_reader(client.descriptor)
+                self._loop.add_writer(client.descriptor, lambda: self._write(client))
+
+    def _flush(self, client: _Client) -> bool:
+        """Send what the socket takes; False if that is not all, and the client is still there."""
+        try:
+            del client.unsent[: client.socket.send(client.unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop(client)
+        return not client.unsent or client not in self._clients
+
+    def _write(self, client: _Client) -> None:
+        """The client has read something."""
+        with client.sending:
+            if not self._flush(client):
+                return
+            self._loop.remove_writer(client.descriptor)
+        self._carry_out(client)
+        with client.sending:
+            if client in self._clients and not client.unsent:
+                self._loop.add_reader(client.descriptor, lambda: self._read(client))
 
     def _drop_stranger(self, client: _Client) -> None:
         if self._path is None:
             self._drop(client)
 
     def _drop(self, client: _Client) -> None:
-        try:
-            self._clients.remove(client)  # of several threads that come here, one succeeds
-        except KeyError:
-            return
-        self._readers.remove_reader(client.descriptor)
-        _end(client.socket)
+        with client.sending:
+            if client not in self._clients:
+                return
+            self._clients.remove(client)
+            self._loop.remove_reader(client.descriptor)
+            self._loop.remove_writer(client.descriptor)
+            _end(client.socket)
 
 
 class _Client:
@@ -215,6 +278,12 @@ class _Client:
         self.socket = accepted
         self.descriptor = accepted.fileno()
         self.rest = b""
+        self.lines = deque[bytes]()
+        """Requests that were read and are not carried out yet."""
+        self.serving = threading.Lock()
+        self.unsent = bytearray()
+        """Answers that the client has not read; it is not read either while there are any."""
+        self.sending = threading.RLock()
         self.asked = 0
         """Requests that wait for their answer."""
         self.heard_s = time.monotonic()

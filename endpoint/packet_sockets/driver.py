@@ -106,6 +106,8 @@ class Driver:
         self.late_ns = 0
         self._stopped = False
         self._readers: dict[int, Callable[[], None]] = {}
+        self._writers: dict[int, Callable[[], None]] = {}
+        self._watched: dict[int, int] = {}
         self._epoll = select.epoll()
         keep, leave = frame_filter.ACCEPT_WHOLE, frame_filter.REJECT
         programs = (
@@ -130,13 +132,31 @@ class Driver:
 
     def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
         """Call back from the loop whenever the descriptor is readable."""
-        if descriptor not in self._readers:
-            self._epoll.register(descriptor, select.EPOLLIN)
         self._readers[descriptor] = callback
+        self._watch(descriptor)
 
     def remove_reader(self, descriptor: int) -> None:
         """To be said before the descriptor is closed: its number may be another file's then."""
-        if self._readers.pop(descriptor, None) is not None:
+        self._readers.pop(descriptor, None)
+        self._watch(descriptor)
+
+    def add_writer(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Call back from the loop whenever the descriptor takes bytes."""
+        self._writers[descriptor] = callback
+        self._watch(descriptor)
+
+    def remove_writer(self, descriptor: int) -> None:
+        self._writers.pop(descriptor, None)
+        self._watch(descriptor)
+
+    def _watch(self, descriptor: int) -> None:
+        events = select.EPOLLIN if descriptor in self._readers else 0
+        events |= select.EPOLLOUT if descriptor in self._writers else 0
+        before = self._watched.pop(descriptor, 0)
+        if events:
+            self._watched[descriptor] = events
+            (self._epoll.modify if before else self._epoll.register)(descriptor, events)
+        elif before:
             self._epoll.unregister(descriptor)
 
     def stop(self) -> None:
@@ -245,14 +265,17 @@ class Driver:
             self._serve_others(device)
 
     def _serve_others(self, device: FrameHandler) -> None:
-        for descriptor, _ in self._epoll.poll(0):
+        for descriptor, events in self._epoll.poll(0):
             if port := self._probes.get(descriptor):
                 if frames := port.probes.receive(BATCH_FRAMES):
                     device.receive_probes(port.number, frames, self._clock())
             elif descriptor == self._carrier.fileno():
                 self._read_carrier(device)
-            elif callback := self._readers.get(descriptor):
-                callback()
+            else:
+                if events & ~select.EPOLLOUT and (callback := self._readers.get(descriptor)):
+                    callback()
+                if events & ~select.EPOLLIN and (callback := self._writers.get(descriptor)):
+                    callback()
 
     def _read_carrier(self, device: FrameHandler) -> None:
         for link in self._carrier.read():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -214,3 +215,21 @@ def test_only_the_owner_may_connect_to_a_socket_file_and_a_long_path_is_refused(
         assert stat.S_IMODE((tmp_path / "socket").stat().st_mode) == 0o600
     with pytest.raises(ValueError, match="at most 107 bytes"):
         serving(tmp_path / ("s" * 120))
+
+
+def test_a_client_that_reads_late_gets_every_answer_in_order(tmp_path: Path) -> None:
+    """More answers than a socket takes, from a server with threads."""
+    words = [f"{number:04}" * 1000 for number in range(500)]
+    with closing(serving(tmp_path / "socket")) as server, socket.socket(socket.AF_UNIX) as raw:
+        raw.settimeout(WAIT_S)
+        raw.connect(server.address)
+        requests = [json.dumps({"id": n, "op": "echo", "word": word}).encode() for n, word in enumerate(words)]
+        sender = Thread(target=raw.sendall, args=(b"\n".join([*requests, b""]),))
+        sender.start()
+        poll = select.poll()
+        poll.register(raw, select.POLLIN)
+        assert poll.poll(WAIT_S * 1e3)
+        with raw.makefile("rb") as answers:
+            found = [json.loads(answers.readline())["result"] for _ in words]
+        sender.join()
+    assert found == words

@@ -6,6 +6,7 @@ import os
 import resource
 import select
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,36 @@ from common.server import ControlServer, Reply
 
 
 class FakeDriver:
-    """Descriptors and what to call when they are readable; a test says when."""
+    """Descriptors and what to call when they are readable, or writable; a test says when."""
 
     def __init__(self) -> None:
         self.readers: dict[int, Callable[[], None]] = {}
+        self.writers: dict[int, Callable[[], None]] = {}
 
     def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
         self.readers[descriptor] = callback
 
     def remove_reader(self, descriptor: int) -> None:
         self.readers.pop(descriptor, None)
+
+    def add_writer(self, descriptor: int, callback: Callable[[], None]) -> None:
+        self.writers[descriptor] = callback
+
+    def remove_writer(self, descriptor: int) -> None:
+        self.writers.pop(descriptor, None)
+
+    def turn(self) -> None:
+        """Call back for all that can be read or written now."""
+        for ready, callbacks in ((select.POLLIN, self.readers), (select.POLLOUT, self.writers)):
+            for descriptor, callback in list(callbacks.items()):
+                poll = select.poll()
+                poll.register(descriptor, ready)
+                if poll.poll(0):
+                    callback()
+
+
+def long_answer(request: Mapping[str, Any], reply: Reply) -> None:
+    reply({"id": request["id"], "ok": True, "result": "x" * 1_000_000})
 
 
 def pong(request: Mapping[str, Any], reply: Reply) -> None:
@@ -158,3 +179,71 @@ def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_late
         assert client.result(ident) == "pong"
     server.close()
     client.close()
+
+
+def test_a_client_that_does_not_read_holds_nobody_up_and_gets_its_answers_when_it_does(tmp_path: Path) -> None:
+    driver, path, asked = FakeDriver(), tmp_path / "s", list[int]()
+
+    def count(request: Mapping[str, Any], reply: Reply) -> None:
+        asked.append(request["id"])
+        long_answer(request, reply)
+
+    server = ControlServer(path, driver, count, line_bytes_max=1000)
+    slow, quick = ControlClient(path, timeout_s=5), ControlClient(path, timeout_s=5)
+    with slow, quick, ThreadPoolExecutor() as pool:
+        for _ in range(2):
+            driver.turn()
+        idents = [slow.send("fill") for _ in range(5)]
+        driver.turn()
+        driver.turn()
+        assert asked == idents[:1], "the client has to read an answer before its next request is carried out"
+        other = pool.submit(quick.call, "fill")
+        while not other.done():
+            driver.turn()
+        found = pool.submit(lambda: [slow.result(ident) for ident in idents])
+        while not found.done():
+            driver.turn()
+        assert asked[2:] == idents[1:]
+        assert found.result() == ["x" * 1_000_000] * 5
+        assert not driver.writers
+        again = pool.submit(slow.call, "fill")
+        while not again.done():
+            driver.turn()
+        assert len(again.result()) == 1_000_000
+    server.close()
+
+
+def test_a_client_with_too_many_unread_answers_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "UNSENT_BYTES_MAX", 3_000_000)
+    driver, path, waiting = FakeDriver(), tmp_path / "s", list[Callable[[], None]]()
+
+    def later(request: Mapping[str, Any], reply: Reply) -> None:
+        waiting.append(lambda: long_answer(request, reply))
+
+    server = ControlServer(path, driver, later, line_bytes_max=1000)
+    with ControlClient(path, timeout_s=5) as client:
+        driver.turn()
+        for _ in range(10):
+            client.send("wait")
+        driver.turn()
+        for answer in waiting[:3]:
+            answer()
+        assert len(driver.writers) == 1
+        for answer in waiting[3:]:
+            answer()
+        assert not driver.writers
+        assert len(driver.readers) == 1
+    server.close()
+
+
+def test_a_client_that_reads_has_its_whole_answer_when_the_server_ends_right_after_it(tmp_path: Path) -> None:
+    driver, path = FakeDriver(), tmp_path / "s"
+    server = ControlServer(path, driver, long_answer, line_bytes_max=1000)
+    with ControlClient(path, timeout_s=5) as client, ThreadPoolExecutor() as pool:
+        driver.turn()
+        ident = client.send("answer")
+        driver.turn()
+        assert driver.writers, "the socket took the whole answer: make it longer"
+        found = pool.submit(client.result, ident)
+        server.close()
+        assert len(found.result()) == 1_000_000

@@ -70,3 +70,41 @@ def test_the_driver_serves_a_descriptor_above_1023_until_it_is_removed() -> None
         there.close()
         driver.close()
     assert heard == [b"hello"]
+
+
+def test_the_driver_calls_back_when_a_descriptor_above_1023_can_be_written_to() -> None:
+    driver = Driver((), 1500, data_udp_ports=(4791,), probe_udp_ports=(4793,))
+    here, there = socket.socketpair()
+    beyond = moved(here.detach())
+    os.set_blocking(beyond, False)
+    written, heard = 0, 0
+
+    def write() -> None:
+        nonlocal written
+        if written < 10_000_000:
+            written += os.write(beyond, bytes(1_000_000))
+        else:
+            driver.remove_writer(beyond)
+
+    def hear() -> None:
+        nonlocal heard
+        heard += len(there.recv(1_000_000))
+        if heard == written >= 10_000_000:
+            there.send(b"all")
+
+    def end() -> None:
+        assert os.read(beyond, 100) == b"all"
+        driver.remove_reader(beyond)
+        driver.stop()
+
+    try:
+        driver.add_reader(beyond, end)
+        driver.add_writer(beyond, write)
+        driver.add_reader(there.fileno(), hear)
+        driver.run(Idle())
+    finally:
+        driver.remove_reader(there.fileno())
+        there.close()
+        driver.close()
+        os.close(beyond)
+    assert heard == written >= 10_000_000
