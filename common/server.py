@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -93,10 +93,22 @@ class ControlServer:
     never waits for a client.
     """
 
-    def __init__(self, address: str | Path, loop: Loop, handler: Handler, *, line_bytes_max: int) -> None:
-        """Raises OSError when the address is taken or malformed, ValueError for a path that is too long."""
+    def __init__(
+        self,
+        address: str | Path,
+        loop: Loop,
+        handler: Handler,
+        *,
+        line_bytes_max: int,
+        forget: Callable[[Iterable[Reply]], None] = lambda replies: None,
+    ) -> None:
+        """`forget` is called with replies that a handler still owes to a client that has left.
+
+        Raises OSError when the address is taken or malformed, ValueError for a path that is too long.
+        """
         self._loop = loop
         self._handler = handler
+        self._forget = forget
         self._line_bytes_max = line_bytes_max
         self._clients: set[_Client] = set()
         self._path = address if isinstance(address, Path) else None
@@ -145,7 +157,7 @@ class ControlServer:
                 self._turn_away()
             return
         if len(self._clients) >= CLIENTS_MAX:
-            idle = [client for client in list(self._clients) if not client.asked]
+            idle = [client for client in list(self._clients) if not client.owed]
             if idle:
                 self._drop(min(idle, key=lambda client: client.heard_s))
         if len(self._clients) >= CLIENTS_MAX:
@@ -205,12 +217,13 @@ class ControlServer:
 
     def _request(self, client: _Client, line: bytes) -> None:
         def reply(answer: dict[str, Any]) -> None:
-            client.asked -= 1
+            client.owed.pop(number, None)
             self._send(client, answer)
 
         if not line.strip():
             return
-        client.asked += 1
+        number = client.asked = client.asked + 1
+        client.owed[number] = reply
         try:
             request = json.loads(line)
         except (ValueError, RecursionError) as error:
@@ -271,6 +284,7 @@ class ControlServer:
             self._loop.remove_reader(client.descriptor)
             self._loop.remove_writer(client.descriptor)
             _end(client.socket)
+        self._forget(client.owed.values())
 
 
 class _Client:
@@ -285,7 +299,8 @@ class _Client:
         """Answers that the client has not read; it is not read either while there are any."""
         self.sending = threading.RLock()
         self.asked = 0
-        """Requests that wait for their answer."""
+        self.owed: dict[int, Reply] = {}
+        """Of the requests that wait for their answer, by their number."""
         self.heard_s = time.monotonic()
         """When it last sent something."""
 

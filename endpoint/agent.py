@@ -106,7 +106,9 @@ class _Agent:
         )
         self._host.sample_packets(str(options.settings.get("dialect", "")))
         stack.callback(lambda: self._host.close(time.monotonic_ns()))
-        server = ControlServer(Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX)
+        server = ControlServer(
+            Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX, forget=self._host.forget
+        )
         stack.callback(server.close)
         self._host.guest = UverbsServer(
             profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns

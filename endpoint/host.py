@@ -8,7 +8,7 @@ leaves before the data it acknowledges has been looked at. Streams rely on it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
@@ -205,6 +205,10 @@ class HostNic:
             return
         reply({"id": ident, "ok": True, "result": result})
         self._step(now_ns)
+
+    def forget(self, replies: Iterable[Reply]) -> None:
+        """The clients that wait for these replies have left."""
+        self._workloads.forget(replies)
 
     def sample_packets(self, dialect: str = "") -> None:
         """Journal what is seen of one data packet in `ONE_IN`, and memory that peers write to."""

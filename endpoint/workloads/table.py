@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from sys import intern
 from typing import Any
 
@@ -103,6 +103,14 @@ class WorkloadTable:
         """Tell the callers that wait for this workload how it ended."""
         for ident, reply in self.waiting.pop(workload.setup.name, ()):
             reply({"id": ident, "ok": True, "result": workload.status()})
+
+    def forget(self, replies: Iterable[Reply]) -> None:
+        """The callers to whom these replies belong have left: they wait no more."""
+        gone = set(replies)
+        for name, callers in list(self.waiting.items()):
+            self.waiting[name] = [caller for caller in callers if caller[1] not in gone]
+            if not self.waiting[name]:
+                del self.waiting[name]
 
     def remove(self, workload: Workload, now_ns: int) -> None:
         """Close a workload and forget it: its QPs are destroyed."""

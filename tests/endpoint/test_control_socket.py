@@ -16,6 +16,8 @@ import pytest
 from common import server as servers
 from common.client import ControlClient, ControlError
 from common.server import ControlServer, Reply
+from endpoint.host import HostNic
+from tests.helpers.workload_fake import FakeNet
 
 
 class FakeDriver:
@@ -247,3 +249,34 @@ def test_a_client_that_reads_has_its_whole_answer_when_the_server_ends_right_aft
         found = pool.submit(client.result, ident)
         server.close()
         assert len(found.result()) == 1_000_000
+
+
+def test_an_agent_forgets_the_waits_of_a_client_that_has_left(tmp_path: Path) -> None:
+    driver, path, net = FakeDriver(), tmp_path / "s", FakeNet(seed=1, hosts=2)
+    host = net.hosts["h0"]
+    prepare = {"id": 0, "op": "workload.prepare", "name": "a", "kind": "write_bw", "ranks": ["h0", "h1"]}
+    host.control(prepare, 0, lambda answer: None)
+
+    def control(request: Mapping[str, Any], reply: Reply) -> None:
+        host.control(request, 0, reply)
+
+    server = ControlServer(path, driver, control, line_bytes_max=1000, forget=host.forget)
+    with ControlClient(path, timeout_s=5) as stays:
+        driver.turn()
+        with ControlClient(path, timeout_s=5) as leaves:
+            driver.turn()
+            ident = stays.send("workload.wait", name="a")
+            for _ in range(10):
+                leaves.send("workload.wait", name="a")
+            driver.turn()
+            assert waits(host) == {"a": 11}
+        driver.turn()
+        assert waits(host) == {"a": 1}
+        host.control({"id": 0, "op": "workload.remove", "name": "a"}, 0, lambda answer: None)
+        assert stays.result(ident)["state"] == "failed"
+        assert waits(host) == {}
+    server.close()
+
+
+def waits(host: HostNic) -> dict[str, int]:
+    return {name: len(callers) for name, callers in host._workloads.waiting.items()}
