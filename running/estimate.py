@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from endpoint.region import MemoryRegion
 from endpoint.transport import Transport
 from endpoint.workloads import KINDS, Setup, WorkloadError, make
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
@@ -155,7 +154,7 @@ def highest_rate(spec: RunSpec) -> int:
 
     low, high = 0, choices.plan.links.host_rate_bps
     if not fits(max(1, high >> RATE_STEPS)):
-        return 0  # the rate is not what makes it too large; each try may fill gigabytes with contents
+        return 0  # the rate is not what makes it too large
     for _ in range(RATE_STEPS):
         middle = (low + high) // 2
         if not middle:
@@ -186,17 +185,15 @@ def rank_memories(workload: Workload, plan: Plan, *, counted: bool = False) -> l
     found: list[RankMemory] = []
     alike = KINDS[workload.kind].ALIKE if workload.kind in KINDS else True
     for host in ranks[:2] if alike else ranks:
-        transport = NoTransport(counted)
-        setup = Setup(
-            workload.name, workload.kind, host, ranks, cast(Transport, transport), lambda *_: None, lambda: 0, -1
-        )
+        transport = cast(Transport, NoTransport(counted))
+        setup = Setup(workload.name, workload.kind, host, ranks, transport, lambda *_: None, lambda: 0, -1)
         needed = memory_asked(setup, workload)
         if needed.bytes > MEMORY_BYTES_MAX:
             raise WorkloadError(
                 f"workload {workload.name} ({workload.kind}) would hold {size(needed.bytes)} on {host};"
                 f" a host has {size(MEMORY_BYTES_MAX)}"
             )
-        found.append(RankMemory(needed.bytes + transport.registered_bytes, needed.common_bytes))
+        found.append(needed)
     return found[:1] + found[1:] * (len(ranks) - 1) if alike else found
 
 
@@ -212,25 +209,13 @@ def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
 
 
 class NoTransport:
-    """Takes the place of a NIC while a workload is asked for its size: it only counts the bytes registered."""
+    """Takes the place of a NIC while a workload is asked for its size, before it registers anything."""
 
     def __init__(self, counted: bool = False) -> None:
         self.counted = counted
-        self.registered_bytes = 0
 
     def create_cq(self, capacity: int) -> None:
         """Nothing completes here."""
-
-    def register_memory(self, memory: bytearray, **_: bool) -> MemoryRegion:
-        self.registered_bytes += len(memory)
-        return MemoryRegion(0, len(memory), 0, 0, memoryview(memory))
-
-    def register_counted(self, length: int, **_: bool) -> MemoryRegion:
-        """It takes no memory."""
-        return MemoryRegion(0, length, 0, 0, None)
-
-    def deregister_memory(self, region: MemoryRegion) -> None:
-        """It was never kept."""
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 
 from common.seeds import Purpose, derive
-from endpoint.transport import Transport
+from endpoint.transport import MemoryRegion, Transport
 from endpoint.workloads.link import PeerLink
 
 _PIECE_BYTES = 1 << 24
@@ -37,16 +37,30 @@ def _pool(seed: int, size: int) -> bytearray:
 class Contents:
     """The pool of one rank: the same bytes on every rank for one seed, sent from and compared with."""
 
+    region: MemoryRegion
+
     def __init__(self, transport: Transport, seed: int, message_bytes_max: int) -> None:
-        size = message_bytes_max + _SHIFTS
+        """No memory is taken before `open`."""
+        self.size = message_bytes_max + _SHIFTS
+        self._seed = seed
         self._transport = transport
         self._counted = transport.counted
+        self._opened = False
+
+    def open(self) -> None:
+        """Make the pool and register it. Raises MemoryError."""
         if self._counted:
-            self.region = transport.register_counted(size, remote_write=False)
-            return
-        pool = _pool(seed, size)
-        self._view = memoryview(pool)
-        self.region = transport.register_memory(pool, remote_write=False)
+            self.region = self._transport.register_counted(self.size, remote_write=False)
+        else:
+            pool = _pool(self._seed, self.size)
+            self._view = memoryview(pool)
+            self.region = self._transport.register_memory(pool, remote_write=False)
+        self._opened = True
+
+    @property
+    def common_bytes(self) -> int:
+        """The part of `size` that the hosts of one process share."""
+        return self.size if self.size <= _SHARED_BYTES_MAX else 0
 
     def offset(self, sender: int, qp: int, number: int) -> int:
         """Where in `region` that message begins."""
@@ -63,4 +77,5 @@ class Contents:
         return link.inbox.startswith(self._view[start : start + length], at)
 
     def close(self) -> None:
-        self._transport.deregister_memory(self.region)
+        if self._opened:
+            self._transport.deregister_memory(self.region)

@@ -169,6 +169,15 @@ class ScheduleWorkload(Workload):
     def request_stop(self, now_ns: int) -> None:
         """A schedule has no place to stop: peers wait for what is left of it."""
 
+    def memory_bytes(self) -> int:
+        return self._contents.size
+
+    def common_bytes(self) -> int:
+        return self._contents.common_bytes
+
+    def register(self) -> None:
+        self._contents.open()
+
     def release(self) -> None:
         self._contents.close()
 

@@ -210,6 +210,15 @@ class StreamWorkload(Workload):
         else:
             super().finish(now_ns)
 
+    def memory_bytes(self) -> int:
+        return self._contents.size
+
+    def common_bytes(self) -> int:
+        return self._contents.common_bytes
+
+    def register(self) -> None:
+        self._contents.open()
+
     def release(self) -> None:
         self._contents.close()
 

@@ -104,6 +104,7 @@ class Workload:
             counted = setup.transport.counted
             self.memory_held_bytes = 0 if counted else sum(inboxes.values()) + self.memory_bytes()
             self._check_memory()
+            self.register()
             for peer, inbox_bytes in inboxes.items():
                 self.links[peer] = PeerLink(setup.transport, self._cq, peer, options.qps, inbox_bytes, setup.clock())
         except (MemoryError, QueueFull, WorkloadError) as error:
@@ -140,8 +141,11 @@ class Workload:
         """The part of `memory_bytes` that all ranks in one process share, as they do in virtual time."""
         return 0
 
+    def register(self) -> None:
+        """Take and register the memory of `memory_bytes` that messages are sent from. Raises MemoryError."""
+
     def release(self) -> None:
-        """Give back the memory that was registered before the links were made."""
+        """Give back what `register` took, if it did."""
 
     def begin(self, now_ns: int) -> None:
         """The start has come: post the first messages."""

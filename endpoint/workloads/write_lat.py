@@ -85,6 +85,15 @@ class WriteLat(Workload):
             table.rows.append(row(self._lat.size, [half_ns / 1e3 for half_ns in self._half_ns]))
         return table
 
+    def memory_bytes(self) -> int:
+        return self._contents.size
+
+    def common_bytes(self) -> int:
+        return self._contents.common_bytes
+
+    def register(self) -> None:
+        self._contents.open()
+
     def release(self) -> None:
         self._contents.close()
 

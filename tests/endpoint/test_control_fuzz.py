@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -190,9 +191,38 @@ def test_workloads_of_a_host_share_its_memory(monkeypatch: pytest.MonkeyPatch) -
     prepare = {**PREPARE, "kind": "incast", "ranks": ["h0", "h1"], "options": {"size": 1 << 16, "depth": 40}}
     assert ask(host, prepare)["ok"]
     answer = ask(host, {**prepare, "name": "b"})
-    assert "rank 0 would need 2621440 bytes of memory; 1378560 of h0's 4000000 are free" in answer["error"]
+    assert "rank 0 would need 2752497 bytes of memory; 1247503 of h0's 4000000 are free" in answer["error"]
     assert ask(host, {"op": "workload.remove", "name": "a"})["ok"]
     assert ask(host, {**prepare, "name": "b"})["ok"]
+
+
+ONE_SEND = "num_ranks 2\nrank 0 {\nl1: send 8b to 1\n}\nrank 1 {\nl1: recv 8b from 0\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("write_bw", {"size": 3_950_000}),
+        ("write_lat", {"size": 3_950_000}),
+        ("mix", {"sizes": [[3_950_000, 1]]}),
+        ("schedule", {"segment": 3_950_000}),
+    ],
+)
+def test_the_contents_of_messages_count_as_memory_and_are_not_made_when_they_are_too_many(
+    kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A rank that only sends has no other memory."""
+    for module in ("endpoint.workloads.table", "endpoint.workloads.workload"):
+        monkeypatch.setattr(f"{module}.MEMORY_BYTES_MAX", 4_000_000)
+    monkeypatch.setattr("endpoint.workloads.contents._pool", lambda seed, size: pytest.fail(f"{size} bytes were made"))
+    if kind == "schedule":
+        (tmp_path / "one.goal").write_text(ONE_SEND)
+        options = {**options, "file": str(tmp_path / "one.goal")}
+    host = make_host("mrc", [])
+    answer = ask(host, {**PREPARE, "kind": kind, "ranks": ["h0", "h1"], "options": options})
+    assert f"{kind}: rank 0 would need " in answer["error"]
+    assert " bytes of memory; 4000000 of h0's 4000000 are free: choose a smaller size, " in answer["error"]
+    assert holdings(host) == (0, 0)
 
 
 @pytest.mark.parametrize("kind", ["write_bw", "write_lat", "mix", "all_reduce", "all_to_all"])

@@ -163,7 +163,7 @@ def test_a_rate_at_which_a_workload_would_not_fit_is_refused_with_the_highest_th
         (library.find("collision"), "rack", GB // 10, "MB of memory, and this machine has 100 MB to spare"),
         (one_workload("all_to_all", size=1 << 33), "tiny", 10**15, "workload main: all_to_all: size is 8589934592"),
         (one_workload("write_bw", size=1 << 28, depth=64), "lab", 10**15, "write_bw takes 2 ranks, not 8"),
-        (one_workload("permutation", size=1 << 28, depth=64), "lab", 10**15, "would hold 17.2 GB on h0; a host has"),
+        (one_workload("permutation", size=1 << 28, depth=64), "lab", 10**15, "would hold 17.4 GB on h0; a host has"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_figures(
