@@ -214,7 +214,7 @@ class HostNic:
         """Journal what is seen of one data packet in `ONE_IN`, and memory that peers write to."""
         if self.sampler is not None:
             return
-        self.sampler = PacketSampler(self.profile, self._journal, dialect)
+        self.sampler = PacketSampler(self.profile, self._journal, self._living_qps, dialect)
         for workload in self._in_turn:
             self._tell_memory(workload.setup.name, workload.offers())
             self._tell_pairs(workload)
@@ -278,6 +278,11 @@ class HostNic:
     def _guest_qps(self) -> Sequence[tuple[str, QueuePair]]:
         return self.guest.qps() if self.guest is not None else ()
 
+    def _living_qps(self) -> set[int]:
+        """The numbers of all queue pairs."""
+        own = {qp.qpn for workload in self._in_turn for qp in workload.qps()}
+        return own | {qp.qpn for _, qp in self._guest_qps()}
+
     # Operations.
 
     def _records(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -309,6 +314,8 @@ class HostNic:
         status = workload.status()
         self._step(self._now_ns)  # callers that wait for the workload are answered
         self._workloads.remove(workload, self._now_ns)
+        if self.sampler is not None:
+            self.sampler.forget_destroyed()
         return status
 
     def _tell_pairs(self, workload: Workload) -> None:

@@ -7,7 +7,7 @@ inside the fabric is not seen: an EV names the path, and the times at both ends 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from struct import Struct
 from typing import Any, Final
 
@@ -24,6 +24,8 @@ ONE_IN: Final = 256
 """Of the PSNs of each queue pair; a power of two up to 256, because the lowest byte decides."""
 OPEN_MAX: Final = 256
 """Packets that wait for their answer; the oldest are forgotten first."""
+QPS_UNLOOKED = 1024
+"""Queue pairs beyond twice the living ones that may be remembered: then those that were destroyed are looked for."""
 HEAD_BYTES: Final = 160
 PSN_BYTE: Final = 11
 """Of a BTH: the lowest byte of the PSN."""
@@ -45,9 +47,12 @@ Buffer = bytes | memoryview
 class PacketSampler:
     """Looks at the frames of one host."""
 
-    def __init__(self, profile: NicProfile, journal: Journal, dialect: str = "") -> None:
-        """`dialect` is the setting of that name (`endpoint.nic.dialect`)."""
+    def __init__(
+        self, profile: NicProfile, journal: Journal, living: Callable[[], Set[int]], dialect: str = ""
+    ) -> None:
+        """`living` gives the numbers of the host's queue pairs; `dialect` is that setting (`endpoint.nic.dialect`)."""
         self._journal = journal
+        self._living = living
         read: Dialect = parse_dialect(dialect)
         hosts = {row.address.packed: name for name, row in profile.destinations.items()}
         trimmed = (profile.dscp.trimmed, profile.dscp.trimmed_lasthop)
@@ -61,12 +66,30 @@ class PacketSampler:
         """Of what was sent and is not answered, by the peer's address: the peer's QP and PSN, with the EV."""
         self._qps: dict[tuple[bytes, int], int] = {}
         """Peer and own QP: the peer's QP, which a SACK does not name."""
-
+        self._qps_max = QPS_UNLOOKED
         self._second_ns = self._lines = 0
 
     def joined(self, peer: str, own: int, qpn: int) -> None:
         """A queue pair of this host is connected to that one. Others are learned from SACKs that tell their cause."""
-        self._qps[self._addresses[peer], own] = qpn
+        self._learn(self._addresses[peer], own, qpn)
+
+    def forget_destroyed(self) -> None:
+        """Forget the host's queue pairs that are gone, and their packets that wait for an answer."""
+        living = self._living()
+        gone = [key for key in self._qps if key[1] not in living]
+        qpns = {(key[0], self._qps.pop(key)) for key in gone}
+        for peer, there in list(self._open.items()):
+            for qpn, psn in list(there):
+                if (peer, qpn) in qpns:
+                    del there[qpn, psn]
+            if not there:
+                del self._open[peer]
+        self._qps_max = 2 * len(living) + QPS_UNLOOKED
+
+    def _learn(self, peer: bytes, own: int, qpn: int) -> None:
+        self._qps[peer, own] = qpn
+        if len(self._qps) > self._qps_max:
+            self.forget_destroyed()
 
     def sent(self, outgoing: Sequence[tuple[int, bytes]], now_ns: int) -> None:
         """Frames that are handed to the ports."""
@@ -130,18 +153,18 @@ class PacketSampler:
         for (qpn, psn), ev in list(there.items()):
             causing = seen["cause_psn"] == psn and seen["echo_ev"] == ev
             if causing:
-                self._qps[peer, seen["qpn"]] = qpn
+                self._learn(peer, seen["qpn"], qpn)
             if seen["op"] == "NACK":
                 if not causing:
                     continue
             elif self._qps.get((peer, seen["qpn"])) != qpn or not acknowledges(seen, psn):
                 continue
-            del there[qpn, psn]
+            there.pop((qpn, psn), None)
             fields = {"qp": qpn, "psn": psn, "ev": ev, "op": seen["op"], "answer_ev": seen["ev"]}
             more = {"cumulative_psn": seen["psn"], "sacked": seen["sacked"]} if seen["op"] == "SACK" else {}
             self._journal(now_ns, "sampled", {"what": "answered", "peer": seen["src"], "port": port, **fields, **more})
         if not there:
-            del self._open[peer]
+            self._open.pop(peer, None)
 
     def _write(self, now_ns: int, what: str, peer: str, port: int, length: int, seen: Mapping[str, Any]) -> None:
         if now_ns - self._second_ns >= SECOND_NS:

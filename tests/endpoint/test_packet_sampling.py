@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address
 from typing import Any
 
@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.rig.profiles import profile as example
+from endpoint import packet_sampling
 from endpoint.decoder import Decoder, acknowledges
+from endpoint.group import WorkloadGroup
 from endpoint.nic.dialect import DEFAULT
 from endpoint.packet_sampling import LINES_MAX, ONE_IN, SECOND_NS, PacketSampler
 from endpoint.profile import NicProfile, parse
+from tests.helpers.workload_fake import FakeClient, FakeNet
 
 pytest.importorskip("scapy", reason="needs the optional package scapy")
 
@@ -71,9 +74,12 @@ def test_a_range_that_crosses_the_end_of_the_psns_is_one_range() -> None:
     assert [psn for psn in (0xFFFFFE, 0xFFFFFF, 0, 1, 2) if acknowledges(told, psn)] == [0xFFFFFE, 0xFFFFFF, 0, 1]
 
 
-def card(profile: NicProfile) -> tuple[PacketSampler, list[tuple[int, str, Mapping[str, Any]]]]:
+def card(
+    profile: NicProfile, living: Callable[[], set[int]] = set
+) -> tuple[PacketSampler, list[tuple[int, str, Mapping[str, Any]]]]:
     written: list[tuple[int, str, Mapping[str, Any]]] = []
-    return PacketSampler(profile, lambda t_ns, kind, fields: written.append((t_ns, kind, fields))), written
+    made = PacketSampler(profile, lambda t_ns, kind, fields: written.append((t_ns, kind, fields)), living)
+    return made, written
 
 
 @given(st.lists(st.binary(max_size=200), max_size=20), st.binary(min_size=1, max_size=64), st.integers(0, 160))
@@ -120,3 +126,47 @@ def test_a_flood_of_frames_that_look_sampled_does_not_fill_the_journal() -> None
     assert len(written) == LINES_MAX
     sampler.sent([(1, frame)], SECOND_NS)
     assert len(written) == LINES_MAX + 1
+
+
+def test_the_queue_pairs_of_programs_that_are_gone_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are learned from SACKs, and the sampler is not told when they are destroyed."""
+    monkeypatch.setattr(packet_sampling, "QPS_UNLOOKED", 8)
+    living = {1}
+    sampler, written = card(parse(example(1)), lambda: living)
+    front = layers.encapsulate(DA, THERE, HERE, ev=7, dscp=10, ecn=2, outer_src="fd00:1::1")
+
+    def exchange(own: int, peers: int) -> None:
+        write = layers.Mrc(opcode=0xC7, dqpn=peers, psn=ONE_IN) / layers.Meth() / layers.Reth()
+        sampler.sent([(1, bytes(front / write))], own)
+        sack = layers.Seth(cack_psn=ONE_IN, entropy=7, sack_bitmap=1)
+        sampler.received(1, [framed(layers.Mrc(opcode=0xDC, dqpn=own), sack)], own)
+
+    for number in range(1, 60):
+        living = {1, number}
+        exchange(number, 1000 + number)
+        assert len(sampler._qps) <= 2 * len(living) + 8 + 1
+    assert [one[2]["what"] for one in written].count("answered") == 59
+    peers_address = next(iter(sampler._qps))[0]
+    assert sampler._qps[peers_address, 1] == 1001
+    assert not sampler._open
+
+
+def test_the_queue_pairs_of_a_workload_are_forgotten_with_their_open_packets_when_it_is_removed() -> None:
+    net = FakeNet(seed=1, hosts=2)
+    host = net.hosts["h0"]
+    host.sample_packets()
+    clients = {name: FakeClient(net, name) for name in net.hosts}
+    groups = [
+        WorkloadGroup(clients, name=name, kind="write_bw", ranks=["h0", "h1"], options={"qps": 3}) for name in "ab"
+    ]
+    sampler = host.sampler
+    assert sampler is not None
+    kept = {qp.qpn for workload in host._in_turn[1:] for qp in workload.qps()}
+    for (address, own), qpn in sampler._qps.items():
+        sampler._open.setdefault(address, {})[qpn, ONE_IN * own] = 7
+    groups[0].remove()
+    assert {own for _, own in sampler._qps} == kept
+    assert {psn // ONE_IN for there in sampler._open.values() for _, psn in there} == kept
+    groups[1].remove()
+    assert not sampler._qps
+    assert not sampler._open
