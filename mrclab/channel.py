@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from common import uverbs
 from mrclab.connection import Connection
@@ -24,6 +24,8 @@ class CompChannel:
         if descriptor is None:
             raise RefusedError("create_comp_channel: the answer came without a descriptor")
         self.number: int = made["channel"]
+        self.closed: Callable[[], object] = lambda: None
+        """Called when the channel is destroyed."""
         self._connection = connection
         self._queues = queues
         self._socket = socket.socket(fileno=descriptor)
@@ -69,6 +71,7 @@ class CompChannel:
         """Destroy the channel. Raises `RefusedError` while a queue has it."""
         self._connection.call("destroy_comp_channel", channel=self.number)
         self._socket.close()
+        self.closed()
 
     def drop(self) -> None:
         """The context was closed."""

@@ -51,7 +51,7 @@ class Context(Control):
         """`program` is the name that the lab's journal and counters show; by default the name of the script."""
         self._cqs: dict[int, CQ] = {}
         self._queues: dict[int, ArmedQueue] = {}
-        self._channels: list[CompChannel] = []
+        self._channels: set[CompChannel] = set()
         self._qps: dict[int, QP] = {}
         self._connection = Connection(name, self._completed)
         try:
@@ -83,7 +83,8 @@ class Context(Control):
     def create_comp_channel(self) -> CompChannel:
         """A channel with its own descriptor, for queues that are made with it."""
         channel = CompChannel(self._connection, self._queues)
-        self._channels.append(channel)
+        self._channels.add(channel)
+        channel.closed = lambda: self._channels.discard(channel)
         return channel
 
     def create_cq(self, cqe: int, channel: CompChannel | None = None) -> CQ:
@@ -91,12 +92,18 @@ class Context(Control):
         cq = CQ(self._connection, cqe, None if channel is None else channel.number)
         cq.polled = self._polled
         self._cqs[cq.number] = self._queues[cq.number] = cq
+
+        def closed() -> None:
+            del self._cqs[cq.number], self._queues[cq.number]
+
+        cq.closed = closed
         return cq
 
     def create_ev_event_cq(self, cqe: int, channel: CompChannel | None = None) -> EvEventCQ:
         """A queue that tells of EVs which turn GOOD or ASSUMED_BAD, in any queue pair of the NIC."""
         queue = EvEventCQ(self._connection, cqe, None if channel is None else channel.number)
         self._queues[queue.number] = queue
+        queue.closed = lambda: self._queues.pop(queue.number)
         return queue
 
     def create_qp(self, cq: CQ, **attributes: Any) -> QP:
@@ -107,6 +114,7 @@ class Context(Control):
         """
         qp = QP(self._connection, cq, attributes)
         self._qps[qp.qp_num] = qp
+        qp.closed = lambda: self._qps.pop(qp.qp_num)
         return qp
 
     def now_ns(self) -> int:

@@ -53,6 +53,8 @@ class ArmedQueue:
         self.number: int = connection.call(verb, cqe=cqe, channel=channel)["cq"]
         self.unacknowledged = 0
         """Events of a channel that were got and not acknowledged."""
+        self.closed: Callable[[], object] = lambda: None
+        """Called when the queue is destroyed."""
         self._connection = connection
 
     def ack_events(self, count: int = 1) -> None:
@@ -66,6 +68,7 @@ class ArmedQueue:
         if self.unacknowledged:
             raise RefusedError(f"{self.unacknowledged} events of CQ {self.number} are not acknowledged")
         self._connection.call("destroy_cq", cq=self.number)
+        self.closed()
 
 
 class CQ(ArmedQueue):

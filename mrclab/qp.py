@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,8 @@ class QP:
         self.max_send_wr: int = made["max_send_wr"]
         self.max_recv_wr: int = made["max_recv_wr"]
         self._info: dict[str, Any] = made["info"]
+        self.closed: Callable[[], object] = lambda: None
+        """Called when the QP is destroyed."""
         self._connection = connection
         self._sends = self._receives = 0
 
@@ -148,6 +150,7 @@ class QP:
         """Destroy the QP; what is posted on it disappears without completions."""
         self._connection.call("destroy_qp", qpn=self.qp_num)
         self._forget()
+        self.closed()
 
     def _forget(self) -> None:
         self.cq.forget(self.qp_num, self._sends + self._receives)

@@ -242,3 +242,34 @@ def test_the_end_of_the_agent_is_an_error_and_no_hang():
         end.cq.wait(20)
     with pytest.raises(mrclab.DeviceGoneError):
         end.context.reg_mr(100)
+
+
+def test_a_context_keeps_nothing_that_was_closed(pair):
+    made, _, _ = pair
+    with mrclab.Context(made.names[0]) as here:
+        channel = here.create_comp_channel()
+        cq = here.create_cq(4, channel)
+        qps = [here.create_qp(cq) for _ in range(2)]
+        for number in range(2):
+            with pytest.raises(mrclab.RefusedError):
+                cq.close()
+            with pytest.raises(mrclab.RefusedError):
+                channel.close()
+            assert kept(here) == {*qps[number:], cq, channel}
+            qps[number].close()
+        cq.close()
+        channel.close()
+        assert kept(here) == set()
+
+
+def kept(context):
+    named = [context._qps, context._cqs, context._queues]
+    return {*context._channels, *(one for made in named for one in made.values())}
+
+
+def test_a_context_keeps_no_queue_of_ev_events_that_was_closed():
+    with rig("mrc") as made, mrclab.Context(made.names[0]) as here:
+        events = here.create_ev_event_cq(4)
+        assert kept(here) == {events}
+        events.close()
+        assert kept(here) == set()
