@@ -22,6 +22,7 @@ from endpoint.uverbs.stepped import ProgramStuckError
 from running.directory import RunDirectory
 from running.programs import Programs
 from running.transport_choice import transport
+from running.worlds import programs
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
 from scenarios.scenario import Program, Workload
@@ -129,6 +130,40 @@ def test_a_program_that_does_not_come_back_ends_the_run_by_its_name_and_is_ended
         process = spawn(made, "h1", code, "stubborn")
         with pytest.raises(ProgramStuckError, match="program h1-stubborn on h1 has computed for more than 1 s"):
             made.wait_until(SECOND)
+        pid = process._process.pid
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+BUSY = "import time\nwhile time.process_time() < 4.0: pass\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [BUSY, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)\n"],
+    ids=["itself", "in a child"],
+)
+def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(programs, "QUIET_S", 1.5)
+    with world(tmp_path) as (made, directory):
+        process = spawn(made, "h1", OPEN + "context.sleep(1)\ncontext.close()\n" + code + "print('computed')\n")
+        made.wait_until(2 * SECOND)
+        assert process.poll() == 0
+        assert made.now_ns() == 2 * SECOND
+    assert printed(directory, "h1") == ["computed"]
+
+
+def test_a_program_that_closes_its_nic_and_hangs_ends_the_run_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "QUIET_S", 0.5)
+    with world(tmp_path) as (made, _):
+        process = spawn(made, "h1", OPEN + "context.close()\nwhile True: time.sleep(0.05)\n", "stubborn")
+        made.wait_until(SECOND)
+        with pytest.raises(ProgramStuckError, match="program h1-stubborn has no NIC any more, and neither ended nor"):
+            process.poll()
         pid = process._process.pid
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
