@@ -10,6 +10,7 @@ import contextlib
 import os
 import select
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
@@ -78,7 +79,12 @@ class MeshEngine(ABC):
 
     @abstractmethod
     def call(self, function: Callable[[], T]) -> T:
-        """What a function returns that is called while no task runs."""
+        """What a function returns that is called between two steps of the tasks. It must not wait for other ranks: no
+        task goes on meanwhile, and another rank may need one."""
+
+    @abstractmethod
+    def sleep(self, seconds: float) -> None:
+        """Let the lab's time pass while the tasks go on. Raises what ended the engine where time passes no more."""
 
     @abstractmethod
     def close(self) -> None:
@@ -152,6 +158,12 @@ class SteppedEngine(MeshEngine):
     def call(self, function: Callable[[], T]) -> T:
         return function()
 
+    def sleep(self, seconds: float) -> None:
+        if self.failure is None:
+            self._guarded(lambda: self._pass(self.context.now_ns() + round(seconds * 1e9)))
+        if self.failure is not None:
+            raise JobFailedError(str(self.failure))
+
     def close(self) -> None:
         if self.failure is None:
             with contextlib.suppress(JobFailedError):
@@ -161,6 +173,11 @@ class SteppedEngine(MeshEngine):
     def _wait(self) -> None:
         self.mesh.take(self.mesh.cq.wait(self._quiet_ns / 1e9))
         self._turn()
+
+    def _pass(self, until_ns: int) -> None:
+        while (left_ns := until_ns - self.context.now_ns()) > 0:
+            self.mesh.take(self.mesh.cq.wait(left_ns / 1e9))
+            self._turn()
 
     def _guarded(self, function: Callable[[], None]) -> None:
         try:
@@ -205,6 +222,9 @@ class ThreadedEngine(MeshEngine):
         if found[1] is not None:
             raise found[1]
         return found[0]  # type: ignore[no-any-return]
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
 
     def close(self) -> None:
         if self._stop:

@@ -63,6 +63,7 @@ class Mesh:
         """What this rank's patience is measured by."""
         self.cq = context.create_cq(_CQE)
         self._links: dict[int, MeshLink] = {}
+        self._open: dict[int, MeshLink] = {}  # those whose other end is known to be connected
         self._by_qp: dict[int, int] = {}
         self._expected: dict[tuple[int, Tag], Arrival] = {}
         self._early: dict[tuple[int, Tag], deque[tuple[int, bytearray]]] = {}
@@ -81,6 +82,10 @@ class Mesh:
 
     def connect(self, peer: int, info: Mapping[str, Any]) -> None:
         self._links[peer].connect(info)
+
+    def open(self, peers: Iterable[int]) -> None:
+        """Both ends of the links to these ranks are connected: this rank may write to them from now on."""
+        self._open.update((peer, self._links[peer]) for peer in peers)
 
     def __contains__(self, peer: int) -> bool:
         return peer in self._links
@@ -112,7 +117,7 @@ class Mesh:
         MRC retries for as long as its queue pair is told to, which may be for ever: only the time tells.
         """
         silent_ns = SILENT_RTTS * self.rtt_ns
-        for peer, link in self._links.items():
+        for peer, link in self._open.items():
             if link.pinged_ns is not None and now_ns - link.pinged_ns > silent_ns and peer not in self._gone:
                 raise PeerError(f"rank {peer} has not answered for {silent_ns / 1e9:g} s")
             if peer not in self._gone:
@@ -183,10 +188,10 @@ class Mesh:
 
     def goodbye(self) -> Step:
         """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it."""
-        for peer, link in self._links.items():
+        for peer, link in self._open.items():
             while peer not in self._lost and not link.room():
                 yield
             if peer not in self._lost:
                 link.post(GOODBYE, 0, 0)
-        while not self.idle or self._gone != set(self._links):
+        while not self.idle or self._gone != set(self._open):
             yield

@@ -37,21 +37,29 @@ class MrcProcessGroup(dist.ProcessGroup):
         me = int(os.environ.get("RANK", rank))
         nic.context()
         self._engine = nic.engine(me)
-        self._team = self._engine.call(lambda: self._join(store, me, rank, size))
+        self._team = self._join(store, me, rank, size)
 
     def _join(self, store: Any, me: int, rank: int, size: int) -> Team:
-        """Meet the other ranks in the store, and link up with those that no earlier group has linked."""
-        mesh = self._engine.mesh
-        device = mesh.context.query_device()
+        """Meet the other ranks in the store, and link up with those that no earlier group has linked.
+
+        Waiting in the store is the caller's: another rank may come there only after a collective that is under way.
+        """
+        mesh, call = self._engine.mesh, self._engine.call
+        device = call(mesh.context.query_device)
         figures = device.base_rtt_ns / 1e9, sum(port.rate_bps for port in device.ports) / 8
         about = {"rank": me, "number": me << 16 | next(_numbers), "figures": figures}
         abouts = _swap(store, "about", rank, size, about)
         ranks = tuple(int(other["rank"]) for other in abouts)
-        infos = {other: mesh.add(other) for other in sorted(ranks) if other != me and other not in mesh}
-        for other, theirs in zip(ranks, _swap(store, "links", rank, size, infos), strict=True):
-            if other in infos:
-                mesh.connect(other, theirs[str(me)])
+        infos = call(lambda: {other: mesh.add(other) for other in sorted(ranks) if other != me and other not in mesh})
+        links = dict(zip(ranks, _swap(store, "links", rank, size, infos), strict=True))
+
+        def connect() -> None:
+            for other in infos:
+                mesh.connect(other, links[other][str(me)])
+
+        call(connect)
         _swap(store, "ready", rank, size, None)  # no rank writes to one that is not connected
+        call(lambda: mesh.open(infos))
         return Team(mesh, abouts[0]["number"], rank, ranks, *abouts[0]["figures"])
 
     # --- what every collective does --------------------------------------------------------------------------------

@@ -52,8 +52,10 @@ def look_s() -> float:
 
 
 def sleep(seconds: float) -> None:
-    """Let the lab's time pass."""
-    if _context is not None and _context.stepped:
+    """Let the lab's time pass, and the collectives under way go on: another rank may wait for one."""
+    if _engine is not None:
+        _engine.sleep(seconds)
+    elif _context is not None and _context.stepped:
         _context.sleep(seconds)
     else:
         time.sleep(seconds)

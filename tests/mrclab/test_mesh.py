@@ -28,6 +28,8 @@ def engines(made: Rig) -> Iterator[list[MeshEngine]]:
     infos = [one.call(lambda one=one, rank=rank: one.mesh.add(1 - rank)) for rank, one in enumerate(pair)]
     for rank, one in enumerate(pair):
         one.call(lambda one=one, rank=rank: one.mesh.connect(1 - rank, infos[1 - rank]))
+    for rank, one in enumerate(pair):
+        one.call(lambda one=one, rank=rank: one.mesh.open([1 - rank]))
     try:
         yield pair
     finally:
@@ -83,6 +85,18 @@ def test_messages_both_ways_arrive_as_sent(sizes, receive_first, lose_every, see
             one.finish(task, LIMIT_S)
         made.lose_every = 0
     assert [bytes(place) for place in places] == [data for _, _, data in messages]
+
+
+def test_a_link_whose_other_end_is_not_connected_yet_is_not_written_to() -> None:
+    """A group is in the making while a collective of an earlier one is quiet, and so asks for signs of life."""
+    with rig() as made, engines(made) as pair:
+        pair[0].call(lambda: pair[0].mesh.add(2))
+        pair[0].call(lambda: pair[0].mesh.ping(pair[0].context.now_ns()))
+        place = bytearray(5)
+        waiting = receive(pair[1], 0, Tag(1, 0), place)
+        send(pair[0], 1, Tag(1, 0), b"bytes")
+        pair[1].finish(waiting, LIMIT_S)
+    assert place == b"bytes"
 
 
 @pytest.mark.slow

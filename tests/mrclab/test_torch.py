@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.rig.uverbs_rig import rig
 from tests.helpers.pytorch.world import EXAMPLES, ROOT, read_json, require_torch, run_gloo, run_ranks
 
 RANKS = 3
@@ -155,6 +157,54 @@ def test_a_script_of_four_ranks_learns_the_same_as_under_gloo(tmp_path: Path) ->
     paths = [str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
     done = subprocess.run([python, "-P", "-c", compare, *paths], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+GROUP_DURING_COLLECTIVE = """
+import torch, torch.distributed as dist, mrclab.torch
+from datetime import timedelta
+dist.init_process_group("mrc", timeout=timedelta(seconds=20))
+one = torch.ones(2_000_000)  # more than the slots of a link hold
+if dist.get_rank() == 0:
+    under_way = dist.all_reduce(one, async_op=True)
+    group = dist.new_group()
+    under_way.wait()
+else:
+    dist.all_reduce(one)
+    group = dist.new_group()
+two = torch.ones(3)
+dist.all_reduce(two, group=group)
+print(one.sum().item(), two.tolist(), flush=True)
+dist.destroy_process_group()
+"""
+SUMMED = "4000000.0 [2.0, 2.0, 2.0]"
+
+
+def test_a_group_made_during_a_collective_lets_the_collective_go_on(tmp_path: Path) -> None:
+    """Rank 1 makes its group only after the collective, for which it needs the NIC of rank 0, which waits for it."""
+    python = require_torch()
+    (tmp_path / "groups.py").write_text(GROUP_DURING_COLLECTIVE)
+    with rig() as made:
+        settings = {"WORLD_SIZE": "2", "MRCLAB_MEET": str(tmp_path / "meet"), "PYTHONPATH": str(ROOT)}
+        processes = [
+            subprocess.Popen(
+                [python, "-P", str(tmp_path / "groups.py")],
+                env={**os.environ, **settings, "RANK": str(rank), "MRCLAB_DEVICE": name},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            for rank, name in enumerate(made.names)
+        ]
+        logs = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], logs
+    assert all(SUMMED in log for log in logs)
+
+
+def test_a_group_made_during_a_collective_lets_it_go_on_in_virtual_time(tmp_path: Path) -> None:
+    (tmp_path / "groups.py").write_text(GROUP_DURING_COLLECTIVE)
+    found = run_ranks(tmp_path, tmp_path / "groups.py", ranks=2)
+    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+    assert all(SUMMED in log for _, log in found)
 
 
 DEATHS = {
