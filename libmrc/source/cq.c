@@ -270,27 +270,27 @@ static ssize_t next_event(struct nic *nic, int fd, uint32_t *number)
     return size;
 }
 
+/* An event of a queue that was destroyed meanwhile is dropped. */
 PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **found, void **cq_context)
 {
     struct nic *nic = nic_of(channel->context);
-    uint32_t number;
-    ssize_t size;
-    do
-        size = next_event(nic, channel->fd, &number);
-    while (size < 0 && errno == EINTR);
-    if (size != sizeof number) {
-        errno = size < 0 ? errno : EIO;
-        return -1;
-    }
-    pthread_mutex_lock(&nic->lock);
-    struct mrc_cq *cq = cq_by_number(nic, number);
-    if (cq)
-        cq->unacknowledged++;
-    pthread_mutex_unlock(&nic->lock);
-    if (!cq) {
-        errno = EPROTO;
-        return -1;
-    }
+    struct mrc_cq *cq;
+    do {
+        uint32_t number;
+        ssize_t size;
+        do
+            size = next_event(nic, channel->fd, &number);
+        while (size < 0 && errno == EINTR);
+        if (size != sizeof number) {
+            errno = size < 0 ? errno : EIO;
+            return -1;
+        }
+        pthread_mutex_lock(&nic->lock);
+        cq = cq_by_number(nic, number);
+        if (cq)
+            cq->unacknowledged++;
+        pthread_mutex_unlock(&nic->lock);
+    } while (!cq);
     *found = &cq->cq;
     *cq_context = cq->cq.cq_context;
     return 0;

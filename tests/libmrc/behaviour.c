@@ -81,6 +81,37 @@ static void channels(struct end *ends)
     }
 }
 
+/* A queue that is destroyed takes its event with it: the next event of the channel is another queue's. */
+static void stale(struct end *ends)
+{
+    struct mrc_cq *cq;
+    void *context;
+    int fd;
+    CHECK(!mrc_get_comp_channel_fd(ends[1].channel, &fd));
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    for (int others = 0; others < 2; others++) {
+        struct end gone = ends[1];
+        gone.sent = gone.arrived = mrc_create_cq(gone.context, DEPTH, NULL, gone.channel, 0);
+        CHECK(gone.arrived && !mrc_req_notify_cq(gone.arrived, 0));
+        gone.qp = make_qp(&gone, 0);
+        connect_qp(gone.qp, &gone, &ends[0], ends[0].qp);
+        CHECK(!post_receive(&gone, 1) && !step(gone.qp, IBV_QPS_ERR));
+        CHECK(poll(&one, 1, 20000) == 1); /* the receive was flushed, and its event waits */
+        CHECK(!mrc_destroy_qp(gone.qp) && !mrc_destroy_cq(gone.arrived));
+        if (!others) {
+            CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+            CHECK(mrc_get_cq_event(ends[1].channel, &cq, &context) == -1 && errno == EAGAIN);
+            CHECK(!fcntl(fd, F_SETFL, 0));
+            continue;
+        }
+        CHECK(!post_receive(&ends[1], 1) && !mrc_req_notify_cq(ends[1].arrived, 0));
+        CHECK(!post(&ends[0], &ends[1], 1, 0, 100, IBV_SEND_SIGNALED, 7));
+        CHECK(!mrc_get_cq_event(ends[1].channel, &cq, &context) && cq == ends[1].arrived);
+        mrc_ack_cq_events(cq, 1);
+        CHECK(ntohl(next(ends[1].arrived).imm_data) == 7 && next(ends[0].sent).status == IBV_WC_SUCCESS);
+    }
+}
+
 /* Outside of the region: an error at the writer, and not a byte. The queue pair lives again after a reset. */
 static void outside(struct end *ends)
 {
@@ -418,7 +449,7 @@ int main(int count, char **words)
         {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
-        {"receives", receives},
+        {"receives", receives},     {"stale", stale},
     };
     static struct end ends[2];
     CHECK(count == 4);

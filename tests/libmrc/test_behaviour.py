@@ -22,7 +22,7 @@ pytestmark = REQUIREMENTS
 SOURCE = Path(__file__).with_name("behaviour.c")
 CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
-    "attributes", "profiles", "controls", "huge", "receives",
+    "attributes", "profiles", "controls", "huge", "receives", "stale",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
