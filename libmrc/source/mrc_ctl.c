@@ -93,10 +93,32 @@ PUBLIC int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port, struct
 
 /* --- congestion control ------------------------------------------------------------------------------------------ */
 
+/* The parameters of NSCC that are no integers, as members of a JSON object. */
+static int write_factors(const struct mrc_ctl_cc_nscc_cfg *cfg, char *text, size_t size)
+{
+    const struct {
+        const char *name;
+        float value;
+    } factors[] = {{"eta", cfg->eta},
+                   {"fi", cfg->fi},
+                   {"fi_scale", cfg->fi_scale},
+                   {"gamma", cfg->gamma},
+                   {"max_md_jump", cfg->max_md_jump}};
+    size_t length = 0;
+    for (size_t at = 0; at < sizeof factors / sizeof *factors; at++) {
+        char number[32];
+        double value = (double)factors[at].value;
+        if (!text_write_number(value, number, sizeof number))
+            return refuse(EINVAL, "%s is %g; it must be a finite number", factors[at].name, value);
+        length += (size_t)snprintf(text + length, size - length, ",\"%s\":%s", factors[at].name, number);
+    }
+    return 0;
+}
+
 PUBLIC int mrc_ctl_modify_cc_profile(struct mrc_context *context, uint64_t id, struct mrc_ctl_cc_profile_attr *attr, int mask)
 {
     struct nic *nic = context->nic;
-    char text[1024] = "", algorithm[64] = "null";
+    char text[1024] = "", factors[256], algorithm[64] = "null";
     const int needed = MRC_CTL_CC_PROFILE_ALGORITHM;
     if (mask & ~(MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG) || !(mask & needed))
         return failed(refuse(EINVAL, "attributes %#x of a congestion-control profile: ALGORITHM is needed, CONFIG may be"
@@ -107,13 +129,13 @@ PUBLIC int mrc_ctl_modify_cc_profile(struct mrc_context *context, uint64_t id, s
         const struct mrc_ctl_cc_nscc_cfg *cfg = attr->cc_config;
         if (!cfg || !attr->algorithm || strcmp(attr->algorithm, nscc))
             return failed(refuse(EINVAL, "a configuration belongs to the algorithm %s", nscc));
+        if (write_factors(cfg, factors, sizeof factors))
+            return failed(EINVAL);
         snprintf(text, sizeof text,
                  "\"disable_qa\":%s,\"adjust_bytes_threshold\":%u,\"adjust_period_threshold\":%u,\"base_rtt\":%u,"
-                 "\"eta\":%.9g,\"fi\":%.9g,\"fi_scale\":%.9g,\"gamma\":%.9g,\"max_md_jump\":%.9g,\"max_cwnd\":%u,"
-                 "\"qa_gate\":%u,\"qa_threshold\":%u,\"target_delay\":%u",
+                 "\"max_cwnd\":%u,\"qa_gate\":%u,\"qa_threshold\":%u,\"target_delay\":%u%s",
                  cfg->disable_qa ? "true" : "false", cfg->adjust_bytes_threshold, cfg->adjust_period_threshold,
-                 cfg->base_rtt, cfg->eta, cfg->fi, cfg->fi_scale, cfg->gamma, cfg->max_md_jump, cfg->max_cwnd,
-                 cfg->qa_gate, cfg->qa_threshold, cfg->target_delay);
+                 cfg->base_rtt, cfg->max_cwnd, cfg->qa_gate, cfg->qa_threshold, cfg->target_delay, factors);
     }
     pthread_mutex_lock(&nic->lock);
     int error = uverbs_call(nic, "modify_cc_profile", ",\"profile\":%lu,\"algorithm\":%s,\"config\":{%s}", (unsigned long)id,

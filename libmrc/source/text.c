@@ -2,6 +2,10 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,13 +125,43 @@ bool text_integer(const char *value, uint64_t *found)
     return end != value && !errno && *end != '.' && *end != 'e' && *end != 'E';
 }
 
+static locale_t plain;
+
+static void make_plain(void)
+{
+    plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* JSON has a decimal point, and the program's locale may have a comma. Only this thread changes. */
+static locale_t leave_locale(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_plain);
+    return uselocale(plain);
+}
+
 bool text_number(const char *value, double *found)
 {
     char *end;
     if (!value || (!isdigit((unsigned char)*value) && *value != '-'))
         return false;
-    *found = strtod(value, &end);
-    return end != value;
+    locale_t before = leave_locale();
+    double number = strtod(value, &end);
+    uselocale(before);
+    if (end == value || !isfinite(number))
+        return false;
+    *found = number;
+    return true;
+}
+
+bool text_write_number(double value, char *written, size_t size)
+{
+    if (!isfinite(value))
+        return false;
+    locale_t before = leave_locale();
+    snprintf(written, size, "%.9g", value);
+    uselocale(before);
+    return true;
 }
 
 bool text_string(const char *value, char *found, size_t size)

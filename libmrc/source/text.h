@@ -15,9 +15,12 @@ const char *text_next(const char *item);
 
 /* Each returns whether the value is of this type and fits. A string without its escapes' meaning, cut at `size`. */
 bool text_integer(const char *value, uint64_t *found); /* negative numbers as two's complement */
-bool text_number(const char *value, double *found);
+bool text_number(const char *value, double *found); /* finite, in any locale of the program */
 bool text_string(const char *value, char *found, size_t size);
 bool text_true(const char *value);
+
+/* A float as JSON writes it, in any locale of the program; false for infinity and what is no number. */
+bool text_write_number(double value, char *written, size_t size);
 
 /* A string as JSON writes it, with its quotation marks; cut where it does not fit. */
 void text_quote(const char *plain, char *quoted, size_t size);

@@ -420,6 +420,32 @@ static void controls(struct end *ends)
     CHECK(mrc_poll_cq(events, 1, &(struct ibv_wc){0}) == -1 && errno == EINVAL && !mrc_destroy_cq(events));
 }
 
+/* A parameter that is no finite number is refused, and the profile stays as it was. */
+static void parameters(struct end *ends)
+{
+    struct mrc_ctl_cc_nscc_cfg found, sound = {0, 8192, 5000, 20000, 0.5f, 1, 0.25f, 0.8f, 0.5f, 1 << 20, 3, 7000, 9000};
+    struct mrc_ctl_cc_profile_attr asked = {.cc_config = &found};
+    int both = MRC_CTL_CC_PROFILE_ALGORITHM | MRC_CTL_CC_PROFILE_CONFIG;
+    for (int at = 0; at < 5; at++) {
+        struct mrc_ctl_cc_nscc_cfg odd = sound;
+        float *places[] = {&odd.eta, &odd.fi, &odd.fi_scale, &odd.gamma, &odd.max_md_jump};
+        struct mrc_ctl_cc_profile_attr cc = {.algorithm = "uet-1.0-nscc", .cc_config = &sound};
+        CHECK(!mrc_ctl_modify_cc_profile(ends[0].context, 3, &cc, both));
+        *places[at] = at % 2 ? NAN : at ? -INFINITY : INFINITY;
+        cc.cc_config = &odd;
+        CHECK(mrc_ctl_modify_cc_profile(ends[0].context, 3, &cc, both) == -1 && errno == EINVAL);
+        CHECK(!mrc_ctl_query_cc_profile(ends[0].context, 3, &asked, both) && found.gamma == 0.8f && found.eta == 0.5f);
+    }
+}
+
+/* A program whose locale writes 0,5: the locale "comma", which the test has made. */
+static void comma(struct end *ends)
+{
+    CHECK(setlocale(LC_NUMERIC, "comma") && !strcmp(localeconv()->decimal_point, ","));
+    controls(ends);
+    CHECK(!strcmp(localeconv()->decimal_point, ",")); /* the program's own numbers stay its own */
+}
+
 /* More receives in one list than fit into a message to the agent. */
 static void receives(struct end *ends)
 {
@@ -449,7 +475,7 @@ int main(int count, char **words)
         {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
-        {"receives", receives},     {"stale", stale},
+        {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
     };
     static struct end ends[2];
     CHECK(count == 4);

@@ -22,7 +22,7 @@ pytestmark = REQUIREMENTS
 SOURCE = Path(__file__).with_name("behaviour.c")
 CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
-    "attributes", "profiles", "controls", "huge", "receives", "stale",
+    "attributes", "profiles", "controls", "huge", "receives", "stale", "parameters",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -57,6 +57,36 @@ def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
     if done.returncode == NO_HUGE_PAGES:
         pytest.skip("no huge pages: echo 4 > /proc/sys/vm/nr_hugepages")
     assert done.returncode == 0, done.stderr
+
+
+COMMA = """comment_char %
+escape_char /
+LC_NUMERIC
+decimal_point ","
+thousands_sep ""
+grouping -1
+END LC_NUMERIC
+"""
+
+
+@pytest.mark.skipif(shutil.which("localedef") is None, reason="no localedef: apt-get install libc-bin")
+def test_numbers_do_not_follow_the_locale_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sanitized: Run
+) -> None:
+    (tmp_path / "comma.src").write_text(COMMA)
+    words = ["localedef", "-c", "-i", str(tmp_path / "comma.src"), "-f", "ANSI_X3.4-1968", str(tmp_path / "comma")]
+    subprocess.run(words, check=False, capture_output=True)  # it warns of what this locale lacks
+    if not (tmp_path / "comma" / "LC_NUMERIC").exists():
+        pytest.skip("localedef has no charmap here: apt-get install locales")
+    monkeypatch.setenv("LOCPATH", str(tmp_path))
+    done = sanitized("comma")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_parameter_that_is_no_finite_number_is_named(plain: Run) -> None:
+    said = plain("parameters").stderr
+    assert "eta is inf; it must be a finite number" in said
+    assert "gamma is nan; it must be a finite number" in said
 
 
 @NEEDS_ROOT
