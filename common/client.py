@@ -19,6 +19,10 @@ class ControlError(RuntimeError):
     """The other side refused an operation, or does not answer; the message is its own where it sent one."""
 
 
+class ControlGoneError(ControlError):
+    """No process listens on a Unix socket any more: its owner has ended, and left the file behind if it was killed."""
+
+
 class ControlTimeoutError(ControlError):
     """The other side has not answered after `waited_s`; the answer may still come."""
 
@@ -113,9 +117,22 @@ class ControlClient:
                 made = socket.create_connection((host.strip("[]"), int(port)), timeout=self._timeout_s)
                 made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
-            raise ControlError(f"no process answers on {self._name}: {error.strerror or error}") from error
+            gone = isinstance(self.address, Path) and isinstance(error, (ConnectionRefusedError, FileNotFoundError))
+            kind = ControlGoneError if gone else ControlError
+            raise kind(f"no process answers on {self._name}: {error.strerror or error}") from error
         self._socket = made
         return made
+
+    @classmethod
+    def of_living(cls, path: Path) -> ControlClient | None:
+        """A client of the process that listens on a Unix socket; None if none does, even where the file is left.
+
+        Raises ControlError where a process may listen and cannot be reached.
+        """
+        try:
+            return cls(path)
+        except ControlGoneError:
+            return None
 
     def _last_words(self) -> str | None:
         """What the other side said before it closed the connection."""

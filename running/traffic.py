@@ -20,7 +20,7 @@ from common.client import ControlClient
 from endpoint.group import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
-from running.worlds.agents import running_agents, start_agents
+from running.worlds.agents import ended, running_agents, start_agents
 from topo.emulation.lab import Lab
 
 OVER = ("finished", "failed")
@@ -121,7 +121,9 @@ class Traffic:
         raise TrafficError(f"no traffic {name!r}; there is: {there}")
 
     def join(self, asked: Asked) -> WorkloadGroup:
-        return WorkloadGroup.join(self.clients, name=asked.name, ranks=list(asked.ranks))
+        """The ranks of a workload whose agents live."""
+        ranks = [host for host in asked.ranks if host in self.clients]
+        return WorkloadGroup.join(self.clients, name=asked.name, ranks=ranks)
 
     def stop(self, asked: Asked) -> dict[str, dict[str, Any]]:
         """End a workload, also one that another process started; every rank's last status."""
@@ -129,7 +131,8 @@ class Traffic:
         statuses = group.status()
         if any(status["state"] not in OVER for status in statuses.values()):
             group.stop()
-            group.wait(STOP_S)
+            if len(group.ranks) == len(asked.ranks):  # without the peer whose agent was killed, no round ends
+                group.wait(STOP_S)
         last = group.remove()
         self._file(asked.name).unlink(missing_ok=True)
         return last
@@ -139,7 +142,8 @@ class Traffic:
         for client in self.clients.values():
             client.call("shutdown")
         deadline_s, pause = time.monotonic() + END_S, threading.Event()
-        while any(self.lab.agent_socket(host).exists() for host in self.lab.plan.hosts()):
+        asked = [self.lab.plan.host(name) for name in self.clients]
+        while not all(ended(self.lab, host) for host in asked):
             if time.monotonic() > deadline_s:
                 raise TrafficError(f"agents have not ended within {END_S:g} s of being asked to")
             pause.wait(0.02)

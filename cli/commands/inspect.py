@@ -77,8 +77,8 @@ def pauses(lab: Lab, nodes: Sequence[Node]) -> dict[str, dict[int, dict[str, int
     for node in nodes:
         if not isinstance(node, Host):
             rows = {int(port): counted for port, counted in managers.get(node.name, {}).items()}
-        elif lab.agent_socket(node).exists():
-            with ControlClient(lab.agent_socket(node)) as agent:
+        elif agent := ControlClient.of_living(lab.agent_socket(node)):
+            with agent:
                 rows = {row["port"]: row for row in agent.call("counters")["ports"]}
         else:
             continue

@@ -192,7 +192,8 @@ def list_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     for asked in traffic.asked():
         statuses = traffic.join(asked).status()
         good, wrong = verified(statuses)
-        states = ", ".join(sorted({status["state"] for status in statuses.values()}))
+        gone = set() if len(statuses) == len(asked.ranks) else {"agent ended"}
+        states = ", ".join(sorted({status["state"] for status in statuses.values()} | gone))
         row = {"name": asked.name, "kind": asked.kind, "ranks": list(asked.ranks), "state": states}
         found.append({**row, "bytes_verified": good, "bytes_wrong": wrong, "options": dict(asked.options)})
     if arguments.format == "json":

@@ -12,6 +12,7 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.interpreter import python
+from topo.emulation.faults import tell_of_dead
 from topo.emulation.lab import Lab
 from topo.node import Host
 
@@ -64,5 +65,31 @@ def connected(lab: Lab, host: Host, process: subprocess.Popen[bytes]) -> Control
 
 
 def running_agents(lab: Lab) -> dict[str, ControlClient]:
-    """Clients of the agents that run in a lab, by host; none when none does. ControlError when only some answer."""
-    return {host.name: ControlClient(path) for host in lab.plan.hosts() if (path := lab.agent_socket(host)).exists()}
+    """Clients of the agents that run in a lab, by host; none when none does. ControlError when one cannot be reached.
+
+    Agents that were killed are left out, and named on standard error.
+    """
+    clients: dict[str, ControlClient] = {}
+    dead: list[str] = []
+    try:
+        for host in lab.plan.hosts():
+            path = lab.agent_socket(host)
+            client = ControlClient.of_living(path)
+            if client is not None:
+                clients[host.name] = client
+            elif path.exists():
+                dead.append(host.name)
+    except BaseException:
+        for client in clients.values():
+            client.close()
+        raise
+    tell_of_dead(dead)
+    return clients
+
+
+def ended(lab: Lab, host: Host) -> bool:
+    """Whether no agent listens in a host any more."""
+    client = ControlClient.of_living(lab.agent_socket(host))
+    if client is not None:
+        client.close()
+    return client is None

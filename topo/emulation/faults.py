@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -10,6 +11,7 @@ from typing import Literal, assert_never
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
+from common.standard_streams import write_out
 from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError
@@ -29,6 +31,12 @@ from topo.node import Host, Switch
 DENIAL_OWNER = "faults"  # the owner, in agent control's `denylist.set`, of paths denied because of faults
 
 
+def tell_of_dead(names: Sequence[str]) -> None:
+    """Say on standard error that these hosts' agents have left their sockets behind, as a killed process does."""
+    for name in names:
+        write_out(f"mrclab: the agent of {name} has ended without removing its socket; it is left out\n", sys.stderr)
+
+
 class LabFabric:
     """Carries changes out on real links, switches and agents. It knows no verbs."""
 
@@ -46,7 +54,7 @@ class LabFabric:
             case CarrierChange(ref=ref) if isinstance(ref.node, Switch):
                 why = self._driver(ref.node).refusal(change)
                 return f"{ref.node}: {why}" if why else None
-            case DenialChange() if not any(self._agent(host).exists() for host in self.site.plan.hosts()):
+            case DenialChange() if not any(self._answers(host) for host in self.site.plan.hosts()):
                 return "no agent runs in any host, and this fault is telling NICs to deny paths; start agents first"
         return None
 
@@ -89,14 +97,26 @@ class LabFabric:
     def _set_denied(self, change: DenialChange) -> None:
         """Change which paths an agent denies because of faults; the agent's own reasons to deny stay apart."""
         path = self._agent(change.host)
-        if not path.exists():
-            return
         try:
-            with ControlClient(path) as client:
+            client = ControlClient.of_living(path)
+            if client is None:
+                tell_of_dead([change.host.name] if path.exists() else [])
+                return
+            with client:
                 rows = client.call("denylist.get", owner=DENIAL_OWNER)["denied"]
                 client.call("denylist.set", owner=DENIAL_OWNER, denied=change.applied(rows))
         except ControlError as error:
             raise LabError(f"the agent of {change.host} did not take its denylist: {error}") from None
+
+    def _answers(self, host: Host) -> bool:
+        """Whether an agent runs in a host, one that takes no client among them."""
+        try:
+            client = ControlClient.of_living(self._agent(host))
+        except ControlError:
+            return True
+        if client is not None:
+            client.close()
+        return client is not None
 
     def _agent(self, host: Host) -> Path:
         return self.site.root / "agents" / f"{host}.sock"
