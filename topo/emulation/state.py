@@ -245,11 +245,7 @@ def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
             continue  # a `down` removed the directory in between
         try:
             _take(fd, wait=wait)
-            try:
-                current = os.stat(root / "lock").st_ino == os.fstat(fd).st_ino
-            except FileNotFoundError:
-                current = False
-            if not current:
+            if not _in_place(fd, root):
                 continue
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()} {start_ticks(os.getpid())}\n".encode(), 0)
@@ -258,11 +254,20 @@ def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
                 yield
             finally:
                 namespace.inherited.discard(fd)
-                if not (root / "lab.json").exists():
+                # A holder that has removed the lock has removed all, and another may have the folder by now.
+                if _in_place(fd, root) and not (root / "lab.json").exists():
                     remove(root)
             return
         finally:
             os.close(fd)
+
+
+def _in_place(fd: int, root: Path) -> bool:
+    """Whether an open lock file is the one at its path. Only the holder removes it."""
+    try:
+        return os.stat(root / "lock").st_ino == os.fstat(fd).st_ino
+    except FileNotFoundError:
+        return False
 
 
 def _take(fd: int, *, wait: bool) -> None:
