@@ -24,6 +24,9 @@ from mrclab.training.meeting import meet
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
 
+RATE_MAX = 1000
+"""Far above any rate at which the model learns; infinity and rates that float32 lacks would make every weight NaN."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
@@ -118,6 +121,8 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
             "--rank must be from 0 to one less than the number of --ranks, which must be at least 2"
             f" (got {options.rank} of {count})"
         )
+    if not 0 < options.rate <= RATE_MAX:  # false for nan
+        parser.error(f"--rate must be above 0 and at most {RATE_MAX} (got {options.rate:g})")
     return options
 
 

@@ -110,3 +110,11 @@ def test_a_job_whose_network_is_gone_dies_and_says_why(tmp_path, capsys):
         made.lose_every = 1
         assert 1 in run_job(made, tmp_path, "--steps", "5")
     assert "retry_exceeded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "-inf", "0", "-0.1", "1e39"])
+def test_a_rate_that_no_step_can_have_is_refused_with_the_rule(rate, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        job.main(["--rank", "0", "--ranks", "h0,h1", "--meet", str(tmp_path), f"--rate={rate}"])
+    assert ended.value.code == 2
+    assert f"--rate must be above 0 and at most 1000 (got {float(rate):g})" in capsys.readouterr().err
