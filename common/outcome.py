@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
+from common.printable import printable_text
 from common.standard_streams import drop_unread, write_out
 
 TRUE: Final = 0
@@ -44,7 +45,7 @@ def carry_out(program: str, command: Callable[[], int]) -> int:
 def _not_done(program: str, error: Exception) -> int:
     """The status of a command that an exception ended, after a line that says why."""
     trace = traceback.format_exc() if os.environ.get(DEBUG) == "1" else ""
-    write_out(f"{trace}{program}: {told(error)}\n", sys.stderr)
+    write_out(f"{trace}{program}: {printable_text(told(error))}\n", sys.stderr)
     return NOT_DONE
 
 

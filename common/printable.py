@@ -13,5 +13,10 @@ def printable(line: str) -> str:
     return "".join(character if _shown(character) else REPLACEMENT for character in line)
 
 
+def printable_text(text: str) -> str:
+    """Text of several lines, each made harmless."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def _shown(character: str) -> bool:
     return character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs"

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from common.printable import printable_text
 from course.exercise import Exercise
 from course.result import CheckResult, TestResult
 
@@ -15,26 +16,31 @@ PRINTED_LINES = 10
 MARKS = {True: "[green]✔[/green]", False: "[red]✘[/red]"}
 
 
+def plain(text: str) -> str:
+    """Text of a student's code for a markup of rich: without commands to the terminal, its brackets as they are."""
+    return escape(printable_text(text))
+
+
 def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> None:
     """A result as `./lab check` prints it. `what` is the file that was checked."""
     console.print(
-        f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{escape(what)}, seed of {escape(result.student)}[/dim]"
+        f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{plain(what)}, seed of {plain(result.student)}[/dim]"
     )
     if result.trouble:
-        console.print(f"[red]could not be run[/red]: {escape(result.trouble)}")
+        console.print(f"[red]could not be run[/red]: {plain(result.trouble)}")
         return
     first = result.first_failure
     if first is not None:
         failure(console, lab, first)
     if result.printed:
         console.print("[dim]the end of what your code printed:[/dim]")
-        console.print(escape("\n".join(result.printed.splitlines()[-PRINTED_LINES:])) + "\n")
+        console.print(plain("\n".join(result.printed.splitlines()[-PRINTED_LINES:])) + "\n")
     table = Table(box=None, pad_edge=False, show_header=False)
     for no_wrap in (True, False, True, False):
         table.add_column(overflow="fold", no_wrap=no_wrap)
     for test in result.tests:
         styles = ((gate, "dim" if gate.open else "red") for gate in test.outcome.gates)
-        gates = "\n".join(f"[{style}]{escape(gate.words)}[/{style}]" for gate, style in styles)
+        gates = "\n".join(f"[{style}]{plain(gate.words)}[/{style}]" for gate, style in styles)
         table.add_row(MARKS[test.passed], test.title, f"{test.score}/{test.points}", gates)
     console.print(table)
     passed = sum(test.passed for test in result.tests)
@@ -51,14 +57,14 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> Non
 
 def failure(console: Console, lab: Exercise, test: TestResult) -> None:
     """The first failure: expected, happened, and how to look closer."""
-    console.print(f"\n[red]✘ {escape(test.title)}[/red]")
+    console.print(f"\n[red]✘ {plain(test.title)}[/red]")
     rows = [("expected", test.outcome.expected), ("happened", test.outcome.happened)]
     rows += [("look" if number == 0 else "", line) for number, line in enumerate(test.outcome.look)]
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", width=10, justify="right")
     grid.add_column(overflow="fold")
     for name, text in rows:
-        grid.add_row(name, escape(text))
+        grid.add_row(name, plain(text))
     console.print(grid)
     console.print()
 
@@ -77,4 +83,4 @@ def listing(console: Console, labs: list[Exercise], notes: dict[str, object], st
         hours = f"{lab.minutes / 60:g}"
         table.add_row(mark, str(lab.number), lab.title, hours, progress, lab.file)
     console.print(table)
-    console.print(f"[dim]your files are in {escape(str(folder))}/[/dim]", highlight=False)
+    console.print(f"[dim]your files are in {plain(str(folder))}/[/dim]", highlight=False)

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.journal import Line
+from common.printable import printable, printable_text
 from judging import units
 from running.directory import RunDirectory
 from running.progress import Progress
@@ -188,6 +189,7 @@ class Watcher:
         `seconds` is the run's clock; it shows nothing before the first phase, and then nothing stands before events.
         """
         seconds = self.seconds()
+        event = printable_text(event)  # it may quote a program's last words
         stamp = f"{'' if seconds is None else units.lasting(seconds * units.SECOND_NS, self._pace, 2):>9}  {event}"
         if self._plain:
             self._console.print(stamp, highlight=False, soft_wrap=True, markup=False)
@@ -225,4 +227,6 @@ class Watcher:
         health = Text(f"{len(picture.bad)} paths not good" + (f": {', '.join(broken[:8])}" if broken else ""))
         health.stylize("red" if broken else "green")
         events = Text("\n".join(self._events), style="dim")
-        return Panel(Group(grid, top, planes, health, events), title=self._scenario.title, title_align="left")
+        return Panel(
+            Group(grid, top, planes, health, events), title=Text(printable(self._scenario.title)), title_align="left"
+        )

@@ -55,3 +55,16 @@ def test_an_unexpected_exception_names_its_kind_and_its_place() -> None:
     except KeyError as error:
         said = told(error)
     assert "KeyError: 'source' at test_outcome.py:" in said
+
+
+def test_a_terminal_does_not_obey_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """It may quote what a program has printed, on several lines."""
+
+    def fails() -> int:
+        raise RuntimeError("the agent ended:\n\x1b[2Jgone\r")
+
+    assert carry_out("mrclab", fails) == NOT_DONE
+    assert (
+        capsys.readouterr().err
+        == "mrclab: the agent ended:\n\N{REPLACEMENT CHARACTER}[2Jgone\N{REPLACEMENT CHARACTER}\n"
+    )

@@ -79,6 +79,27 @@ def test_without_a_terminal_events_are_lines(directory: RunDirectory) -> None:
     assert line.endswith("s  link-down " + "x" * 60)
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_does_not_obey_an_event(terminal: bool, directory: RunDirectory) -> None:
+    """Such as the last words of a program that a user has written."""
+    text = io.StringIO()
+    console = Console(file=text, force_terminal=terminal, width=110, color_system=None)
+    with Watcher(console, library.find("smoke"), directory) as watcher:
+        watcher.tell("h0 said \x1b]0;title\x07 [b]in\nbrackets[/b]")
+    shown = text.getvalue()
+    assert "\x1b]0;" not in shown
+    assert "h0 said \N{REPLACEMENT CHARACTER}]0;title\N{REPLACEMENT CHARACTER} [b]in" in shown
+    assert "brackets[/b]" in shown
+
+
+def test_the_title_of_a_scenario_is_no_markup(directory: RunDirectory) -> None:
+    text = io.StringIO()
+    scenario = replace(library.find("smoke"), title="All of [h0] and [/h1]")
+    with Watcher(Console(file=text, force_terminal=True, width=110, color_system=None), scenario, directory):
+        pass
+    assert "All of [h0] and [/h1]" in text.getvalue()
+
+
 def test_the_first_line_of_a_run_names_the_seed_and_what_is_not_as_usual() -> None:
     scenario = library.find("smoke")
     seven = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7, world="simulated")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import check_workers
+from common.printable import printable
 from common.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     def tell(one: Submission, result: CheckResult, kept: bool) -> None:
         nonlocal done
         done += 1
-        words = result.trouble or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
+        words = printable(result.trouble) or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
         words += ", kept from before" if kept else ""
         write_out(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {words}\n")
 
