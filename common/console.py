@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from common.printable import printable_text
 from common.standard_streams import silence
 
 
@@ -12,6 +13,10 @@ class LastingConsole(Console):
 
     rich's own console ends the process with status 1 there, which a run would report as a false verdict.
     """
+
+    def tell(self, text: str) -> None:
+        """Print text as it is: names may hold square brackets, which are no markup here, and what a terminal obeys."""
+        self.print(printable_text(text), highlight=False, soft_wrap=True, markup=False)
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

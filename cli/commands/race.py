@@ -83,7 +83,7 @@ def race_command(arguments: argparse.Namespace) -> int:
             watcher.options(one.spec.options())
             one.runner.tell = partial(say, watcher, one.spec.choices.transport.name)
         going = [Going.of(one.spec.choices, one.directory) for one in racers]
-        view = stack.enter_context(RunView(going, console.print, hand_over=hand_over, paused=arguments.paused))
+        view = stack.enter_context(RunView(going, console.tell, hand_over=hand_over, paused=arguments.paused))
         write_out(f"view: {view.viewer.address}\n", sys.stderr)
         try:
             run_all(racers, view)

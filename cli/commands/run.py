@@ -7,7 +7,6 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
@@ -261,7 +260,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    spec = choose(scenario, arguments, partial(console.print, highlight=False, soft_wrap=True, markup=False))
+    spec = choose(scenario, arguments, console.tell)
     prepared = prepare(spec)
     if arguments.processes != 1:
         check_parts(arguments.processes, spec)
