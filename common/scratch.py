@@ -33,7 +33,7 @@ class Scratch:
         remove_leftovers(place, prefix)
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-            self._lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._lock = _new_lock(self.path)
             fcntl.flock(self._lock, fcntl.LOCK_EX)
             if os.fstat(self._lock).st_nlink:
                 return
@@ -52,6 +52,16 @@ class Scratch:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def _new_lock(path: Path) -> int:
+    """A descriptor of the lock file in a folder that this process has just made.
+
+    OSError if the folder was replaced meanwhile: where root makes it in a user's folder, the user may put a link there,
+    and root must make no file behind a link.
+    """
+    with _opened(path) as folder:
+        return os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
 
 
 def remove_leftovers(folder: Path, prefix: str) -> None:

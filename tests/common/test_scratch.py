@@ -9,8 +9,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
 import sys, time
 from pathlib import Path
+from typing import Any
 from common.scratch import Scratch
 print(Scratch("s-", Path(sys.argv[1])).path.name, flush=True)
 sys.stdin.read()
@@ -160,3 +164,32 @@ def test_a_folder_that_becomes_a_link_during_its_removal_leads_nowhere(tmp_path,
     remove_leftovers(tmp_path, "s-")
     assert left.is_symlink()
     assert sorted(path.name for path in victim.rglob("file")) == ["file", "file"]
+
+
+def linked_folder(made: Path, victim: Path) -> None:
+    made.rmdir()
+    made.symlink_to(victim)
+
+
+def linked_lock(made: Path, victim: Path) -> None:
+    (made / LOCK).symlink_to(victim / LOCK)
+
+
+@pytest.mark.parametrize("swap", [linked_folder, linked_lock])
+def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(
+    swap: Callable[[Path, Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the user in whose folder root makes it."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    make = tempfile.mkdtemp
+
+    def swapping(**how: Any) -> str:
+        made: str = make(**how)
+        swap(Path(made), victim)
+        return made
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swapping)
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
+        Scratch("s-", tmp_path)
+    assert not any(victim.iterdir())
