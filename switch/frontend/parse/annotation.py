@@ -34,14 +34,9 @@ def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
     annotation.source = " ".join(annotation.body)
     # Constants are read as such; bodies that are not lists of expressions stay text.
     p.at = start
-    annotation.expressions = p.attempt(lambda: _constants(p, end - 1)) or []
+    annotation.expressions = p.attempt(_constants) or []
     p.at = end
 
 
-def _constants(p: Cursor, end: int) -> list[ast.Expression]:
-    found = []
-    while p.at < end:
-        found.append(read_expression(p))
-        if p.at < end:
-            p.expect(",")
-    return found
+def _constants(p: Cursor) -> list[ast.Expression]:
+    return p.listed(lambda: read_expression(p), ")")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from switch.frontend.diagnostics import Diagnostics, SourceSpan
 from switch.frontend.parse.lexer import Token
@@ -44,6 +44,7 @@ class Cursor:
         self.diagnostics = diagnostics
         self.guessing = 0
         self.angle = 0
+        self._known: dict[tuple[object, int, int], tuple[object, int]] = {}
         self._levels: list[int] = []
         level = 0
         for token in tokens:
@@ -112,18 +113,40 @@ class Cursor:
             except SyntaxFailureError:
                 self.recover(level)
 
-    def attempt(self, read: Callable[[], T | None]) -> T | None:
+    def attempt(self, read: Callable[[Cursor], T | None]) -> T | None:
         """What `read` finds here. If it finds None, or the tokens are something else, nothing was read."""
         start = self.at
         self.guessing += 1
         try:
-            found = read()
+            found = self.once(read)
         except BacktrackError:
             found = None
         finally:
             self.guessing -= 1
         if found is None:
             self.at = start
+        return found
+
+    def once(self, read: Callable[[Cursor], T]) -> T:
+        """What `read`, which depends on the tokens alone, finds here; remembered while guessing.
+
+        Guesses contain guesses, and text is read again after a wrong one: without this, work doubles with every level.
+        """
+        key = (read, self.at, self.angle)
+        if key in self._known:
+            found, end = self._known[key]
+            if found is not None:
+                self.at = end
+                return cast("T", found)
+            if self.guessing:
+                raise BacktrackError
+        try:
+            found = read(self)
+        except BacktrackError:
+            self._known[key] = None, self.at
+            raise
+        if self.guessing:
+            self._known[key] = found, self.at
         return found
 
     @property

@@ -15,7 +15,7 @@ _UNARY = frozenset(["!", "~", "-", "+"])
 def read_expression(p: Cursor) -> ast.Expression:
     outer, p.angle = p.angle, 0
     try:
-        return _ternary(p)
+        return p.once(_ternary)
     finally:
         p.angle = outer
 
@@ -43,7 +43,7 @@ def _key_set(p: Cursor) -> ast.Expression:
 
 def read_key_sets(p: Cursor) -> list[ast.Expression]:
     """One key set, or several in parentheses."""
-    return (p.attempt(lambda: _key_sets(p)) if p.on("(") else None) or [_key_set(p)]
+    return (p.attempt(_key_sets) if p.on("(") else None) or [_key_set(p)]
 
 
 def _key_sets(p: Cursor) -> list[ast.Expression] | None:
@@ -104,7 +104,7 @@ def _unary(p: Cursor) -> ast.Expression:
 def _cast(p: Cursor) -> ast.Expression | None:
     """`(type) operand`. A name in brackets is a cast only if an operand follows that no operator explains."""
     start, opening = p.at, p.token
-    ref = p.attempt(lambda: _type_in_brackets(p))
+    ref = p.attempt(_type_in_brackets)
     if ref is None:
         return None
     following = p.token
@@ -195,7 +195,7 @@ def read_postfix(p: Cursor, base: ast.Expression) -> ast.Expression:
         elif token.text == "(":
             base = _call(p, base, [])
         elif token.text == "<" and isinstance(base, ast.Name | ast.MemberExpression):
-            arguments = p.attempt(lambda: _call_type_arguments(p))
+            arguments = p.attempt(_call_type_arguments)
             if arguments is None:
                 return base
             base = _call(p, base, arguments)

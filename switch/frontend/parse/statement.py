@@ -116,7 +116,7 @@ def read_local_declaration(p: Cursor) -> ast.Variable | ast.Instance | None:
     """`type name;`, `type name = value;` or `type(arguments) name;`; None if this is something else."""
     if p.token.kind != "id" or (p.token.text in RESERVED and p.token.text not in _TYPE_STARTS):
         return None
-    head = p.attempt(lambda: _head(p))
+    head = p.attempt(_head)
     if head is None:
         return None
     ref, arguments, word = head
