@@ -12,6 +12,10 @@ from switch.frontend.parse.lexer import Token, integer, tokenize
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
+_INCLUDE_COUNT_MAX = 1000
+# Macros that use others twice double at every level: both bounds are far above what programs need.
+_EXPANSION_MAX = 50_000
+_MACRO_DEPTH_MAX = 256
 _WORDS = "include define undef if ifdef ifndef elif else endif error warning pragma line"
 _DIRECTIVES = _WORDS.split()
 
@@ -50,6 +54,7 @@ class Preprocessor:
     missing: list[Path] = field(default_factory=list)
     _out: list[Token] = field(default_factory=list)
     _depth: int = 0
+    _expanded: int = 0  # tokens that macros took in and gave so far
 
     def define(self, definitions: Mapping[str, str]) -> None:
         """Macros as `-D NAME=VALUE` gives them."""
@@ -156,6 +161,10 @@ class Preprocessor:
         else:
             self.diagnostics.error("preprocess", '#include needs "file" or <file>', word.span)
             return
+        if len(self.read) > _INCLUDE_COUNT_MAX:
+            message = f"a program must include at most {_INCLUDE_COUNT_MAX} files (a file counts each time)"
+            self.diagnostics.error("preprocess", message, word.span)
+            return
         if self._depth >= _INCLUDE_DEPTH_MAX:
             self.diagnostics.error("preprocess", f"includes nest deeper than {_INCLUDE_DEPTH_MAX} files", word.span)
             return
@@ -208,7 +217,7 @@ class Preprocessor:
             token = tokens[index]
             macro = self.macros.get(token.text) if token.kind == "id" and token.text not in hidden else None
             index += 1
-            if macro is None:
+            if macro is None or not self._may_expand(token, len(macro.body), hidden):
                 out.append(token)
                 continue
             body = [t.used_at(token) for t in macro.body]
@@ -216,6 +225,7 @@ class Preprocessor:
                 if index >= len(tokens) or tokens[index].text != "(":
                     out.append(token)
                     continue
+                before = index
                 arguments, index = self._arguments(tokens, index + 1, token)
                 if len(arguments) == 1 and not arguments[0] and not macro.parameters:
                     arguments = []
@@ -225,10 +235,27 @@ class Preprocessor:
                     )
                     self.diagnostics.error("preprocess", message, token.span)
                     continue
+                if not self._may_expand(token, index - before, hidden):
+                    continue
                 bound = dict(zip(macro.parameters, (self.expand(a, hidden) for a in arguments), strict=True))
+                if not self._may_expand(token, sum(len(bound.get(b.text, ())) for b in body), hidden):
+                    continue
                 body = [t for b in body for t in bound.get(b.text, [b])]
             out.extend(self.expand(body, hidden | {macro.name}))
         return out
+
+    def _may_expand(self, macro: Token, size: int, hidden: frozenset[str]) -> bool:
+        """Count `size` more tokens of macros. False, with a complaint the first time, where that is too much."""
+        if self._expanded > _EXPANSION_MAX:
+            return False
+        self._expanded += max(size, 1)
+        if len(hidden) >= _MACRO_DEPTH_MAX:
+            self.diagnostics.error("preprocess", f"macros must nest at most {_MACRO_DEPTH_MAX} deep", macro.span)
+            return False
+        if self._expanded > _EXPANSION_MAX:
+            message = f"macros must expand to at most {_EXPANSION_MAX} tokens in all"
+            self.diagnostics.error("preprocess", message, macro.span)
+        return self._expanded <= _EXPANSION_MAX
 
     def _arguments(self, tokens: list[Token], index: int, macro: Token) -> tuple[list[list[Token]], int]:
         arguments: list[list[Token]] = [[]]

@@ -68,3 +68,37 @@ def test_nested_guesses_are_each_made_once(opening: str, middle: str, closing: s
     with contextlib.suppress(CompileError):
         compilation.parse()
     assert all(d.phase == "parse" for d in compilation.diagnostics.items)
+
+
+def test_macros_that_double_are_refused(tmp_path: Path) -> None:
+    lines = ["#define A0 1 +", *(f"#define A{i + 1} A{i} A{i}" for i in range(24)), "A24"]
+    _, errors = preprocessed(tmp_path, "\n".join(lines))
+    assert len(errors) == 1
+    assert "macros must expand to at most" in errors[0]
+
+
+def test_macros_that_pass_arguments_on_forever_are_refused(tmp_path: Path) -> None:
+    lines = ["#define D0(x) x x", *(f"#define D{i + 1}(x) D{i}(x) D{i}(x)" for i in range(24)), "D24(1)"]
+    _, errors = preprocessed(tmp_path, "\n".join(lines))
+    assert "macros must expand to at most" in errors[0]
+
+
+def test_a_long_chain_of_macros_is_refused(tmp_path: Path) -> None:
+    lines = ["#define A0 1", *(f"#define A{i + 1} A{i}" for i in range(400)), "A400 A100"]
+    tokens, errors = preprocessed(tmp_path, "\n".join(lines))
+    assert "macros must nest at most" in errors[0]
+    assert tokens[-1] == "1"
+
+
+def test_nested_arguments_of_macros_are_bounded(tmp_path: Path) -> None:
+    _, errors = preprocessed(tmp_path, "#define F(x) x\n" + "F(" * 4000 + "1")
+    assert any("macros must expand to at most" in e for e in errors)
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_includes_that_double_are_refused(count: int, tmp_path: Path) -> None:
+    for i in range(count):
+        (tmp_path / f"f{i}.p4").write_text(f'#include "f{(i + 1) % count}.p4"\n' * 2)
+    (tmp_path / "f39.p4").write_text("")
+    _, errors = preprocessed(tmp_path, '#include "f0.p4"\n')
+    assert any("a program must include at most 1000 files" in e for e in errors)
