@@ -110,6 +110,14 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def shown(number: int) -> str:
+    """A number for a message: large ones as the first and last hexadecimal digits."""
+    if number.bit_length() <= 64:
+        return str(number)
+    digits = f"{abs(number):x}"
+    return f"{'-' if number < 0 else ''}0x{digits[:8]}…{digits[-4:]} ({number.bit_length()} bits)"
+
+
 def article(noun: str) -> str:
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 

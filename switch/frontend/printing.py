@@ -8,6 +8,7 @@ from pathlib import Path
 
 from switch.frontend.check.types import Type
 from switch.frontend.compilation import Compilation
+from switch.frontend.diagnostics import shown
 from switch.frontend.parse import ast
 from switch.model import Program
 from switch.model.pipelines import Conditional, Node, Table
@@ -50,10 +51,10 @@ def tree(node: ast.Node, typed: bool, indent: int = 0, label: str = "") -> str:
         if found:
             children.extend((f".{name} ", child) for child in found)
         elif value not in (None, [], {}, ""):
-            head += f" {name}={value!r}" if not isinstance(value, list | dict) else f" {name}={_plain(value)}"
+            head += f" {name}={_plain(value)}"
     if typed and isinstance(node, ast.Expression):
         head += f" : {node.type}" if isinstance(node.type, Type) else ""
-        head += f" = {node.value}" if node.value is not None else ""
+        head += f" = {_value(node.value)}" if node.value is not None else ""
     lines = [f"{head}  @{node.span.line}:{node.span.column}"]
     lines += [tree(child, typed, indent + 1, name) for name, child in children]
     return "\n".join(lines)
@@ -69,7 +70,13 @@ def _nodes(value: object) -> list[ast.Node]:
     return []
 
 
+def _value(value: object) -> str:
+    return shown(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
 def _plain(value: object) -> str:
+    if not isinstance(value, list | dict):
+        return repr(value) if not isinstance(value, int) else _value(value)
     items = value if isinstance(value, list) else list(value) if isinstance(value, dict) else []
     return "[" + ", ".join(str(i[0]) if isinstance(i, tuple) else str(i) for i in items) + "]"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check import types as ty
 from switch.frontend.check.context import CheckContext
 from switch.frontend.check.fold import fit
-from switch.frontend.diagnostics import choices
+from switch.frontend.diagnostics import choices, shown
 from switch.frontend.parse import ast
 
 
@@ -54,7 +54,9 @@ def _coerce_number(cx: CheckContext, e: ast.Expression, plain: ty.Bits, to: ty.T
     if e.value is not None:
         fitted = fit(e.value, plain)
         if (fitted != e.value and fitted != e.value & ((1 << plain.width) - 1)) or e.value >= 1 << plain.width:
-            cx.diagnostics.warning("types", f"{e.value} does not fit {plain}: it becomes {fitted}", e.span)
+            cx.diagnostics.warning(
+                "types", f"{shown(e.value)} does not fit {plain}: it becomes {shown(fitted)}", e.span
+            )
         e.value = fitted
     e.type = to
     return True

@@ -6,8 +6,10 @@ from switch.frontend.check import fold
 from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.type_ref import type_of
 from switch.frontend.check.types import ANY, BOOL, INT, STRING, Bits, CompositeType, FieldType, Meta, Tuple, Type
-from switch.frontend.diagnostics import article
+from switch.frontend.diagnostics import article, shown
 from switch.frontend.parse import ast
+
+_TEXT_MAX = 40  # of a literal in a message
 
 
 def _number(cx: CheckContext, e: ast.Number) -> Type:
@@ -19,7 +21,8 @@ def _number(cx: CheckContext, e: ast.Number) -> Type:
     t = Bits(e.width, e.signed)
     e.value = fold.fit(e.number, t)
     if e.number >= 1 << e.width:
-        cx.diagnostics.warning("types", f"{e.text} does not fit {t}: it becomes {e.value}", e.span)
+        text = e.text if len(e.text) <= _TEXT_MAX else shown(e.number)
+        cx.diagnostics.warning("types", f"{text} does not fit {t}: it becomes {shown(e.value)}", e.span)
     return t
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as op
 
 from switch.frontend.check.types import INT, Bits, Type, truncate
+from switch.frontend.parse.lexer import BITS_MAX
 
 
 def fit(value: int, t: Type) -> int:
@@ -23,11 +24,26 @@ _COMPARISONS = {"==": op.eq, "!=": op.ne, "<": op.lt, "<=": op.le, ">": op.gt, "
 _EXACT = {"+": op.add, "-": op.sub, "*": op.mul, "/": op.floordiv, "%": op.mod, "&": op.and_, "|": op.or_, "^": op.xor}
 
 
+def too_large(sign: str, left: int, right: int) -> bool:
+    """Whether the result would have more bits than a number of type int may: told before it is computed."""
+    bits = left.bit_length()
+    if sign == "*":
+        return bits + right.bit_length() > BITS_MAX + 1 or (left * right).bit_length() > BITS_MAX
+    if sign == "<<":
+        return right > 0 and left != 0 and bits + right > BITS_MAX
+    return sign in ("+", "-") and (left + right if sign == "+" else left - right).bit_length() > BITS_MAX
+
+
 def binary(sign: str, left: int, right: int, t: Type, right_width: int = 0) -> int | bool | None:
-    """The result of an operator on numbers, or None if there is none (division by zero, a negative shift)."""
+    """The result of an operator on numbers, or None if there is none (division by zero, a negative shift).
+
+    None, too, where the result of type int is too large: `too_large` tells.
+    """
     if sign in _COMPARISONS:
         return bool(_COMPARISONS[sign](left, right))
     if sign in ("/", "%") and (right <= 0 or left < 0):
+        return None
+    if t == INT and too_large(sign, left, right):
         return None
     if sign in _EXACT:
         return fit(_EXACT[sign](left, right), t)
@@ -35,7 +51,7 @@ def binary(sign: str, left: int, right: int, t: Type, right_width: int = 0) -> i
         return saturate(left + right if sign == "|+|" else left - right, t)
     if sign == "++":
         return fit((left << right_width) | (right & ((1 << right_width) - 1)), t)
-    if sign not in ("<<", ">>") or right < 0 or (sign == "<<" and t == INT and right > 4096):
+    if sign not in ("<<", ">>") or right < 0:
         return None
     if sign == ">>":
         return fit(left >> right, t)

@@ -7,7 +7,9 @@ from switch.frontend.check import types as ty
 from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.conversion import coerce
 from switch.frontend.check.type_ref import type_of
+from switch.frontend.diagnostics import shown
 from switch.frontend.parse import ast
+from switch.frontend.parse.lexer import BITS_MAX
 
 _COMPARISONS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
@@ -70,12 +72,18 @@ def _binary(cx: CheckContext, e: ast.BinaryExpression) -> ty.Type:
         return ty.BOOL if e.op in _COMPARISONS else ty.ANY
     a, b = number_value(e.left), number_value(e.right)
     if e.op in ("/", "%") and b is not None and b <= 0:
-        return cx.type_error(f"{e.op} by {b} has no result", e.span)
+        return cx.type_error(f"{e.op} by {shown(b)} has no result", e.span)
     if a is not None and b is not None:
         e.value = fold.binary(e.op, a, b, t)
         if e.value is None:
-            return cx.type_error(f"{a} {e.op} {b} has no result", e.span)
+            return _no_result(cx, e, a, b, t)
     return ty.BOOL if e.op in _COMPARISONS else t
+
+
+def _no_result(cx: CheckContext, e: ast.BinaryExpression, a: int, b: int, t: ty.Type | None) -> ty.Type:
+    if t == ty.INT and fold.too_large(e.op, a, b):
+        return cx.type_error(f"the result of {e.op} must fit in {BITS_MAX} bits", e.span)
+    return cx.type_error(f"{shown(a)} {e.op} {shown(b)} has no result", e.span)
 
 
 def _balance(cx: CheckContext, e: ast.BinaryExpression) -> None:
@@ -132,6 +140,8 @@ def _shift(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: ty.T
         return cx.type_error("a literal without width needs one to be shifted by a value known at run time", e.span)
     if value is not None and amount is not None:
         e.value = fold.binary(e.op, value, amount, plain)
+        if e.value is None:
+            return _no_result(cx, e, value, amount, plain)
     return plain
 
 
@@ -140,6 +150,8 @@ def _concatenation(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, rig
     if not isinstance(a, ty.Bits) or not isinstance(b, ty.Bits):
         return cx.type_error(f"++ needs values with widths, not {left} and {right}", e.span)
     t = ty.Bits(a.width + b.width, a.signed)
+    if t.width > BITS_MAX:
+        return cx.type_error(f"the result of {e.op} must have at most {BITS_MAX} bits, not {t.width}", e.span)
     x, y = number_value(e.left), number_value(e.right)
     if x is not None and y is not None:
         e.value = fold.binary("++", x, y, t, b.width)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from switch.frontend.check import types as ty
 from switch.frontend.check.context import CheckContext
-from switch.frontend.diagnostics import count
+from switch.frontend.diagnostics import count, shown
 from switch.frontend.parse import ast
+from switch.frontend.parse.lexer import BITS_MAX
 
-_WIDTH_MAX = 65535
+_STACK_SIZE_MAX = 4096
 _SIMPLE = {str(t): t for t in (ty.BOOL, ty.ERROR, ty.STRING, ty.VOID, ty.MATCH_KIND, ty.ANY)}
 
 
-def constant_number(cx: CheckContext, e: ast.Expression, what: str, least: int = 0) -> int | None:
-    """A compile-time integer of at least `least`."""
+def constant_number(
+    cx: CheckContext, e: ast.Expression, what: str, least: int = 0, most: int | None = None
+) -> int | None:
+    """A compile-time integer of at least `least`, and at most `most` if given."""
     t = cx.expression(e)
     if t == ty.ANY:
         return None
@@ -20,7 +23,10 @@ def constant_number(cx: CheckContext, e: ast.Expression, what: str, least: int =
         cx.type_error(f"{what} must be an integer known at compile time", e.span)
         return None
     if e.value < least:
-        cx.type_error(f"{what} must be at least {least}, not {e.value}", e.span)
+        cx.type_error(f"{what} must be at least {least}, not {shown(e.value)}", e.span)
+        return None
+    if most is not None and e.value > most:
+        cx.type_error(f"{what} must be at most {most}, not {shown(e.value)}", e.span)
         return None
     return e.value
 
@@ -32,7 +38,7 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
         return ty.Tuple(tuple(type_of(cx, i) for i in ref.items))
     if isinstance(ref, ast.StackTypeRef):
         element = type_of(cx, ref.element)
-        size = constant_number(cx, ref.size, "the size of a header stack", 1)
+        size = constant_number(cx, ref.size, "the size of a header stack", 1, _STACK_SIZE_MAX)
         if element == ty.ANY or size is None:
             return ty.ANY
         if not isinstance(element, ty.CompositeType) or element.kind == "struct":
@@ -66,6 +72,6 @@ def _base_type(cx: CheckContext, ref: ast.BaseTypeRef) -> ty.Type:
     width = constant_number(cx, ref.width, f"the width of {ref.name}<>", 1)
     if width is None:
         return ty.ANY
-    if width > _WIDTH_MAX:
-        return cx.type_error(f"{ref.name}<{width}> is wider than {_WIDTH_MAX} bits", ref.span)
+    if width > BITS_MAX:
+        return cx.type_error(f"{ref.name}<{shown(width)}> is wider than {BITS_MAX} bits", ref.span)
     return ty.VarBits(width) if ref.name == "varbit" else ty.Bits(width, ref.name == "int")

@@ -176,7 +176,7 @@ def _call(cx: LowerContext, s: ast.CallStatement) -> None:
             assert callee.base is not None
             stack = cx.value_of(callee.base)
             assert isinstance(stack, StackValue)
-            count = constant(e.arguments[0].expression.value, Bits(32))
+            count = constant(min(e.arguments[0].expression.value, stack.type.size), Bits(32))
             op = "push" if callee.name == "push_front" else "pop"
             cx.emit(op, stack.stack, count, span=e.span)
         case "table":

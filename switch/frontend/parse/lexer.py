@@ -23,6 +23,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
+BITS_MAX = 65535  # of a type, and of a number without a width
+
 
 @dataclass(slots=True)
 class Token:
@@ -81,6 +83,12 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
             glued = False
         else:
             span = SourceSpan(file, line, position - line_start + 1, len(word))
+            if kind == "int":
+                try:
+                    integer(word)
+                except ValueError as error:
+                    diagnostics.error("lex", str(error), span)
+                    word = "0"
             tokens.append(Token(kind, word, span, glued, first))
             first, glued = False, True
         position = m.end()
@@ -89,16 +97,43 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
 
 
 _BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}
+_DIGITS_AT_ONCE = 4000  # Python converts at most 4300 decimal digits
 
 
 def integer(text: str) -> tuple[int, int | None, bool]:
-    """An integer literal's (value, width or None, signed): `4w10`, `8s0xF0`, `0b1010`, `1_000`."""
+    """An integer literal's (value, width or None, signed): `4w10`, `8s0xF0`, `0b1010`, `1_000`.
+
+    Raises ValueError, whose text is a complaint, where the literal has no digits or more bits than BITS_MAX.
+    """
     width: int | None = None
     signed = False
     m = re.match(r"(\d+)([ws])(.+)", text)
     if m:
-        width, signed, text = int(m.group(1)), m.group(2) == "s", m.group(3)
+        width, signed, text = _number(m.group(1), 10), m.group(2) == "s", m.group(3)
+        if width is None or width > BITS_MAX:
+            raise ValueError(f"the width of a literal must be at most {BITS_MAX} bits")
     digits = text.replace("_", "")
-    base = _BASES.get(digits[:2].lower(), 10)
-    value = int(digits[2:] if base != 10 or digits[:2].lower() == "0d" else digits, base)
+    base = _BASES.get(digits[:2].lower())
+    if base is not None:
+        digits = digits[2:]
+    if not digits:
+        raise ValueError("a literal must have digits")
+    value = _number(digits, base or 10)
+    if value is None:
+        raise ValueError(f"a literal must fit in {BITS_MAX} bits")
     return value, width, signed
+
+
+def _number(digits: str, base: int) -> int | None:
+    """The value of `digits`, or None if it has more bits than BITS_MAX."""
+    digits = digits.lstrip("0") or "0"
+    if (len(digits) - 1) * (base.bit_length() - 1) > BITS_MAX:
+        return None
+    if base != 10:
+        value = int(digits, base)
+    else:
+        value = 0
+        for start in range(0, len(digits), _DIGITS_AT_ONCE):
+            part = digits[start : start + _DIGITS_AT_ONCE]
+            value = value * 10 ** len(part) + int(part)
+    return value if value.bit_length() <= BITS_MAX else None

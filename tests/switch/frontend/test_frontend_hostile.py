@@ -11,6 +11,7 @@ from switch.frontend import Compiled, CompileError
 from switch.frontend.compilation import Compilation
 from switch.frontend.diagnostics import Diagnostics
 from switch.frontend.parse.preprocessor import Preprocessor
+from switch.frontend.printing import intermediate
 
 COMMON = Path(__file__).parent / "bad"  # has common.p4
 PROGRAM = """#include "common.p4"
@@ -90,6 +91,22 @@ def test_a_long_chain_of_macros_is_refused(tmp_path: Path) -> None:
     assert tokens[-1] == "1"
 
 
+@pytest.mark.parametrize("op", ["*", "<<"])
+def test_constants_that_square_are_refused(op: str, tmp_path: Path) -> None:
+    lines = ["const int c0 = 1 << 4096;", *(f"const int c{i + 1} = c{i} {op} c{i};" for i in range(40))]
+    refused(tmp_path, f"the result of {op} must fit in 65535 bits", top="\n".join(lines))
+
+
+def test_a_constant_of_the_greatest_size_is_folded(tmp_path: Path) -> None:
+    top = "const int big = ((1 << 65534) - 1) + (1 << 65534); const bit<8> x = big / (1 << 65527);"
+    assert compiled(tmp_path, "hdr.data.a = x;", top=top).json["actions"]
+
+
+def test_concatenations_that_double_are_refused(tmp_path: Path) -> None:
+    lines = ["const bit<32768> c0 = 1;", "const bit<8> x = (bit<8>)((c0 ++ c0) ++ (c0 ++ c0));"]
+    refused(tmp_path, "the result of ++ must have at most 65535 bits, not 65536", top="\n".join(lines))
+
+
 def test_nested_arguments_of_macros_are_bounded(tmp_path: Path) -> None:
     _, errors = preprocessed(tmp_path, "#define F(x) x\n" + "F(" * 4000 + "1")
     assert any("macros must expand to at most" in e for e in errors)
@@ -102,3 +119,64 @@ def test_includes_that_double_are_refused(count: int, tmp_path: Path) -> None:
     (tmp_path / "f39.p4").write_text("")
     _, errors = preprocessed(tmp_path, '#include "f0.p4"\n')
     assert any("a program must include at most 1000 files" in e for e in errors)
+
+
+# --- literals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("literal", ["0x_", "8w_", "0b__", "8s0o_"])
+def test_a_literal_without_digits_is_refused(literal: str, tmp_path: Path) -> None:
+    refused(tmp_path, "a literal must have digits", f"hdr.data.a = {literal};")
+    _, errors = preprocessed(tmp_path, f"#if {literal}\n#endif")
+    assert errors == ["a literal must have digits"]
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 4000, "0b" + "1" * 60000], ids=["ten", "sixteen", "two"])
+def test_a_long_literal_is_read_and_its_value_printed_short(digits: str, tmp_path: Path) -> None:
+    warnings = compiled(tmp_path, f"hdr.data.a =\n{digits};").warnings
+    (message,) = (line for line in warnings.splitlines() if "does not fit bit<8>" in line)
+    assert len(message) < 200 + len(str(tmp_path))
+
+
+@pytest.mark.parametrize("literal", ["9" * 20000, "0x1" + "0" * 20000], ids=["ten", "sixteen"])
+def test_a_literal_beyond_the_greatest_number_is_refused(literal: str, tmp_path: Path) -> None:
+    refused(tmp_path, "a literal must fit in 65535 bits", f"hdr.data.a = {literal};")
+
+
+@pytest.mark.parametrize(
+    "literal", ["999999999999999w1", "65536s1", "9" * 5000 + "w1"], ids=["wide", "least", "digits"]
+)
+def test_a_literal_wider_than_any_type_is_refused(literal: str, tmp_path: Path) -> None:
+    refused(tmp_path, "the width of a literal must be at most 65535 bits", f"hdr.data.a = {literal};")
+
+
+HUGE = "0x" + "f" * 8000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"hdr.data.a = {HUGE} / 0;",
+        f"hdr.data.a = hdr.data.a[{HUGE}:0];",
+        f"hdr.more[{HUGE}].a = 1;",
+        f"bit<{HUGE}> x;",
+        f"bit<(-{HUGE})> x;",
+        f"data_t[{HUGE}] x;",
+        f"hdr.data.a = 1 << -{HUGE};",
+    ],
+    ids=["dividend", "slice", "index", "width", "negative", "stack", "shift"],
+)
+def test_a_huge_number_in_the_wrong_place_is_refused(body: str, tmp_path: Path) -> None:
+    refused(tmp_path, "error[types]", body)
+
+
+def test_a_stack_is_pushed_by_no_more_than_its_size(tmp_path: Path) -> None:
+    made = compiled(tmp_path, f"hdr.more.push_front({HUGE});").json
+    (push,) = (p for a in made["actions"] for p in a["primitives"] if p["op"] == "push")
+    assert int(push["parameters"][1]["value"], 16) == 2
+
+
+@pytest.mark.parametrize("form", ["ast", "types"])
+def test_the_syntax_tree_with_a_huge_number_is_printed(form: str, tmp_path: Path) -> None:
+    compiled(tmp_path, top=f"const int x = {HUGE};")
+    assert "0xffffffff…ffff (32000 bits)" in intermediate(form, tmp_path / "hostile.p4", [COMMON], {})
