@@ -10,7 +10,7 @@ from typing import Any
 from switch.frontend.check.context import CheckContext as Checked
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import BOOL, ERROR, Bits, EnumValue, ErrorValue, Type, strip
-from switch.frontend.diagnostics import Diagnostics, SourceSpan
+from switch.frontend.diagnostics import Diagnostics, SourceSpan, shown
 from switch.frontend.draft import Draft, DraftPipeline, DraftState
 from switch.frontend.flow import Flow, Step
 from switch.frontend.lower.values import Bindings, BlockValue, ExternValue, Literal, Value
@@ -190,6 +190,15 @@ def as_expression(value: Value, span: SourceSpan) -> Scalar:
     if isinstance(value, Literal) and isinstance(value.value, EnumValue):
         return constant(value.value.number, Bits(32))
     raise RefusalError("a single number or bool is needed here", span)
+
+
+def range_of(cx: LowerContext, e: ast.BinaryExpression, bits: int) -> tuple[int, int]:
+    """The bounds of `low..high` for a key of `bits` bits."""
+    full = (1 << bits) - 1
+    low, high = cx.number_of(e.left) & full, cx.number_of(e.right) & full
+    if low > high:
+        raise RefusalError(f"the range {shown(low)}..{shown(high)} is empty", e.span)
+    return low, high
 
 
 def control_plane_name(d: ast.Declaration, prefix: str) -> str:

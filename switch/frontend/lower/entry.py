@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from switch.frontend.check.scope import Symbol
 from switch.frontend.check.types import Bits, strip
-from switch.frontend.lower.context import LowerContext, RefusalError
+from switch.frontend.lower.context import LowerContext, RefusalError, range_of
 from switch.frontend.lower.storage import bits_of
 from switch.frontend.lower.values import TableValue
 from switch.frontend.parse import ast
@@ -77,7 +77,7 @@ def _match(cx: LowerContext, e: ast.Expression, match: str, bits: int) -> Match:
         return Exact(number(e))
     if match == "range":
         if isinstance(e, ast.BinaryExpression) and e.op == "..":
-            return Range(number(e.left), number(e.right))
+            return Range(*range_of(cx, e, bits))
         return Range(0, full) if wild else Range(number(e), number(e))
     value, mask = (0, 0)
     if isinstance(e, ast.BinaryExpression) and e.op == "&&&":

@@ -25,17 +25,20 @@ V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparse
 """
 
 
-def compiled(directory: Path, body: str = "", *, before: str = "", top: str = "") -> Compiled:
-    """A whole program with `body` in the ingress control's apply block."""
+def compiled(directory: Path, body: str = "", *, before: str = "", top: str = "", transition: str = "") -> Compiled:
+    """A whole program with `body` in the ingress control's apply block, and `transition` in the parser."""
     source = directory / "hostile.p4"
     source.write_text(PROGRAM.format(body=body, before=before, top=top))
+    if transition:
+        common = (COMMON / "common.p4").read_text()
+        (directory / "common.p4").write_text(common.replace("transition accept;", f"transition {transition}"))
     return Compilation(source, [COMMON]).run()
 
 
-def refused(directory: Path, message: str, body: str = "", *, before: str = "", top: str = "") -> None:
+def refused(directory: Path, message: str, body: str = "", **parts: str) -> None:
     """The program is refused with `message` and a place in the source."""
-    with pytest.raises(CompileError, match=r"hostile\.p4:\d+:\d+: error") as caught:
-        compiled(directory, body, before=before, top=top)
+    with pytest.raises(CompileError, match=r"\.p4:\d+:\d+: error") as caught:
+        compiled(directory, body, **parts)
     assert message in str(caught.value)
 
 
@@ -121,6 +124,23 @@ def test_includes_that_double_are_refused(count: int, tmp_path: Path) -> None:
     assert any("a program must include at most 1000 files" in e for e in errors)
 
 
+# --- entries and keys -------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_range_of_an_entry_is_refused(tmp_path: Path) -> None:
+    table = "table t { key = { hdr.data.a: range; } actions = { n; } const entries = { 5..3 : n(); } }"
+    refused(tmp_path, "the range 5..3 is empty", "t.apply();", before=table)
+
+
+def test_a_range_that_wraps_around_in_an_entry_is_refused(tmp_path: Path) -> None:
+    table = "table t { key = { hdr.data.a: range; } actions = { n; } const entries = { 250..(250 + 10) : n(); } }"
+    refused(tmp_path, "the range 250..4 is empty", "t.apply();", before=table)
+
+
+def test_an_empty_range_of_a_select_is_refused(tmp_path: Path) -> None:
+    refused(tmp_path, "the range 5..3 is empty", transition="select(hdr.data.a) { 5..3: accept; }")
+
+
 # --- literals ---------------------------------------------------------------------------------------------------------
 
 
@@ -143,9 +163,7 @@ def test_a_literal_beyond_the_greatest_number_is_refused(literal: str, tmp_path:
     refused(tmp_path, "a literal must fit in 65535 bits", f"hdr.data.a = {literal};")
 
 
-@pytest.mark.parametrize(
-    "literal", ["999999999999999w1", "65536s1", "9" * 5000 + "w1"], ids=["wide", "least", "digits"]
-)
+@pytest.mark.parametrize("literal", ["999999999999999w1", "65536s1", "9" * 5000 + "w1"], ids=["far", "one", "digits"])
 def test_a_literal_wider_than_any_type_is_refused(literal: str, tmp_path: Path) -> None:
     refused(tmp_path, "the width of a literal must be at most 65535 bits", f"hdr.data.a = {literal};")
 

@@ -8,7 +8,7 @@ from switch.frontend.check.scope import Symbol
 from switch.frontend.declared import DeclaredValueSet
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
-from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name
+from switch.frontend.lower.context import LowerContext, control_plane_name, range_of
 from switch.frontend.lower.states.state import DEAD, add_operation, drain, end, go, key_part, new_state
 from switch.frontend.lower.storage import temporary
 from switch.frontend.parse import ast
@@ -104,9 +104,7 @@ def _value_and_masks(cx: LowerContext, e: ast.Expression, bits: int) -> list[tup
     if isinstance(e, ast.BinaryExpression) and e.op == "&&&":
         return [(cx.number_of(e.left) & full, cx.number_of(e.right) & full)]
     if isinstance(e, ast.BinaryExpression) and e.op == "..":
-        low, high = cx.number_of(e.left) & full, cx.number_of(e.right) & full
-        if low > high:
-            raise RefusalError(f"the range {low}..{high} is empty", e.span)
+        low, high = range_of(cx, e, bits)
         return _prefixes(low, high, bits)
     return [(cx.number_of(e) & full, full)]
 
