@@ -64,7 +64,11 @@ def _listexpression(cx: CheckContext, e: ast.ListExpression) -> Type:
 
 
 def _structexpression(cx: CheckContext, e: ast.StructExpression) -> Type:
-    fields = {name: FieldType(name, cx.expression(item), []) for name, item in e.items}
+    fields: dict[str, FieldType] = {}
+    for name, item in e.items:
+        if name in fields:
+            cx.type_error(f"the field {name} is given twice", item.span)
+        fields[name] = FieldType(name, cx.expression(item), [])
     return CompositeType("", "struct", fields, anonymous=True)
 
 

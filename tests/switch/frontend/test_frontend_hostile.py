@@ -137,6 +137,12 @@ def test_a_range_that_wraps_around_in_an_entry_is_refused(tmp_path: Path) -> Non
     refused(tmp_path, "the range 250..4 is empty", "t.apply();", before=table)
 
 
+def test_a_field_named_twice_in_a_struct_value_is_refused(tmp_path: Path) -> None:
+    top = "struct pair_t { bit<8> p; bit<8> q; }"
+    refused(tmp_path, "the field p is given twice", "pair_t s; s = {p=1, q=2, p=3}; hdr.data.a = s.p;", top=top)
+    refused(tmp_path, "the field p is given twice", "hdr.data.a = {p=8w1, p=8w3}.p;", top=top)
+
+
 def test_an_empty_range_of_a_select_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, "the range 5..3 is empty", transition="select(hdr.data.a) { 5..3: accept; }")
 
