@@ -96,10 +96,11 @@ def _switch(cx: CheckContext, s: ast.SwitchStatement) -> None:
 
 
 def _switch_on_action(cx: CheckContext, s: ast.SwitchStatement) -> None:
-    member = s.subject
-    assert isinstance(member, ast.MemberExpression)
-    table = _table_of(member.base)
-    names = [a.name for a in table.actions] if table is not None else []
+    table = _table_of(s.subject.base) if isinstance(s.subject, ast.MemberExpression) else None
+    if table is None:
+        cx.type_error("a switch on action_run needs table.apply().action_run itself as its subject", s.subject.span)
+        return
+    names = [a.name for a in table.actions]
     seen: set[str] = set()
     for case in s.cases:
         for label in case.labels:
@@ -107,7 +108,7 @@ def _switch_on_action(cx: CheckContext, s: ast.SwitchStatement) -> None:
                 continue
             if not isinstance(label, ast.Name):
                 cx.type_error("a label must be the name of one of the table's actions", label.span)
-            elif table is not None and label.name not in names:
+            elif label.name not in names:
                 note = choices(label.name, names, "actions of the table")
                 cx.type_error(f"table {table.name} has no action {label.name}", label.span, note)
             elif label.name in seen:

@@ -71,6 +71,8 @@ def _member_of_call(cx: LowerContext, e: ast.MemberExpression) -> Value:
     call = e.base
     assert isinstance(call, ast.CallExpression)
     if isinstance(call.target, Callee) and call.target.kind == "table":
+        if e.name == "action_run":
+            raise RefusalError("action_run can be used as the subject of a switch only", e.span)
         hit = temporary(cx, BOOL)
         truth = [assigned(hit, constant(v, BOOL), e.span) for v in (0, 1)]
         when_hit, when_miss = (truth[1], truth[0]) if e.name == "hit" else (truth[0], truth[1])

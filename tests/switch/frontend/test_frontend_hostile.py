@@ -204,3 +204,25 @@ def test_a_stack_is_pushed_by_no_more_than_its_size(tmp_path: Path) -> None:
 def test_the_syntax_tree_with_a_huge_number_is_printed(form: str, tmp_path: Path) -> None:
     compiled(tmp_path, top=f"const int x = {HUGE};")
     assert "0xffffffff…ffff (32000 bits)" in intermediate(form, tmp_path / "hostile.p4", [COMMON], {})
+
+
+# --- switch -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "hdr.data.a == 1 ? t.apply().action_run : t.apply().action_run",
+        "(hdr.data.a == 1 ? t.apply() : t.apply()).action_run",
+    ],
+)
+def test_a_switch_on_a_choice_of_action_runs_is_refused(subject: str, tmp_path: Path) -> None:
+    table = "table t { key = { hdr.data.a: exact; } actions = { n; } }"
+    body = f"switch ({subject}) {{ n: {{ hdr.data.a = 1; }} }}"
+    refused(tmp_path, "a switch on action_run needs table.apply().action_run itself as its subject", body, before=table)
+
+
+def test_action_runs_are_not_compared(tmp_path: Path) -> None:
+    table = "table t { key = { hdr.data.a: exact; } actions = { n; } }"
+    body = "if (t.apply().action_run == t.apply().action_run) { hdr.data.a = 1; }"
+    refused(tmp_path, "action_run can be used as the subject of a switch only", body, before=table)
