@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from switch.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
-from switch.frontend.parse.lexer import Token, integer, tokenize
+from switch.frontend.parse.condition import Condition, ConditionError
+from switch.frontend.parse.lexer import Token, tokenize
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
@@ -170,7 +171,11 @@ class Preprocessor:
             return
         for place in places:
             candidate = place / name
-            if candidate.is_file():
+            try:
+                found = candidate.is_file()
+            except OSError:  # a name that no file can have
+                continue
+            if found:
                 beside = str(Path(shown).parent / name) if place == path.parent else str(candidate)
                 self._depth += 1
                 self._file(candidate, beside if place != STANDARD_INCLUDE else f"<{name}>", word.span)
@@ -273,85 +278,31 @@ class Preprocessor:
         self.diagnostics.error("preprocess", f"the arguments of macro {macro.text} are not closed", macro.span)
         return arguments, index
 
-    # --- #if expressions -------------------------------------------------------------------------------------------
+    # --- conditions of #if -------------------------------------------------------------------------------------------
 
     def _condition(self, line: list[Token], word: Token) -> bool:
-        tokens: list[Token] = []
-        index = 0
-        while index < len(line):
-            token = line[index]
-            index += 1
-            if token.text == "defined":
-                bracket = index < len(line) and line[index].text == "("
-                name = line[index + bracket] if index + bracket < len(line) else word
-                index += 3 if bracket else 1
-                tokens.append(Token("int", "1" if name.text in self.macros else "0", token.span))
-            else:
-                tokens.append(token)
-        tokens = self.expand(tokens)
-        value, rest = _Condition(tokens, self.diagnostics, word).expression(0)
-        if rest < len(tokens):
-            self.diagnostics.error("preprocess", f"unexpected {tokens[rest].text!r} in #{word.text}", word.span)
-        return value != 0
+        try:
+            tokens = self.expand(self._without_defined(line, word))
+            return Condition(tokens, word).value() != 0
+        except ConditionError as error:
+            self.diagnostics.error("preprocess", str(error), error.span)
+            return False
 
-
-_LEVELS = [level.split() for level in ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<<", "+ -", "* / %"]]
-
-
-@dataclass(slots=True)
-class _Condition:
-    """An integer expression of an #if, read by precedence. Names that are not macros count as 0, as in C."""
-
-    tokens: list[Token]
-    diagnostics: Diagnostics
-    word: Token
-
-    def expression(self, at: int, level: int = 0) -> tuple[int, int]:
-        if level == len(_LEVELS):
-            return self._unary(at)
-        left, at = self.expression(at, level + 1)
-        while at < len(self.tokens) and self.tokens[at].text in _LEVELS[level]:
-            op = self.tokens[at].text
-            right, at = self.expression(at + 1, level + 1)
-            left = self._apply(op, left, right)
-        return left, at
-
-    def _apply(self, op: str, left: int, right: int) -> int:
-        if op in ("/", "%") and right == 0:
-            self.diagnostics.error("preprocess", f"division by zero in #{self.word.text}", self.word.span)
-            return 0
-        results = {
-            "||": lambda: int(bool(left) or bool(right)),
-            "&&": lambda: int(bool(left) and bool(right)),
-            "|": lambda: left | right,
-            "^": lambda: left ^ right,
-            "&": lambda: left & right,
-            "==": lambda: int(left == right),
-            "!=": lambda: int(left != right),
-            "<": lambda: int(left < right),
-            ">": lambda: int(left > right),
-            "<=": lambda: int(left <= right),
-            ">=": lambda: int(left >= right),
-            "<<": lambda: left << min(right, 4096),
-            "+": lambda: left + right,
-            "-": lambda: left - right,
-            "*": lambda: left * right,
-            "/": lambda: left // right,
-            "%": lambda: left % right,
-        }
-        return results[op]()
-
-    def _unary(self, at: int) -> tuple[int, int]:
-        if at >= len(self.tokens):
-            self.diagnostics.error("preprocess", f"the expression of #{self.word.text} ends too soon", self.word.span)
-            return 0, at
-        token = self.tokens[at]
-        if token.text in ("!", "-", "~"):
-            value, at = self._unary(at + 1)
-            return {"!": int(not value), "-": -value, "~": ~value}[token.text], at
-        if token.text == "(":
-            value, at = self.expression(at + 1)
-            return value, at + 1
-        if token.kind == "int":
-            return integer(token.text)[0], at + 1
-        return 0, at + 1
+    def _without_defined(self, line: list[Token], word: Token) -> list[Token]:
+        """`line` with 0 or 1 in the place of each `defined NAME` or `defined(NAME)`."""
+        made: list[Token] = []
+        tokens = iter(line)
+        for token in tokens:
+            if token.text != "defined":
+                made.append(token)
+                continue
+            name = next(tokens, token)
+            bracket = name if name.text == "(" else None
+            if bracket is not None:
+                name = next(tokens, token)
+            if name.kind != "id" or name is token:
+                raise ConditionError(f"defined in #{word.text} needs the name of a macro", token.span)
+            if bracket is not None and next(tokens, token).text != ")":
+                raise ConditionError(f"expected ')' to close this '(' in #{word.text}", bracket.span)
+            made.append(Token("int", "1" if name.text in self.macros else "0", token.span))
+        return made

@@ -147,6 +147,63 @@ def test_an_empty_range_of_a_select_is_refused(tmp_path: Path) -> None:
     refused(tmp_path, "the range 5..3 is empty", transition="select(hdr.data.a) { 5..3: accept; }")
 
 
+# --- conditions of #if ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("defined(N) && 10 / N > 2", False),
+        ("!defined(N) || 10 / N > 2", True),
+        ("defined(N) && (1 << -1 || 10 % N)", False),
+        ("0 && 0 && 1 / 0 || 1", True),
+        ("1 ? 2 : 1 / 0", True),
+        ("0 ? 1 / 0 : 0", False),
+        ("1 << 3 >> 1 == 4", True),
+        ("+1 - -1 == 2 && ~0 == -1", True),
+        ("-7 / 2 == -3 && -7 % 2 == -1", True),
+    ],
+)
+def test_conditions_follow_c(condition: str, expected: bool, tmp_path: Path) -> None:
+    tokens, errors = preprocessed(tmp_path, f"#if {condition}\nyes\n#else\nno\n#endif")
+    assert not errors
+    assert tokens == ["yes" if expected else "no"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("(1", "expected ')' to close this '(' in #if"),
+        ("((1) + 2", "expected ')' to close this '(' in #if"),
+        ("1 && 1 / 0", "division by zero in #if"),
+        ("1 << -1", "a shift in #if must be by 0 to 4096 bits, not -1"),
+        ("1 >> -1", "a shift in #if must be by 0 to 4096 bits, not -1"),
+        ("1 << 0xffffffffff", "a shift in #if must be by 0 to 4096 bits, not 1099511627775"),
+        ("(1 << 4096) << 4096 << 4096 << 4096", "a number in #if must fit in 4096 bits"),
+        (")", "expected a number, found ')' in #if"),
+        ("1 +", "the expression of #if ends too soon"),
+        ("1 ? 2", "expected ':' after '?' in #if"),
+        ("defined(N", "expected ')' to close this '(' in #if"),
+        ("defined", "defined in #if needs the name of a macro"),
+    ],
+)
+def test_a_wrong_condition_is_refused(condition: str, message: str, tmp_path: Path) -> None:
+    _, errors = preprocessed(tmp_path, f"#if {condition}\nyes\n#endif")
+    assert any(message in e for e in errors), errors
+
+
+def test_numbers_in_conditions_do_not_square_forever(tmp_path: Path) -> None:
+    lines = ["#define A0 (1 << 4000)", *(f"#define A{i + 1} (A{i} * A{i})" for i in range(12)), "#if A12\n#endif"]
+    _, errors = preprocessed(tmp_path, "\n".join(lines))
+    assert any("must fit in 4096 bits" in e for e in errors)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a" * 9000, "nul\0byte"], ids=["long", "very long", "zero"])
+def test_a_file_name_that_cannot_be_is_refused(name: str, tmp_path: Path) -> None:
+    _, errors = preprocessed(tmp_path, f'#include "{name}"\n')
+    assert "cannot find the file" in errors[0]
+
+
 # --- literals ---------------------------------------------------------------------------------------------------------
 
 
