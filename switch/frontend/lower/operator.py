@@ -12,7 +12,7 @@ from switch.frontend.lower.storage import temporary
 from switch.frontend.lower.values import Aggregate, HeaderValue, Literal, Value
 from switch.frontend.parse import ast
 from switch.frontend.scalar import Scalar, computed, constant, slice_of
-from switch.model.expressions import Binary
+from switch.model.expressions import Binary, Unary, ValidBit
 
 
 def operation(op: str, operands: tuple[Scalar, ...], t: Type, span: SourceSpan) -> Scalar:
@@ -84,7 +84,7 @@ def binary(cx: LowerContext, e: ast.BinaryExpression, left: Value, right: Value)
 
 def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Scalar:
     if isinstance(left, HeaderValue) and isinstance(right, HeaderValue):
-        return Scalar(Binary("==", left.header, right.header), BOOL)
+        return _headers_equal(left, right, span)
     if isinstance(left, Aggregate) and isinstance(right, Aggregate):
         result: Scalar = constant(1, BOOL)
         for a, b in zip(left.members.values(), right.members.values(), strict=True):
@@ -92,6 +92,13 @@ def _equal(cx: LowerContext, left: Value, right: Value, span: SourceSpan) -> Sca
         return result
     a, b = as_expression(left, span), as_expression(right, span)
     return operation("==", (a, b), BOOL, span)
+
+
+def _headers_equal(left: HeaderValue, right: HeaderValue, span: SourceSpan) -> Scalar:
+    """Two invalid headers are equal (specification, section 8.17); for BMv2's `==` no invalid header equals another."""
+    invalid = [operation("!", (Scalar(Unary("d2b", ValidBit(h.header)), BOOL),), BOOL, span) for h in (left, right)]
+    neither = operation("&&", (invalid[0], invalid[1]), BOOL, span)
+    return operation("||", (neither, Scalar(Binary("==", left.header, right.header), BOOL)), BOOL, span)
 
 
 def _unary(cx: LowerContext, e: ast.UnaryExpression) -> Value:

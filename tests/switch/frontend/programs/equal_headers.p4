@@ -1,0 +1,55 @@
+// Equality of headers: two invalid headers are equal, an invalid and a valid one are not (specification, section 8.17).
+#include <core.p4>
+#include <v1model.p4>
+
+header kind_t { bit<8> kind; }
+header item_t { bit<8> value; }
+struct pair_t { item_t x; item_t y; }
+struct headers_t { kind_t kind; item_t x; item_t y; kind_t result; }
+struct metadata_t { }
+
+parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    state start {
+        packet.extract(hdr.kind);
+        transition select(hdr.kind.kind) {
+            1: only_x;
+            2: only_y;
+            3: both;
+            default: accept;
+        }
+    }
+    state only_x { packet.extract(hdr.x); transition accept; }
+    state only_y { packet.extract(hdr.y); transition accept; }
+    state both { packet.extract(hdr.x); transition only_y; }
+}
+control MyVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
+    apply {
+        hdr.result.setValid();
+        hdr.result.kind = 0;
+        if (hdr.x == hdr.y) {
+            hdr.result.kind = hdr.result.kind | 1;
+        }
+        if (hdr.x != hdr.y) {
+            hdr.result.kind = hdr.result.kind | 2;
+        }
+        pair_t same;
+        pair_t swapped;
+        same.x = hdr.x;
+        same.y = hdr.y;
+        swapped.x = hdr.y;
+        swapped.y = hdr.x;
+        if (same == swapped) {
+            hdr.result.kind = hdr.result.kind | 4;
+        }
+        sm.egress_spec = 2;
+    }
+}
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
+control MyCompute(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control MyDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.result);
+    }
+}
+V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;
