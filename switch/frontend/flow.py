@@ -85,14 +85,15 @@ def assigned(target: Scalar, source: Scalar, span: SourceSpan) -> Step:
 
 
 def bodies(s: Flow) -> list[list[Flow]]:
-    """The statement lists directly inside `s`."""
+    """The statement lists directly inside `s`, each once: cases of a switch share the body that they lead to."""
     match s:
         case Branch():
             return [s.then, s.otherwise]
         case Region():
             return [s.body]
         case Apply():
-            return [b for b in (s.hit, s.miss, s.default, *s.cases.values()) if b is not None]
+            found = (s.hit, s.miss, s.default, *s.cases.values())
+            return list({id(b): b for b in found if b is not None}.values())
     return []
 
 

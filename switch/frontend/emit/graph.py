@@ -11,7 +11,19 @@ from dataclasses import field
 from switch.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredAction, DeclaredKey, DeclaredTable
 from switch.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from switch.frontend.draft import Draft, DraftPipeline
-from switch.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, Step, flatten, leaves_early, until_jump
+from switch.frontend.flow import (
+    Apply,
+    Branch,
+    Flow,
+    Leave,
+    Quit,
+    Region,
+    Step,
+    bodies,
+    flatten,
+    leaves_early,
+    until_jump,
+)
 from switch.model.actions import Action
 from switch.model.expressions import ValidBit
 from switch.model.pipelines import Conditional, DefaultAction, Key, Node, Pipeline, Table
@@ -118,10 +130,11 @@ class _Builder:
             next_nodes[_HIT] = self.sequence(s.hit or [], following, leave)
             next_nodes[_MISS] = self.sequence(s.miss or [], following, leave)
         else:
-            other = self.sequence(s.default, following, leave) if s.default is not None else following
+            first = {id(body): self.sequence(body, following, leave) for body in bodies(s)}
+            other = following if s.default is None else first[id(s.default)]
             for action, _ in table.actions:
                 body = s.cases.get(action.name)
-                next_nodes[action.name] = self.sequence(body, following, leave) if body is not None else other
+                next_nodes[action.name] = other if body is None else first[id(body)]
         known = self.applied.get(table)
         if known is None:
             known = TableNode(table.name, next_nodes, following, table)
@@ -240,11 +253,12 @@ def simplify(statements: list[Flow]) -> list[Flow]:
         elif isinstance(s, Branch):
             made.append(Branch(s.condition, simplify(s.then), simplify(s.otherwise), s.span))
         elif isinstance(s, Apply):
+            shared = {id(body): simplify(body) for body in bodies(s)}
             for body_name in ("hit", "miss", "default"):
                 body = getattr(s, body_name)
                 if body is not None:
-                    setattr(s, body_name, simplify(body))
-            s.cases = {name: simplify(body) for name, body in s.cases.items()}
+                    setattr(s, body_name, shared[id(body)])
+            s.cases = {name: shared[id(body)] for name, body in s.cases.items()}
             made.append(s)
         else:
             made.append(s)

@@ -145,9 +145,10 @@ def _switch_on_action(cx: LowerContext, s: ast.SwitchStatement, subject: ast.Mem
     applied = apply_table(cx, call)
     for labels, is_default, case in _arms(s):
         names = [action_name(cx, label, call) for label in labels if isinstance(label, ast.Name)]
-        applied.cases.update({name: cx.body(case.body) for name in names})
+        body = cx.body(case.body)
+        applied.cases.update(dict.fromkeys(names, body))
         if is_default:
-            applied.default = cx.body(case.body)
+            applied.default = body
     if set(applied.cases) >= {definition.name for definition, _ in applied.table.actions}:
         applied.default = None
 

@@ -14,8 +14,8 @@ from switch.frontend.parse.preprocessor import Preprocessor
 from switch.frontend.printing import intermediate
 
 COMMON = Path(__file__).parent / "bad"  # has common.p4
-PROGRAM = """#include "common.p4"
-{top}
+PROGRAM = """{top}
+#include "common.p4"
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {{
     action n() {{ }}
     {before}
@@ -122,6 +122,13 @@ def test_includes_that_double_are_refused(count: int, tmp_path: Path) -> None:
     (tmp_path / "f39.p4").write_text("")
     _, errors = preprocessed(tmp_path, '#include "f0.p4"\n')
     assert any("a program must include at most 1000 files" in e for e in errors)
+
+
+def test_labels_of_a_switch_share_its_body(tmp_path: Path) -> None:
+    tables = [f"table t{i} {{ key = {{ hdr.data.a: exact; }} actions = {{ n; m; }} }}" for i in range(40)]
+    nested = " ".join(f"switch (t{i}.apply().action_run) {{ n: m: {{" for i in range(40))
+    made = compiled(tmp_path, nested + " hdr.data.a = 1; " + "}}" * 40, before="action m() { }" + "\n".join(tables))
+    assert len(made.json["pipelines"][0]["tables"]) == 41
 
 
 # --- entries and keys -------------------------------------------------------------------------------------------------
