@@ -27,7 +27,7 @@ from switch.records import Mutable
 
 
 class DraftState(Mutable):
-    """A parser state; `ended` once it is known where it goes."""
+    """A parser state; `ended` once it is known where it goes. `origin` names the program's state that it is part of."""
 
     name: str
     operations: list[Operation] = field(default_factory=list)
@@ -35,6 +35,7 @@ class DraftState(Mutable):
     transitions: list[Transition] = field(default_factory=list)
     default: str | None = None
     ended: bool = False
+    origin: str = ""
 
 
 class DraftPipeline(Mutable):

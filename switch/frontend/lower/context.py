@@ -28,6 +28,7 @@ BLOCKS = {
     "deparser": "the deparser",
 }
 _INLINE_DEPTH_MAX = 64
+_INLINE_COUNT_MAX = 4096
 
 # How each kind of expression and statement is lowered. The tables are arguments of the context, so that no handler
 # imports another and every handler can lower the parts of its node.
@@ -63,13 +64,16 @@ class LowerContext:
     block: str = ""
     result: Value | None = None  # the place of the enclosing function's return value
     depth: int = 0  # of nested calls
+    calls: int = 0  # put in place so far
     in_action: int = 0  # > 0 inside an action's body
     pipeline: DraftPipeline | None = None
     conditions: list[Scalar] = field(default_factory=list)  # around a checksum
     direct_blocks: dict[tuple[int, int, SourceSpan], BlockValue] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)  # the last number behind each name
     claimed: dict[tuple[str, str], SourceSpan] = field(default_factory=dict)
     states: dict[str, DraftState] = field(default_factory=dict)
+    state_counts: dict[str, int] = field(default_factory=dict)
     state: DraftState = field(default_factory=lambda: DraftState(""))
 
     @contextmanager
@@ -86,6 +90,9 @@ class LowerContext:
     def deeper(self, span: SourceSpan) -> None:
         """Enter a call; the caller leaves it by lowering `depth`."""
         self.depth += 1
+        self.calls += 1
+        if self.calls > _INLINE_COUNT_MAX:
+            raise RefusalError(f"a program must make at most {_INLINE_COUNT_MAX} calls, all put in place", span)
         if self.depth > _INLINE_DEPTH_MAX:
             raise RefusalError(f"calls nest deeper than {_INLINE_DEPTH_MAX}: P4 has no recursion", span)
 
@@ -97,11 +104,12 @@ class LowerContext:
 
     def unique(self, name: str) -> str:
         """`name`, with a number behind it if the name is taken."""
-        candidate, count = name, 0
+        candidate, count = name, self.counts.get(name, 0)
         while candidate in self.names:
             count += 1
             candidate = f"{name}_{count}"
         self.names.add(candidate)
+        self.counts[name] = count
         return candidate
 
     def claim(self, kind: str, name: str, span: SourceSpan) -> None:

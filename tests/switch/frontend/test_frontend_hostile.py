@@ -124,11 +124,37 @@ def test_includes_that_double_are_refused(count: int, tmp_path: Path) -> None:
     assert any("a program must include at most 1000 files" in e for e in errors)
 
 
+@pytest.mark.parametrize(
+    ("declared", "body"),
+    [
+        ("void f{i}() {{ {calls} }}", "f{i}();"),
+        ("action f{i}() {{ {calls} }}", "f{i}();"),
+        ("control f{i}() {{ apply {{ {calls} }} }}", "f{i}.apply();"),
+        ("parser f{i}(packet_in p) {{ state start {{ {calls} transition accept; }} }}", "f{i}.apply(p);"),
+    ],
+    ids=["functions", "actions", "controls", "parsers"],
+)
+def test_calls_that_double_are_refused(declared: str, body: str, tmp_path: Path) -> None:
+    lines = ["#include <core.p4>", declared.format(i=0, calls="")]
+    lines += [declared.format(i=i + 1, calls=2 * body.format(i=i)) for i in range(40)]
+    in_parser = declared.startswith("parser")
+    call = body.format(i=40).replace("(p)", "(packet)")
+    transition = f"more; }} state more {{ {call} transition accept;" if in_parser else ""
+    message = "a program must make at most 4096 calls"
+    refused(tmp_path, message, "" if in_parser else call, top="\n".join(lines), transition=transition)
+
+
 def test_labels_of_a_switch_share_its_body(tmp_path: Path) -> None:
     tables = [f"table t{i} {{ key = {{ hdr.data.a: exact; }} actions = {{ n; m; }} }}" for i in range(40)]
     nested = " ".join(f"switch (t{i}.apply().action_run) {{ n: m: {{" for i in range(40))
     made = compiled(tmp_path, nested + " hdr.data.a = 1; " + "}}" * 40, before="action m() { }" + "\n".join(tables))
     assert len(made.json["pipelines"][0]["tables"]) == 41
+
+
+def test_ranges_that_become_many_masks_are_refused(tmp_path: Path) -> None:
+    keys, ranges = ", ".join(["hdr.data.wide"] * 8), ", ".join(["1..65534"] * 8)
+    message = "the ranges of a case must become at most 4096 values with masks"
+    refused(tmp_path, message, transition=f"select({keys}) {{ ({ranges}): accept; }}")
 
 
 # --- entries and keys -------------------------------------------------------------------------------------------------

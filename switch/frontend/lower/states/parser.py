@@ -8,7 +8,7 @@ from switch.frontend.lower.assignment import assign
 from switch.frontend.lower.binding import bind_block
 from switch.frontend.lower.block import block_value, make_locals
 from switch.frontend.lower.context import LowerContext
-from switch.frontend.lower.states.state import drain, go, new_state
+from switch.frontend.lower.states.state import drain, go, new_part, new_state
 from switch.frontend.lower.states.transition import transition
 from switch.frontend.lower.values import BlockValue
 from switch.frontend.parse import ast
@@ -18,7 +18,7 @@ from switch.model.parsers import State
 def lower_parser(cx: LowerContext, block: BlockValue) -> None:
     """The whole top-level parser into `program.states`, reachable states only."""
     cx.block = "parser"
-    cx.states = {}
+    cx.states, cx.state_counts = {}, {}
     cx.frame = block.frame
     cx.state = new_state(cx, "start")
     make_locals(cx, block)
@@ -89,12 +89,12 @@ def apply_parser(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> Non
         block = block_value(cx, callee.symbol.type, Callee("constructor", callee.name), name, e.span)
     back = bind_block(cx, block, e, callee)
     cx.deeper(e.span)
-    outer, state = cx.frame, cx.state
+    outer = cx.frame
     drain(cx)
     cx.frame = block.frame
     make_locals(cx, block)
     drain(cx)
-    join = new_state(cx, f"{state.name}_after")
+    join = new_part(cx, "after")
     names = _state_names(cx, block, block.name)
     go(cx, names["start"])
     _parser_states(cx, block, names, join.name)

@@ -19,12 +19,21 @@ DEAD = "\0dead"
 
 
 def new_state(cx: LowerContext, name: str) -> DraftState:
-    unique, count = name, 0
+    unique, count = name, cx.state_counts.get(name, 0)
     while unique in cx.states:
         count += 1
         unique = f"{name}_{count}"
     made = DraftState(unique)
     cx.states[unique] = made
+    cx.state_counts[name] = count
+    return made
+
+
+def new_part(cx: LowerContext, word: str) -> DraftState:
+    """A state for more of the present one, named after the program's state however many there are."""
+    origin = cx.state.origin or cx.state.name
+    made = new_state(cx, f"{origin}_{word}")
+    made.origin = origin
     return made
 
 
@@ -51,7 +60,7 @@ def _place(cx: LowerContext, statements: list[Flow], leave: str | None) -> None:
         elif isinstance(s, Branch):
             _fork(cx, s, leave)
         elif isinstance(s, Region):
-            join = new_state(cx, f"{cx.state.name}_after")
+            join = new_part(cx, "after")
             _place(cx, s.body, join.name)
             go(cx, join.name)
             cx.state = join
@@ -65,8 +74,7 @@ def _place(cx: LowerContext, statements: list[Flow], leave: str | None) -> None:
 def _fork(cx: LowerContext, s: Branch, leave: str | None) -> None:
     condition = temporary(cx, BOOL)
     add_operation(cx, assigned(condition, s.condition, s.span))
-    base = cx.state.name
-    then, otherwise, join = (new_state(cx, f"{base}_{w}") for w in ("true", "false", "join"))
+    then, otherwise, join = (new_part(cx, word) for word in ("true", "false", "join"))
     end(cx, [key_part(condition)], [Transition((1,), (1,), then.name)], otherwise.name)
     for state, body in ((then, s.then), (otherwise, s.otherwise)):
         cx.state = state

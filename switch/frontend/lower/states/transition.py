@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 from switch.frontend.check.scope import Symbol
 from switch.frontend.declared import DeclaredValueSet
 from switch.frontend.diagnostics import SourceSpan
 from switch.frontend.flow import assigned
-from switch.frontend.lower.context import LowerContext, control_plane_name, range_of
+from switch.frontend.lower.context import LowerContext, RefusalError, control_plane_name, range_of
 from switch.frontend.lower.states.state import DEAD, add_operation, drain, end, go, key_part, new_state
 from switch.frontend.lower.storage import temporary
 from switch.frontend.parse import ast
@@ -16,6 +17,7 @@ from switch.model.expressions import Bool, Const, FieldRef, LastField
 from switch.model.parsers import KeyPart, LastUnionField, Transition, Verify
 
 _NO_MATCH = "noMatch"
+_CASE_MAX = 4096  # transitions of one case
 
 
 def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None]) -> None:
@@ -78,6 +80,9 @@ def _case(cx: LowerContext, case: ast.SelectCase, key: list[KeyPart], target: st
     if len(keys) == 1 and isinstance(keys[0], ast.Default):
         return None
     choices = [_value_and_masks(cx, k, part.width_bits) for k, part in zip(keys, key, strict=True)]
+    if math.prod(map(len, choices)) > _CASE_MAX:
+        message = f"the ranges of a case must become at most {_CASE_MAX} values with masks"
+        raise RefusalError(message, case.span, "write fewer or simpler ranges, or compare in an if")
     made = []
     for combination in itertools.product(*choices):
         if not any(mask for _, mask in combination):
@@ -110,9 +115,9 @@ def _value_and_masks(cx: LowerContext, e: ast.Expression, bits: int) -> list[tup
 
 
 def _prefixes(low: int, high: int, bits: int) -> list[tuple[int, int]]:
-    """The least set of prefixes that covers low..high."""
-    found = []
-    while low <= high:
+    """The least set of prefixes that covers low..high, or the first ones where a case cannot have that many."""
+    found: list[tuple[int, int]] = []
+    while low <= high and len(found) <= _CASE_MAX:
         size = low & -low if low else 1 << bits
         while low + size - 1 > high:
             size >>= 1
