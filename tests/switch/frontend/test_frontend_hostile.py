@@ -316,3 +316,12 @@ def test_action_runs_are_not_compared(tmp_path: Path) -> None:
     table = "table t { key = { hdr.data.a: exact; } actions = { n; } }"
     body = "if (t.apply().action_run == t.apply().action_run) { hdr.data.a = 1; }"
     refused(tmp_path, "action_run can be used as the subject of a switch only", body, before=table)
+
+
+def test_a_state_named_no_match_is_not_where_unmatched_packets_go(tmp_path: Path) -> None:
+    more = "select(hdr.data.a) { 1: noMatch; } } state noMatch { transition accept;"
+    states = compiled(tmp_path, transition=more).json["parsers"][0]["parse_states"]
+    found = {s["name"]: s for s in states}
+    (default,) = (t["next_state"] for t in found["start"]["transitions"] if t["type"] == "default")
+    assert default != "noMatch"
+    assert [o["op"] for o in found[default]["parser_ops"]] == ["verify"]

@@ -18,7 +18,7 @@ from switch.model.parsers import State
 def lower_parser(cx: LowerContext, block: BlockValue) -> None:
     """The whole top-level parser into `program.states`, reachable states only."""
     cx.block = "parser"
-    cx.states, cx.state_counts = {}, {}
+    cx.states, cx.state_counts, cx.no_match = {}, {}, ""
     cx.frame = block.frame
     cx.state = new_state(cx, "start")
     make_locals(cx, block)

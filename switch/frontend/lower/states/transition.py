@@ -16,7 +16,6 @@ from switch.frontend.parse import ast
 from switch.model.expressions import Bool, Const, FieldRef, LastField
 from switch.model.parsers import KeyPart, LastUnionField, Transition, Verify
 
-_NO_MATCH = "noMatch"
 _CASE_MAX = 4096  # transitions of one case
 
 
@@ -63,11 +62,12 @@ def _warn_reject(cx: LowerContext, span: SourceSpan, what: str) -> None:
 
 def _no_match(cx: LowerContext) -> str:
     """The state behind a select that fits no case (specification, section 13.6)."""
-    if _NO_MATCH not in cx.states:
-        state = new_state(cx, _NO_MATCH)
+    if not cx.no_match:
+        state = new_state(cx, "noMatch")
         state.operations.append(Verify(Bool(False), Const(cx.checked.errors["NoMatch"])))
         state.ended = True
-    return _NO_MATCH
+        cx.no_match = state.name
+    return cx.no_match
 
 
 def _case(cx: LowerContext, case: ast.SelectCase, key: list[KeyPart], target: str | None) -> list[Transition] | None:
