@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from switch.model.source import SourceInfo
 
+_SHOWN_MAX = 100  # messages
+_LINE_MAX = 240  # characters of a source line: of a longer one, those around the place
 PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
 
@@ -58,6 +60,7 @@ class Diagnostics:
 
     items: list[Diagnostic] = field(default_factory=list)
     lines: dict[str, list[str]] = field(default_factory=dict)
+    _known: set[Diagnostic] = field(default_factory=set)
 
     def error(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "error", message, span, tuple(n for n in notes if n)))
@@ -66,7 +69,8 @@ class Diagnostics:
         self._add(Diagnostic(phase, "warning", message, span, tuple(n for n in notes if n)))
 
     def _add(self, item: Diagnostic) -> None:
-        if item not in self.items:
+        if item not in self._known:
+            self._known.add(item)
             self.items.append(item)
 
     def source(self, span: SourceSpan) -> SourceInfo | None:
@@ -84,16 +88,22 @@ class Diagnostics:
         return [d for d in self.items if d.severity == "error"]
 
     def render(self) -> str:
-        return "\n".join(self.render_one(d) for d in self.items)
+        shown = [self.render_one(d) for d in self.items[:_SHOWN_MAX]]
+        if len(self.items) > _SHOWN_MAX:
+            shown.append(f"and {count(len(self.items) - _SHOWN_MAX, 'more message')}")
+        return "\n".join(shown)
 
     def render_one(self, item: Diagnostic) -> str:
         out = [f"{item.span}: {item.severity}[{item.phase}]: {item.message}"]
         lines = self.lines.get(item.span.file, [])
         if 0 < item.span.line <= len(lines):
-            text = lines[item.span.line - 1].expandtabs(1)
-            width = max(1, min(item.span.length, len(text) - item.span.column + 1))
+            text, column = lines[item.span.line - 1].expandtabs(1), item.span.column
+            if len(text) > _LINE_MAX:
+                start = max(0, column - 1 - _LINE_MAX // 2)
+                text, column = text[start : start + _LINE_MAX], column - start
+            width = max(1, min(item.span.length, len(text) - column + 1))
             out.append("    " + text)
-            out.append("    " + " " * (item.span.column - 1) + "^" + "~" * (width - 1))
+            out.append("    " + " " * (column - 1) + "^" + "~" * (width - 1))
         if item.span.via:
             out.append(f"  note: {item.span.via}")
         out.extend(f"  note: {note}" for note in item.notes)

@@ -157,6 +157,15 @@ def test_ranges_that_become_many_masks_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, message, transition=f"select({keys}) {{ ({ranges}): accept; }}")
 
 
+def test_many_errors_on_one_line_are_told_in_few_words(tmp_path: Path) -> None:
+    source = tmp_path / "errors.p4"
+    source.write_text("$" * 20000)
+    with pytest.raises(CompileError, match="and 19900 more messages") as caught:
+        Compilation(source).run()
+    assert len(caught.value.diagnostics) == 20000
+    assert len(str(caught.value)) < 100_000
+
+
 # --- entries and keys -------------------------------------------------------------------------------------------------
 
 
