@@ -8,7 +8,7 @@ from switch.frontend.check.context import CheckContext, Handlers
 from switch.frontend.check.conversion import converted
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.statement import always_returns, declare_constant
-from switch.frontend.check.type_ref import type_of
+from switch.frontend.check.type_ref import bounded, type_of
 from switch.frontend.parse import ast
 
 
@@ -21,20 +21,22 @@ def _typedef(cx: CheckContext, d: ast.Typedef) -> None:
 def _composite(cx: CheckContext, d: ast.Composite) -> None:
     if d.type_parameters:
         cx.type_error(f"{d.kind} {d.name}: type parameters are supported for extern declarations only", d.span)
-    made = ty.CompositeType(d.name, d.kind, {}, d.annotations)
-    varbits = 0
+    fields: dict[str, ty.FieldType] = {}
+    varbits = size = 0
     for f in d.fields:
         t = type_of(cx, f.type)
-        if f.name in made.fields:
+        if f.name in fields:
             cx.name_error(f"{d.kind} {d.name} has two fields named {f.name}", f.span)
         if d.kind == "header" and t != ty.ANY and not _fits_header(cx, t):
             cx.type_error(f"a header cannot have a field of type {t}", f.span)
         if d.kind == "header_union" and t != ty.ANY and not (isinstance(t, ty.CompositeType) and t.kind == "header"):
             cx.type_error(f"a header union has only headers, not {t}", f.span)
         varbits += isinstance(t, ty.VarBits)
-        made.fields[f.name] = ty.FieldType(f.name, t, f.annotations)
+        fields[f.name] = ty.FieldType(f.name, t, f.annotations)
+        size += ty.parts(t)
     if varbits > 1:
         cx.type_error(f"header {d.name} has {varbits} varbit fields: BMv2 allows one", d.span)
+    made = bounded(cx, ty.CompositeType(d.name, d.kind, fields, d.annotations, size=size), d.span)
     cx.declare(Symbol("type", d.name, d, made), d.span)
 
 

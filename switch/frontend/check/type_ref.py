@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from switch.frontend.check import types as ty
 from switch.frontend.check.context import CheckContext
-from switch.frontend.diagnostics import count, shown
+from switch.frontend.diagnostics import SourceSpan, count, shown
 from switch.frontend.parse import ast
 from switch.frontend.parse.lexer import BITS_MAX
 
 _STACK_SIZE_MAX = 4096
+_PARTS_MAX = 65536
 _SIMPLE = {str(t): t for t in (ty.BOOL, ty.ERROR, ty.STRING, ty.VOID, ty.MATCH_KIND, ty.ANY)}
 
 
@@ -31,11 +32,19 @@ def constant_number(
     return e.value
 
 
+def bounded(cx: CheckContext, t: ty.Type, span: SourceSpan) -> ty.Type:
+    """`t`, unless it has too many fields: types that contain another twice double with every level."""
+    found = ty.parts(t)
+    if found <= _PARTS_MAX:
+        return t
+    return cx.type_error(f"a type must have at most {_PARTS_MAX} fields, those of structs in it counted", span)
+
+
 def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
     if isinstance(ref, ast.BaseTypeRef):
         return _base_type(cx, ref)
     if isinstance(ref, ast.TupleTypeRef):
-        return ty.Tuple(tuple(type_of(cx, i) for i in ref.items))
+        return bounded(cx, ty.Tuple(tuple(type_of(cx, i) for i in ref.items)), ref.span)
     if isinstance(ref, ast.StackTypeRef):
         element = type_of(cx, ref.element)
         size = constant_number(cx, ref.size, "the size of a header stack", 1, _STACK_SIZE_MAX)
@@ -43,7 +52,7 @@ def type_of(cx: CheckContext, ref: ast.TypeRef) -> ty.Type:
             return ty.ANY
         if not isinstance(element, ty.CompositeType) or element.kind == "struct":
             return cx.type_error(f"only headers and header unions can be stacked, not {element}", ref.span)
-        return ty.StackType(element, size)
+        return bounded(cx, ty.StackType(element, size), ref.span)
     assert isinstance(ref, ast.NamedTypeRef)
     symbol = cx.find(ref.name, ref.span, ("type", "control", "parser", "package"), "type")
     if symbol is None:

@@ -74,6 +74,7 @@ class CompositeType(Type, eq=False):
     fields: dict[str, FieldType] = field(default_factory=dict)
     annotations: list[Annotation] = field(default_factory=list)
     anonymous: bool = False
+    size: int = 0  # `parts` of all fields
 
     def __str__(self) -> str:
         if self.anonymous:
@@ -189,6 +190,16 @@ def width(t: Type) -> int | None:
         widths = [width(i) for i in t.items]
         return None if None in widths else sum(w for w in widths if w is not None)
     return None
+
+
+def parts(t: Type) -> int:
+    """How many fields a value consists of, those with fields inside counted as well."""
+    t = strip(t)
+    if isinstance(t, CompositeType):
+        return 1 + t.size
+    if isinstance(t, Tuple):
+        return 1 + sum(parts(i) for i in t.items)
+    return t.size * parts(t.element) if isinstance(t, StackType) else 1
 
 
 def same(a: Type, b: Type) -> bool:

@@ -157,6 +157,20 @@ def test_ranges_that_become_many_masks_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, message, transition=f"select({keys}) {{ ({ranges}): accept; }}")
 
 
+@pytest.mark.parametrize(
+    ("first", "one"),
+    [
+        ("struct t0 {{ bit<8> a; }}", "struct t{i} {{ t{j} a; t{j} b; }}"),
+        ("struct t0 {{ }}", "struct t{i} {{ t{j} a; t{j} b; }}"),
+        ("typedef tuple<bit<8>> t0;", "typedef tuple<t{j}, t{j}> t{i};"),
+    ],
+    ids=["structs", "empty structs", "tuples"],
+)
+def test_types_that_double_are_refused(first: str, one: str, tmp_path: Path) -> None:
+    lines = [first.format(), *(one.format(i=i + 1, j=i) for i in range(40))]
+    refused(tmp_path, "a type must have at most 65536 fields", "t40 x;", top="\n".join(lines))
+
+
 def test_many_errors_on_one_line_are_told_in_few_words(tmp_path: Path) -> None:
     source = tmp_path / "errors.p4"
     source.write_text("$" * 20000)
