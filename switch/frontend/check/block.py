@@ -8,7 +8,7 @@ from switch.frontend.check.scope import Symbol
 from switch.frontend.check.state import check_states
 from switch.frontend.check.statement import declare_variable
 from switch.frontend.check.table import check_table
-from switch.frontend.check.type_ref import constant_number, type_of
+from switch.frontend.check.type_ref import SIZE_MAX, constant_number, type_of
 from switch.frontend.check.types import ANY, ApplicableType, width
 from switch.frontend.parse import ast
 
@@ -52,7 +52,7 @@ def _local(cx: CheckContext, d: ast.Declaration) -> None:
         declare_variable(cx, d)
     elif isinstance(d, ast.ValueSetDecl):
         t = type_of(cx, d.type)
-        size = constant_number(cx, d.size, "the size of a value set", 1)
+        size = constant_number(cx, d.size, "the size of a value set", 1, SIZE_MAX)
         if width(t) is None and t != ANY:
             cx.type_error(f"a value set cannot hold {t}", d.span)
         cx.declare(Symbol("value_set", d.name, d, t, size), d.span)

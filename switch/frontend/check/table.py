@@ -7,7 +7,7 @@ from switch.frontend.check.argument import bind
 from switch.frontend.check.context import CheckContext
 from switch.frontend.check.key_set import key_set_element
 from switch.frontend.check.scope import Callee, Symbol
-from switch.frontend.check.type_ref import constant_number
+from switch.frontend.check.type_ref import SIZE_MAX, constant_number
 from switch.frontend.check.types import ANY, VOID, ApplicableType, Extern, Type, scalar
 from switch.frontend.diagnostics import choices
 from switch.frontend.parse import ast
@@ -127,8 +127,8 @@ def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
     }.get(p.name, ())
     if wanted and not (isinstance(t, Extern) and t.name in wanted):
         cx.type_error(f"{p.name} of table {d.name} must be a {' or '.join(wanted)}, not {t}", p.span)
-    if p.name == "size" and (isinstance(p.value.value, bool) or not isinstance(p.value.value, int)):
-        cx.type_error(f"the size of table {d.name} must be a number known at compile time", p.span)
+    if p.name == "size":
+        constant_number(cx, p.value, f"the size of table {d.name}", 0, SIZE_MAX)
     if p.name in ("support_timeout", "largest_priority_wins") and not isinstance(p.value.value, bool):
         cx.type_error(f"{p.name} must be true or false", p.span)
     if p.name == "priority_delta":

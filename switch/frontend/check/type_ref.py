@@ -8,6 +8,7 @@ from switch.frontend.diagnostics import SourceSpan, count, shown
 from switch.frontend.parse import ast
 from switch.frontend.parse.lexer import BITS_MAX
 
+SIZE_MAX = (1 << 31) - 1  # of tables and value sets: P4Info and BMv2 have 32 bits
 _STACK_SIZE_MAX = 4096
 _PARTS_MAX = 65536
 _SIMPLE = {str(t): t for t in (ty.BOOL, ty.ERROR, ty.STRING, ty.VOID, ty.MATCH_KIND, ty.ANY)}

@@ -6,6 +6,9 @@ from switch.frontend.parse import ast
 from switch.frontend.parse.cursor import Cursor
 from switch.frontend.parse.expression import read_expression
 
+_FOR_P4INFO = frozenset(["id", "max_group_size", "p4runtime_translation"])
+_NUMBER_MAX = (1 << 32) - 1
+
 
 def read_annotations(p: Cursor) -> list[ast.Annotation]:
     found = []
@@ -35,8 +38,12 @@ def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
     # Constants are read as such; bodies that are not lists of expressions stay text.
     p.at = start
     annotation.expressions = p.attempt(_constants) or []
+    for e in annotation.expressions:
+        if annotation.name in _FOR_P4INFO and isinstance(e, ast.Number) and e.number > _NUMBER_MAX:
+            p.diagnostics.error("parse", f"a number of @{annotation.name} must fit in 32 bits", e.span)
     p.at = end
 
 
 def _constants(p: Cursor) -> list[ast.Expression]:
-    return p.listed(lambda: read_expression(p), ")")
+    closing = ")" if p.tokens[p.at - 1].text == "(" else "]"
+    return p.listed(lambda: read_expression(p), closing)

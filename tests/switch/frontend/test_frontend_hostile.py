@@ -313,6 +313,20 @@ def test_a_stack_is_pushed_by_no_more_than_its_size(tmp_path: Path) -> None:
     assert int(push["parameters"][1]["value"], 16) == 2
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        f"table t {{ key = {{ hdr.data.a: exact; }} actions = {{ n; }} size = {HUGE}; }}",
+        "table t { key = { hdr.data.a: exact; } actions = { n; } size = 1 << 31; }",
+        f"@id({HUGE}) table t {{ key = {{ hdr.data.a: exact; }} actions = {{ n; }} }}",
+        f"@max_group_size({HUGE}) action_profile(8) p; table t {{ actions = {{ n; }} implementation = p; }}",
+    ],
+    ids=["size", "size of 32 bits", "id", "group"],
+)
+def test_a_huge_number_for_the_control_plane_is_refused(before: str, tmp_path: Path) -> None:
+    refused(tmp_path, "must ", "t.apply();", before=before)
+
+
 @pytest.mark.parametrize("form", ["ast", "types"])
 def test_the_syntax_tree_with_a_huge_number_is_printed(form: str, tmp_path: Path) -> None:
     compiled(tmp_path, top=f"const int x = {HUGE};")
