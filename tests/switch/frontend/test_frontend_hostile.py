@@ -10,7 +10,7 @@ import pytest
 from switch.frontend import Compiled, CompileError
 from switch.frontend.compilation import Compilation
 from switch.frontend.diagnostics import Diagnostics
-from switch.frontend.parse.preprocessor import Preprocessor
+from switch.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
 from switch.frontend.printing import intermediate
 
 COMMON = Path(__file__).parent / "bad"  # has common.p4
@@ -362,3 +362,12 @@ def test_a_state_named_no_match_is_not_where_unmatched_packets_go(tmp_path: Path
     (default,) = (t["next_state"] for t in found["start"]["transitions"] if t["type"] == "default")
     assert default != "noMatch"
     assert [o["op"] for o in found[default]["parser_ops"]] == ["verify"]
+
+
+# --- parsers and the library ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["error x = packet.lookahead<error>();", "packet.lookahead<tuple<bit<8>, error>>();"])
+def test_a_lookahead_of_values_without_bits_is_refused(call: str, tmp_path: Path) -> None:
+    more = f"more; }} state more {{ {call} transition accept;"
+    refused(tmp_path, "lookahead needs a type of fixed size", transition=more)

@@ -6,7 +6,7 @@ from switch.frontend.check.types import Bits, CompositeType, VarBits, strip, wid
 from switch.frontend.flow import ParserStep
 from switch.frontend.lower.assignment import keep
 from switch.frontend.lower.context import LowerContext, Methods, RefusalError
-from switch.frontend.lower.states.lookahead import look_ahead
+from switch.frontend.lower.states.lookahead import has_bits, look_ahead
 from switch.frontend.lower.storage import header_instance, temporary
 from switch.frontend.lower.values import ExternValue, HeaderValue, LastValue, NextValue, Value
 from switch.frontend.parse import ast
@@ -60,7 +60,7 @@ def _packet_in_lookahead(cx: LowerContext, e: ast.CallExpression, a: list[ast.Ex
     # Without use for the bits there still is an error if they are not there.
     t = e.target.type_arguments[0]
     bits = width(t)
-    if bits is None:
+    if bits is None or not has_bits(t):
         raise RefusalError(f"lookahead needs a type of fixed size, not {t}", e.span)
     look_ahead(cx, temporary(cx, Bits(bits)), 0, bits, e.span)
 

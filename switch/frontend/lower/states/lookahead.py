@@ -25,7 +25,7 @@ def lookahead(cx: LowerContext, t: Type, span: SourceSpan) -> Value:
     """
     plain = strip(t)
     bits = width(plain)
-    if bits is None:
+    if bits is None or not has_bits(plain):
         raise RefusalError(f"lookahead needs a type of fixed size, not {t}", span)
     aggregate = isinstance(plain, CompositeType | Tuple)
     # Packets are whole bytes: a packet that holds a part of a byte holds the whole byte.
@@ -33,6 +33,16 @@ def lookahead(cx: LowerContext, t: Type, span: SourceSpan) -> Value:
     kept = temporary(cx, ahead)
     look_ahead(cx, kept, 0, width(ahead) or 0, span)
     return _part_ahead(cx, kept, plain, 0, span)
+
+
+def has_bits(t: Type) -> bool:
+    """Whether the language says how values of `t` are bits: not of errors and of enums without an underlying type."""
+    plain = strip(t)
+    if isinstance(plain, CompositeType):
+        return all(has_bits(f.type) for f in plain.fields.values())
+    if isinstance(plain, Tuple):
+        return all(map(has_bits, plain.items))
+    return isinstance(plain, Bits) or plain == BOOL
 
 
 def look_ahead(cx: LowerContext, into: Scalar, offset: int, bits: int, span: SourceSpan) -> None:
