@@ -66,6 +66,7 @@ class _Builder:
         self.draft = draft
         self.diagnostics = diagnostics
         self.names = names
+        self.counts: dict[str, int] = {}  # the next number behind each name
         self.applied: dict[DeclaredTable, TableNode] = {}
         self.tables: list[TableNode] = []
         self.conditions: list[ConditionNode] = []
@@ -81,10 +82,11 @@ class _Builder:
         return Pipeline(self.pipeline.name, first, {n.name: n for n in nodes}, profiles, source)
 
     def unique(self, name: str) -> str:
-        candidate, count = name, 0
+        candidate, count = name, self.counts.get(name, 0)
         while candidate in self.names:
             candidate, count = f"{name}_{count}", count + 1
         self.names.add(candidate)
+        self.counts[name] = count
         return candidate
 
     def sequence(self, statements: list[Flow], following: str | None, leave: str | None) -> str | None:

@@ -8,6 +8,7 @@ from switch.frontend.parse.expression import read_expression
 
 _FOR_P4INFO = frozenset(["id", "max_group_size", "p4runtime_translation"])
 _NUMBER_MAX = (1 << 32) - 1
+_NAME_MAX = 256  # characters of @name
 
 
 def read_annotations(p: Cursor) -> list[ast.Annotation]:
@@ -41,6 +42,8 @@ def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
     for e in annotation.expressions:
         if annotation.name in _FOR_P4INFO and isinstance(e, ast.Number) and e.number > _NUMBER_MAX:
             p.diagnostics.error("parse", f"a number of @{annotation.name} must fit in 32 bits", e.span)
+        if annotation.name == "name" and isinstance(e, ast.String) and len(e.text) > _NAME_MAX:
+            p.diagnostics.error("parse", f"@name must have at most {_NAME_MAX} characters", e.span)
     p.at = end
 
 

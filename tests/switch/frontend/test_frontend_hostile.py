@@ -371,3 +371,8 @@ def test_a_state_named_no_match_is_not_where_unmatched_packets_go(tmp_path: Path
 def test_a_lookahead_of_values_without_bits_is_refused(call: str, tmp_path: Path) -> None:
     more = f"more; }} state more {{ {call} transition accept;"
     refused(tmp_path, "lookahead needs a type of fixed size", transition=more)
+
+
+def test_a_long_name_for_the_control_plane_is_refused(tmp_path: Path) -> None:
+    table = f'@name("{"." * 9000}") table t {{ actions = {{ n; }} }}'
+    refused(tmp_path, "@name must have at most 256 characters", "t.apply();", before=table)
