@@ -200,6 +200,9 @@ def _apply(
             cx.type_error("a table's apply() takes no arguments", e.span)
         return callee
     if isinstance(declaration, ast.Applicable):
+        if id(declaration) not in cx.blocks:
+            cx.type_error(f"{base} has no body and cannot be applied", e.span)
+            return None
         callee = Callee(base.kind, base.name, base=target.base, returns=ty.VOID)
         callee.symbol = cx.blocks.get(id(declaration))
         callee.parameters = parameter_infos(cx, declaration.parameters)

@@ -32,7 +32,10 @@ def instance(cx: LowerContext, d: ast.Instance, symbol: Symbol, frame: Bindings)
 
 def block_value(cx: LowerContext, t: ApplicableType, callee: Callee, name: str, span: SourceSpan) -> BlockValue:
     declaration = t.declaration
-    assert isinstance(declaration, ast.Applicable)
+    assert isinstance(declaration, ast.ControlDecl | ast.ParserDecl)
+    body = declaration.states if isinstance(declaration, ast.ParserDecl) else declaration.body
+    if body is None:
+        raise RefusalError(f"{t} has no body and cannot be used", span)
     symbol = cx.block_symbol(declaration)
     block = BlockValue(symbol, declaration, name, Bindings(cx.globals, name))
     for parameter, argument in zip(symbol.overloads, callee.arguments, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.frontend.check.context import CheckContext as Checked
 from switch.frontend.check.scope import Callee, Symbol
 from switch.frontend.check.types import ApplicableType, CompositeType, Enum, EnumValue, Extern, strip
-from switch.frontend.diagnostics import NOWHERE, Diagnostics
+from switch.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from switch.frontend.draft import Draft, DraftPipeline
 from switch.frontend.lower import expression, operator, statement
 from switch.frontend.lower.argument import flat
@@ -34,7 +34,7 @@ from switch.model.headers import Field, HeaderType, add_field
 
 STANDARD_METADATA = "standard_metadata"
 _ARCHITECTURE_ENUMS = frozenset(["CounterType", "MeterType", "HashAlgorithm", "CloneType"])
-_V1SWITCH = ("p", "vr", "ig", "eg", "ck", "dep")
+_V1SWITCH = {"p": 4, "vr": 2, "ig": 3, "eg": 3, "ck": 2, "dep": 2}  # how many parameters each block has
 
 
 def lower(program: ast.P4Program, checked: Checked, diagnostics: Diagnostics, file: str) -> Draft:
@@ -56,6 +56,7 @@ def _lower(cx: LowerContext, program: ast.P4Program) -> None:
     for d in program.declarations:
         _global(cx, d)
     main = cx.checked.scope.names["main"]
+    _need_core(cx, main.span or NOWHERE)
     blocks = _blocks(cx, main)
     hdr, meta, standard = _storage(cx, blocks["p"])
     packet = ExternValue(Extern(_extern(cx, "packet_in"), "packet_in"), "packet")
@@ -90,6 +91,20 @@ def _global(cx: LowerContext, d: ast.Declaration) -> None:
             cx.program.controller_headers.append(t)
 
 
+def _need_core(cx: LowerContext, span: SourceSpan) -> None:
+    """Refuse a program with a library that lacks what every program relies on."""
+    names = cx.checked.scope.names
+    externs = ("packet_in", "packet_out")
+    missing = [n for n in externs if n not in names or not isinstance(names[n].type, Extern)]
+    action = names.get("NoAction")
+    if action is None or action.kind != "action" or action.parameters:
+        missing.append("NoAction()")
+    if "NoMatch" not in cx.checked.errors:
+        missing.append("error.NoMatch")
+    if missing:
+        raise RefusalError(f"core.p4 must declare {', '.join(missing)}", span)
+
+
 def _extern(cx: LowerContext, name: str) -> ast.ExternDecl:
     t = cx.checked.scope.names[name].type
     assert isinstance(t, Extern)
@@ -102,6 +117,8 @@ def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
     if not isinstance(t, ApplicableType) or t.name != "V1Switch" or not isinstance(callee, Callee):
         raise RefusalError(f"main must be a V1Switch, not {t}: v1model is the only architecture here", span)
     found = {}
+    if len(callee.arguments) != len(_V1SWITCH):
+        raise RefusalError(f"V1Switch must have {len(_V1SWITCH)} blocks, not {len(callee.arguments)}", span)
     for name, argument in zip(_V1SWITCH, callee.arguments, strict=True):
         assert argument is not None
         inner = argument.target
@@ -111,6 +128,8 @@ def _blocks(cx: LowerContext, main: Symbol) -> dict[str, BlockValue]:
             raise RefusalError("each argument of V1Switch is an instance such as MyIngress()", argument.span)
         declared = inner.returns.declaration
         found[name] = block_value(cx, inner.returns, inner, control_plane_name(declared, ""), argument.span)
+        if len(found[name].symbol.parameters) != _V1SWITCH[name]:
+            raise RefusalError(f"this block of V1Switch must have {_V1SWITCH[name]} parameters", argument.span)
     return found
 
 
@@ -118,7 +137,8 @@ def _storage(cx: LowerContext, parser: BlockValue) -> tuple[Value, Value, Value]
     _, headers, metadata, standard = parser.symbol.parameters
     span = headers.declaration.span
     std_type = strip(standard.type)
-    assert isinstance(std_type, CompositeType)
+    if not isinstance(std_type, CompositeType):
+        raise RefusalError(f"the standard metadata must be a struct, not {std_type}", standard.declaration.span)
     std = _standard_metadata(cx, std_type)
     for what, info in (("headers", headers), ("metadata", metadata)):
         t = strip(info.type)

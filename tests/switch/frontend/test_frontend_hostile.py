@@ -373,6 +373,33 @@ def test_a_lookahead_of_values_without_bits_is_refused(call: str, tmp_path: Path
     refused(tmp_path, "lookahead needs a type of fixed size", transition=more)
 
 
+def test_a_block_without_a_body_is_not_applied(tmp_path: Path) -> None:
+    top = "#include <core.p4>\nparser Declared(packet_in p);"
+    more = "more; } state more { Declared.apply(packet); transition accept;"
+    refused(tmp_path, "parser Declared has no body", top=top, transition=more)
+    refused(tmp_path, "control Gone has no body", "Gone.apply();", top="control Gone();", transition="accept;")
+
+
+@pytest.mark.parametrize("name", ["NoAction", "NoMatch"])
+def test_a_library_that_lacks_a_part_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "core.p4").write_text((STANDARD_INCLUDE / "core.p4").read_text().replace(name, "Other"))
+    body = "t.apply();"
+    refused(tmp_path, "core.p4 must declare", body, top='#include "core.p4"', before="table t { actions = { n; } }")
+
+
+SIX = ", ".join(["P()"] * 6)
+
+
+@pytest.mark.parametrize("package", ["package V1Switch(); V1Switch() main;", f"V1Switch({SIX}) main;"])
+def test_another_v1switch_is_refused(package: str, tmp_path: Path) -> None:
+    source = tmp_path / "other.p4"
+    parameters = ", ".join(f"C c{i}" for i in range(6))
+    control = f"control C(); control P() {{ apply {{ }} }} package V1Switch({parameters});" if "P()" in package else ""
+    source.write_text(f"#include <core.p4>\n{control}\n{package}")
+    with pytest.raises(CompileError, match=r"other\.p4:\d+:\d+: error.* must have"):
+        Compilation(source).run()
+
+
 def test_a_long_name_for_the_control_plane_is_refused(tmp_path: Path) -> None:
     table = f'@name("{"." * 9000}") table t {{ actions = {{ n; }} }}'
     refused(tmp_path, "@name must have at most 256 characters", "t.apply();", before=table)
