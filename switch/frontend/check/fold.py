@@ -37,7 +37,7 @@ def too_large(sign: str, left: int, right: int) -> bool:
 def binary(sign: str, left: int, right: int, t: Type, right_width: int = 0) -> int | bool | None:
     """The result of an operator on numbers, or None if there is none (division by zero, a negative shift).
 
-    None, too, where the result of type int is too large: `too_large` tells.
+    Also None where a result of type int is too large: `too_large` tells.
     """
     if sign in _COMPARISONS:
         return bool(_COMPARISONS[sign](left, right))
