@@ -89,6 +89,10 @@ class GrpcChannels:
             channel.close()
 
 
+class UnreadyError(ClientError):
+    """A switch refused because of the state that it is in, such as one without a pipeline (FAILED_PRECONDITION)."""
+
+
 class P4RuntimeClient:
     """One switch. `as_primary` opens the session that writing needs; reading needs none."""
 
@@ -189,10 +193,8 @@ class P4RuntimeClient:
         request = _GET(device_id=self.address.device_id, response_type=_GET.COOKIE_ONLY)
         try:
             data = self._call("GetForwardingPipelineConfig", request.SerializeToString())
-        except ClientError as error:
-            if isinstance(error.__cause__, P4RuntimeError) and error.__cause__.code is Code.FAILED_PRECONDITION:
-                return None  # simple_switch_grpc answers so; the specification wants an empty answer
-            raise
+        except UnreadyError:
+            return None  # simple_switch_grpc answers so; the specification wants an empty answer
         response = p4rt.GetForwardingPipelineConfigResponse.FromString(data)
         return int(response.config.cookie.cookie) if response.HasField("config") else None
 
@@ -262,7 +264,8 @@ class _errors:  # noqa: N801  (reads as a statement: with _errors(client))
         if code is grpc.StatusCode.UNAVAILABLE:
             raise UnreachableError(f"{where}: {details}") from error
         known = {c.value: c for c in Code}.get(code.value[0], Code.UNKNOWN)
-        raise ClientError(f"{where}: {code.name}: {details}") from P4RuntimeError(known, details or "")
+        refused = UnreadyError if known is Code.FAILED_PRECONDITION else ClientError
+        raise refused(f"{where}: {code.name}: {details}") from P4RuntimeError(known, details or "")
 
 
 def _number(election_id: Any) -> int:

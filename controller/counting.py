@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from controller import tables
-from controller.client import Address, GrpcChannels, P4RuntimeClient
+from controller.client import Address, GrpcChannels, P4RuntimeClient, UnreachableError, UnreadyError
 from controller.pipelines import Pipelines
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info
@@ -45,17 +45,29 @@ Cells = dict[int, dict[str, ClassCounters]]
 
 
 def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipelines) -> dict[str, Cells]:
-    """The counters of each of these switches, zeros left out. Raises ClientError."""
+    """The counters of each of these switches, zeros left out. Raises ClientError.
+
+    Switches that run no program now, such as crashed ones, are left out.
+    """
     with GrpcChannels() as channels, ThreadPoolExecutor(WORKERS) as workers:
 
-        def one(name: str) -> tuple[str, Cells]:
+        def one(name: str) -> Cells | None:
             switch = plan.switch_node(name)
             p4info = pipelines[switch.program].p4info
-            return name, decoded(
-                p4info, P4RuntimeClient(channels, name, addresses[name]).read(cells(plan, switch, p4info))
-            )
+            client = P4RuntimeClient(channels, name, addresses[name])
+            try:
+                return decoded(p4info, client.read(cells(plan, switch, p4info)))
+            except (UnreadyError, UnreachableError):  # a crashed BMv2 has no process either
+                return None
 
-        return dict(workers.map(one, addresses))
+        read = zip(addresses, workers.map(one, addresses), strict=True)
+        return {name: found for name, found in read if found is not None}
+
+
+def drop_causes(p4info: P4Info) -> list[str]:
+    """Every cause by which a program counts drops."""
+    names = (counter.name.rsplit(".", 1)[-1] for counter in p4info.counters.values())
+    return [name.removesuffix(DROP_SUFFIX) for name in names if name.endswith(DROP_SUFFIX)]
 
 
 def cells(plan: Plan, switch: Switch, p4info: P4Info) -> Iterable[bytes]:

@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
 from cli.options import check_seconds
@@ -19,6 +19,9 @@ from topo.graph import PortRef, link_between, ports
 from topo.node import Switch
 from topo.plan import Plan
 
+if TYPE_CHECKING:  # gRPC comes with it, which the help of the command does not need
+    from controller.counting import Cells
+
 EXAMPLES = """examples:
   ./lab counters
   ./lab counters p0l0
@@ -29,6 +32,7 @@ Columns have SONiC's names: RX_OK and TX_OK are packets, RX_DRP and TX_DRP those
 DROPS; TRIM_PKTS were cut and sent on, ECN_MARKED marked; QUEUE is packets waiting now, QUEUE_MAX the most ever.
 With flow control: pauses received and sent, microseconds paused, pauses longer than the watchdog allows (PAUSE_WD),
 and MAC control frames that were ignored (PAUSE_BAD).
+A switch that has crashed is named: its program's counts are missing until it is back.
 Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
 
 WATCH_LEAST_S = 0.2
@@ -47,11 +51,11 @@ def counters_command(arguments: argparse.Namespace) -> int:
     lab = Lab.attach()
     chosen = chosen_ports(lab.plan, arguments.target)
     if arguments.watch is None:
-        show(read(lab, chosen), arguments.format)
+        show(told(lab, chosen), arguments.format)
         return 0
     pause, before = threading.Event(), read(lab, chosen)
     while not pause.wait(arguments.watch):
-        now = read(lab, chosen)
+        now = told(lab, chosen)
         if arguments.format == "text" and sys.stdout.isatty():
             sys.stdout.write("\033[2J\033[H")
         show(added(before, now), arguments.format)
@@ -71,15 +75,36 @@ def chosen_ports(plan: Plan, target: str | None) -> list[PortRef]:
     return list(ports(plan, plan.node(target)))
 
 
-def read(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, list[Row]]:
+def told(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
+    """The same as `read`; standard error names the switches that run no program."""
+    program = programs(lab, chosen)
+    if missing := [name for name, cells in program.items() if cells is None]:
+        verb = "runs" if len(missing) == 1 else "run"
+        sys.stderr.write(f"{', '.join(missing)} {verb} no program: the counts of P4 programs are missing there\n")
+    return rows_of(lab, chosen, program)
+
+
+def read(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
     """A row a port in `ports`, a row a port and class in `classes`; numbers are packets."""
+    return rows_of(lab, chosen, programs(lab, chosen))
+
+
+def programs(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, Cells | None]:
+    """What the program of each P4 switch with a chosen port has counted; None for a switch that runs none now."""
     import controller
     from controller.counting import read_counters
     from controller.provisioning import addresses
 
-    plan = lab.plan
     switches = list(dict.fromkeys(ref.node for ref in chosen if isinstance(ref.node, Switch)))
-    program = read_counters(plan, addresses(lab, switches), controller.compiled_pipelines()) if switches else {}
+    where = addresses(lab, switches)
+    found = read_counters(lab.plan, where, controller.compiled_pipelines()) if where else {}
+    return {name: found.get(name) for name in where}
+
+
+def rows_of(lab: Lab, chosen: Sequence[PortRef], programs: Mapping[str, Cells | None]) -> Rows:
+    """The rows of `read`, from what programs have counted."""
+    plan = lab.plan
+    program = {name: cells for name, cells in programs.items() if cells is not None}
     managers = traffic_managers(lab)
     found: Rows = {"ports": [], "classes": []}
     for ref in chosen:

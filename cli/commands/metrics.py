@@ -52,12 +52,14 @@ def metrics_command(arguments: argparse.Namespace) -> int:
 
 def exposition(lab: Lab) -> str:
     """The text of a lab that is up. LabError when its switches do not answer."""
-    from cli.commands.counters import chosen_ports, read
+    from cli.commands.counters import chosen_ports, programs, rows_of
     from cli.metrics.collecting import collect
     from cli.metrics.exposition import text
 
     chosen = chosen_ports(lab.plan, None)
-    return text(collect(lab, chosen, read(lab, chosen)["ports"]))
+    program = programs(lab, chosen)
+    up = {name: cells is not None for name, cells in program.items()}
+    return text(collect(lab, chosen, rows_of(lab, chosen, program)["ports"], up))
 
 
 def serve(lab: Lab, port: int, every_s: float) -> int:

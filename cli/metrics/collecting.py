@@ -38,16 +38,18 @@ QP_GAUGES = {
 }
 
 
-def collect(lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]]) -> list[ExposedMetric]:
+def collect(
+    lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]], up: Mapping[str, bool]
+) -> list[ExposedMetric]:
     """Everything as it is now, with the rows of `./lab counters` for these ports of switches. An agent that does not
-    answer is down."""
+    answer is down. `up` says of each P4 switch whether it runs its program."""
     info = ExposedMetric("mrclab_lab_info", "gauge", "The lab that is up, by name and plan.")
     info.add(1, lab=str(lab.name), plan=lab.plan.name)
     faults = ExposedMetric("mrclab_faults", "gauge", "Faults in force.")
     faults.add(len(lab.faults()))
     hosts = list(lab.plan.hosts())
     counters = {host.name: counters_of(lab, host) for host in hosts}
-    return [info, faults, *switch_metrics(chosen, rows), *host_metrics(counters)]
+    return [info, faults, *switch_metrics(chosen, rows, up), *host_metrics(counters)]
 
 
 def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
@@ -63,8 +65,13 @@ def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
     return told
 
 
-def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]]) -> list[ExposedMetric]:
-    """Metrics of switches from the rows of `./lab counters`."""
+def switch_metrics(
+    chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]], up: Mapping[str, bool]
+) -> list[ExposedMetric]:
+    """Metrics of switches from the rows of `./lab counters`. A switch that is down has no counters of its program."""
+    state = ExposedMetric("mrclab_switch_up", "gauge", "Whether a P4 switch runs its program.")
+    for name, running in up.items():
+        state.add(int(running), switch=name)
     head = "mrclab_switch_port"
     received = ExposedMetric(f"{head}_receive_packets_total", "counter", "Packets that came by a switch port.")
     sent = ExposedMetric(f"{head}_transmit_packets_total", "counter", "Packets that left by a switch port.")
@@ -79,13 +86,16 @@ def switch_metrics(chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]])
     for ref, row in zip(chosen, rows, strict=True):
         assert isinstance(ref.node, Switch)
         labels = {"switch": ref.node.name, "plane": ref.node.plane, "port": ref.port, "peer": row["PEER"]}
-        for metric, column in ((received, "RX_OK"), (sent, "TX_OK"), (trimmed, "TRIM_PKTS"), (marked, "ECN_MARKED")):
+        columns = [(received, "RX_OK"), (sent, "TX_OK")]
+        if up.get(ref.node.name, True):
+            columns += [(trimmed, "TRIM_PKTS"), (marked, "ECN_MARKED")]
+        for metric, column in columns:
             metric.add(row[column], **labels)
         for cause, count in row["DROPS"].items():
             dropped.add(count, **labels, cause=cause)
         if "QUEUE" in row:
             waiting.add(row["QUEUE"], **labels)
-    return [received, sent, dropped, trimmed, marked, waiting]
+    return [state, received, sent, dropped, trimmed, marked, waiting]
 
 
 def host_metrics(counters: Mapping[str, Mapping[str, Any] | None]) -> list[ExposedMetric]:

@@ -42,7 +42,8 @@ def made_up() -> list[ExposedMetric]:
     chosen = list(ports(plan, plan.node("p0l0")))[:1]
     row = {"PEER": "h0", "RX_OK": 1, "TX_OK": 2, "TRIM_PKTS": 3, "ECN_MARKED": 4, "QUEUE": 5, "DROPS": {"loss": 6}}
     return [
-        *switch_metrics(chosen, [row]), *host_metrics({"h0": {"ports": [PORT], "qps": [QP]}, "h1": None}),
+        *switch_metrics(chosen, [row], {"p0l0": True}),
+        *host_metrics({"h0": {"ports": [PORT], "qps": [QP]}, "h1": None}),
     ]  # fmt: skip
 
 
