@@ -52,14 +52,20 @@ def metrics_command(arguments: argparse.Namespace) -> int:
 
 def exposition(lab: Lab) -> str:
     """The text of a lab that is up. LabError when its switches do not answer."""
+    import controller
     from cli.commands.counters import chosen_ports, programs, rows_of
     from cli.metrics.collecting import collect
     from cli.metrics.exposition import text
+    from controller.counting import drop_causes
 
     chosen = chosen_ports(lab.plan, None)
     program = programs(lab, chosen)
-    up = {name: cells is not None for name, cells in program.items()}
-    return text(collect(lab, chosen, rows_of(lab, chosen, program)["ports"], up))
+    pipelines = controller.compiled_pipelines() if program else {}
+    causes = {
+        name: None if cells is None else drop_causes(pipelines[lab.plan.switch_node(name).program].p4info)
+        for name, cells in program.items()
+    }
+    return text(collect(lab, chosen, rows_of(lab, chosen, program)["ports"], causes))
 
 
 def serve(lab: Lab, port: int, every_s: float) -> int:

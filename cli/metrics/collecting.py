@@ -7,12 +7,15 @@ from typing import Any
 
 from cli.metrics.exposition import ExposedMetric
 from common.client import ControlClient, ControlError
+from running.port_rows import RX_DROPS, TX_DROPS
 from topo.emulation.lab import Lab
 from topo.graph import PortRef
 from topo.node import Host, Switch
 
 AGENT_TIMEOUT_S = 3.0
 NANO = 1e-9
+MANAGER_CAUSES = tuple(name.removeprefix("drop_") for name in (*RX_DROPS, *TX_DROPS))
+"""Why the traffic manager of a switch may drop packets."""
 PORT_FIELDS = {
     "rx_packets": ("receive_packets_total", "Packets received by a host's port."),
     "rx_bytes": ("receive_bytes_total", "Bytes of Ethernet frames received by a host's port."),
@@ -39,17 +42,17 @@ QP_GAUGES = {
 
 
 def collect(
-    lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]], up: Mapping[str, bool]
+    lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]], causes: Mapping[str, Sequence[str] | None]
 ) -> list[ExposedMetric]:
     """Everything as it is now, with the rows of `./lab counters` for these ports of switches. An agent that does not
-    answer is down. `up` says of each P4 switch whether it runs its program."""
+    answer is down. `causes`: by P4 switch, why its program may drop packets; None for a switch that runs no program."""
     info = ExposedMetric("mrclab_lab_info", "gauge", "The lab that is up, by name and plan.")
     info.add(1, lab=str(lab.name), plan=lab.plan.name)
     faults = ExposedMetric("mrclab_faults", "gauge", "Faults in force.")
     faults.add(len(lab.faults()))
     hosts = list(lab.plan.hosts())
     counters = {host.name: counters_of(lab, host) for host in hosts}
-    return [info, faults, *switch_metrics(chosen, rows, up), *host_metrics(counters)]
+    return [info, faults, *switch_metrics(chosen, rows, causes), *host_metrics(counters)]
 
 
 def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
@@ -66,12 +69,15 @@ def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
 
 
 def switch_metrics(
-    chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]], up: Mapping[str, bool]
+    chosen: Iterable[PortRef], rows: Iterable[Mapping[str, Any]], causes: Mapping[str, Sequence[str] | None]
 ) -> list[ExposedMetric]:
-    """Metrics of switches from the rows of `./lab counters`. A switch that is down has no counters of its program."""
+    """Metrics of switches from the rows of `./lab counters`, with `causes` as for `collect`.
+
+    A switch that is down has no counters of its program. Drops are there from the start, so that a rate sees the first.
+    """
     state = ExposedMetric("mrclab_switch_up", "gauge", "Whether a P4 switch runs its program.")
-    for name, running in up.items():
-        state.add(int(running), switch=name)
+    for name, known in causes.items():
+        state.add(int(known is not None), switch=name)
     head = "mrclab_switch_port"
     received = ExposedMetric(f"{head}_receive_packets_total", "counter", "Packets that came by a switch port.")
     sent = ExposedMetric(f"{head}_transmit_packets_total", "counter", "Packets that left by a switch port.")
@@ -87,11 +93,13 @@ def switch_metrics(
         assert isinstance(ref.node, Switch)
         labels = {"switch": ref.node.name, "plane": ref.node.plane, "port": ref.port, "peer": row["PEER"]}
         columns = [(received, "RX_OK"), (sent, "TX_OK")]
-        if up.get(ref.node.name, True):
+        program = causes.get(ref.node.name, ())
+        if program is not None:
             columns += [(trimmed, "TRIM_PKTS"), (marked, "ECN_MARKED")]
         for metric, column in columns:
             metric.add(row[column], **labels)
-        for cause, count in row["DROPS"].items():
+        managed = MANAGER_CAUSES if "QUEUE" in row else ()
+        for cause, count in {**dict.fromkeys((*managed, *(program or ())), 0), **row["DROPS"]}.items():
             dropped.add(count, **labels, cause=cause)
         if "QUEUE" in row:
             waiting.add(row["QUEUE"], **labels)

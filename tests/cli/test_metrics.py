@@ -21,6 +21,8 @@ import pytest
 from cli import main as cli
 from cli.metrics.collecting import host_metrics, switch_metrics
 from cli.metrics.exposition import CONTENT_TYPE, ExposedMetric, text
+from running.port_rows import RX_DROPS, TX_DROPS, managed_row
+from switch.engine import PortCounters
 from topo.graph import ports
 from topo.planfile import load_plan
 
@@ -42,7 +44,7 @@ def made_up() -> list[ExposedMetric]:
     chosen = list(ports(plan, plan.node("p0l0")))[:1]
     row = {"PEER": "h0", "RX_OK": 1, "TX_OK": 2, "TRIM_PKTS": 3, "ECN_MARKED": 4, "QUEUE": 5, "DROPS": {"loss": 6}}
     return [
-        *switch_metrics(chosen, [row], {"p0l0": True}),
+        *switch_metrics(chosen, [row], {"p0l0": []}),
         *host_metrics({"h0": {"ports": [PORT], "qps": [QP]}, "h1": None}),
     ]  # fmt: skip
 
@@ -73,6 +75,28 @@ def test_prometheus_client_reads_every_sample_with_its_value() -> None:
     assert value(found, "mrclab_qp_trims_total", **qp) == 4
     assert (value(found, "mrclab_agent_up", host="h0"), value(found, "mrclab_agent_up", host="h1")) == (1, 0)
     assert len(found) == sum(len(metric.samples) for metric in made_up())
+
+
+def test_every_cause_of_drops_is_there_before_the_first_drop() -> None:
+    """rate() and increase() need a sample from before: a series that begins with its first burst loses it."""
+    plan = load_plan("tiny")
+    leaf, spine = (next(iter(ports(plan, plan.node(name)))) for name in ("p0l0", "p0s0"))
+    manager = dict.fromkeys(PortCounters.__dataclass_fields__, 0) | {"queue_packets": 0, "drop_loss": 6}
+    rows = [managed_row(plan, leaf, manager, {}), managed_row(plan, spine, manager | {"drop_loss": 0}, {})]
+    causes = {"p0l0": ["no_route", "trim_full"], "p0s0": None}
+    found = parsed(text(switch_metrics([leaf, spine], rows, causes)))
+    name = "mrclab_switch_port_drop_packets_total"
+    drops = {
+        switch: {
+            dict(labels)["cause"]: count
+            for (n, labels), count in found.items()
+            if n == name and ("switch", switch) in labels
+        }
+        for switch in ("p0l0", "p0s0")
+    }
+    managed = {cause.removeprefix("drop_"): 0 for cause in (*RX_DROPS, *TX_DROPS)}
+    assert drops["p0l0"] == {**managed, "no_route": 0, "trim_full": 0, "loss": 6}
+    assert drops["p0s0"] == managed
 
 
 def test_quotes_lines_and_backslashes_survive() -> None:
