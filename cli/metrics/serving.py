@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cli.metrics.exposition import CONTENT_TYPE
 from common.rights import drop_rights
@@ -22,15 +22,25 @@ LOOPBACK = "127.0.0.1"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """A request. Only loopback names are answered, so that a web page cannot read the text by DNS rebinding."""
+    """A request. Only loopback names are answered, so that a web page cannot read the text by DNS rebinding.
+
+    Each connection has a thread: one that asks for nothing keeps no scrape waiting. All threads read the same `text`.
+    """
 
     timeout = SILENT_S
     server_version, sys_version = "mrclab", ""
     text = ""
 
     def do_GET(self) -> None:
+        self._answer()
+
+    def do_HEAD(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        """The text, with or without a scrape job's parameters; without its body for HEAD."""
         host = self.headers.get("Host", "").partition(":")[0]
-        if self.path != PATH or host not in (LOOPBACK, "localhost"):
+        if self.path.partition("?")[0] != PATH or host not in (LOOPBACK, "localhost"):
             self.send_error(HTTPStatus.NOT_FOUND if host else HTTPStatus.BAD_REQUEST)
             return
         body = type(self).text.encode()
@@ -38,7 +48,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def log_message(self, format: str, *_: object) -> None:
         """Logs nothing: Prometheus asks every few seconds."""
@@ -48,7 +59,7 @@ def main() -> None:
     """Serves on the port given as the first argument, as the user and group given as the second and third, if any."""
     port, *user = (int(word) for word in sys.argv[1:])
     try:
-        server = HTTPServer((LOOPBACK, port), Handler)
+        server = ThreadingHTTPServer((LOOPBACK, port), Handler)
     except OSError as error:
         sys.stdout.write(f"{error.strerror}\n")
         return

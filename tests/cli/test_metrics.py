@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import pytest
 from cli import main as cli
 from cli.metrics.collecting import host_metrics, switch_metrics
 from cli.metrics.exposition import CONTENT_TYPE, ExposedMetric, text
+from cli.metrics.serving import SILENT_S
 from running.port_rows import RX_DROPS, TX_DROPS, managed_row
 from switch.engine import PortCounters
 from topo.graph import ports
@@ -32,6 +34,7 @@ DASHBOARD = Path(__file__).parents[2] / "docs" / "grafana.json"
 MRCLAB = [sys.executable, "-m", "cli"]
 SERVING = [sys.executable, "-m", "cli.metrics.serving"]
 LIMIT_S = 240
+PATIENCE_S = 20
 QP = {"qp": 256, "peer": "h1", "workload": "main", "cwnd_bytes": 4096, "inflight_bytes": 0, "rtt_ns": 1_500_000}
 QP |= {"acked_bytes": 7, "data_packets": 1, "retransmits": 2, "rto": 3, "trims": 4, "ecn": 5, "nacks": 6, "pending": 0}
 QP |= {"received_bytes": 8, "evs_out": 0}
@@ -150,7 +153,7 @@ def served(content: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
 
 
 def get(port: int, path: str = "/metrics", method: str = "GET", **headers: str) -> tuple[int, str, str | None]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     return answer.status, answer.read().decode(), answer.headers.get("Content-Type")
@@ -163,6 +166,22 @@ def test_the_server_gives_the_text_to_loopback_names_only_and_nothing_else() -> 
         assert get(port, Host=f"elsewhere.example:{port}")[0] == 404
         assert get(port, "/")[0] == 404
         assert get(port, method="POST")[0] == 501
+
+
+def test_a_connection_that_asks_for_nothing_keeps_no_other_waiting() -> None:
+    """So many that a server of one connection at a time, which waits for each, answers after the asker's patience."""
+    with served("# a text\n") as (port, _), ExitStack() as idle:
+        for _ in range(round(PATIENCE_S / SILENT_S) + 1):
+            idle.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert get(port) == (200, "# a text\n", CONTENT_TYPE)
+
+
+def test_head_and_parameters_are_answered_as_scrapers_expect() -> None:
+    with served("# a text\n") as (port, _):
+        assert get(port, "/metrics?collect=ports") == (200, "# a text\n", CONTENT_TYPE)
+        assert get(port, "/metrics", "HEAD") == (200, "", CONTENT_TYPE)
+        assert get(port, "/", "HEAD")[0] == 404
+        assert get(port, "/metricsx?collect=ports")[0] == 404
 
 
 def test_a_port_that_is_taken_is_named() -> None:
