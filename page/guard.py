@@ -15,6 +15,8 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:;"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+HTTP_PORT = 80
+"""Browsers leave it out of Host and Origin."""
 HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -33,7 +35,8 @@ class Guard:
     def __init__(self, app: App, token: str, port: int) -> None:
         self._app = app
         self._token = token.encode()
-        self._hosts = {f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost")}
+        ends = [f":{port}", ""] if port == HTTP_PORT else [f":{port}"]
+        self._hosts = {f"{name}{end}".encode() for name in ("127.0.0.1", "localhost") for end in ends}
         self._origins = {b"http://" + host for host in self._hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -29,7 +29,9 @@ class Inner:
         await send({"type": "http.response.body", "body": b""})
 
 
-def asked(path: str, *headers: tuple[bytes, bytes], method: str = "GET") -> tuple[int, dict[bytes, bytes], list[str]]:
+def asked(
+    path: str, *headers: tuple[bytes, bytes], method: str = "GET", port: int = 8000
+) -> tuple[int, dict[bytes, bytes], list[str]]:
     """Status, headers, and what the application behind the guard was asked for."""
     inner, sent = Inner(), []
 
@@ -40,7 +42,7 @@ def asked(path: str, *headers: tuple[bytes, bytes], method: str = "GET") -> tupl
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "headers": list(headers)}
-    asyncio.run(Guard(inner, TOKEN, 8000)(scope, receive, send))
+    asyncio.run(Guard(inner, TOKEN, port)(scope, receive, send))
     return sent[0]["status"], dict(sent[0]["headers"]), inner.paths
 
 
@@ -67,6 +69,18 @@ def test_without_the_token_there_is_nothing(path: str) -> None:
 )
 def test_another_host_name_is_turned_away(host: bytes) -> None:
     assert asked(f"/{TOKEN}/", (b"host", host))[::2] == (421, [])
+
+
+@pytest.mark.parametrize("name", [b"127.0.0.1", b"localhost"])
+def test_at_the_port_that_browsers_leave_out_names_without_a_port_are_known(name: bytes) -> None:
+    """RFC 9110, 4.2.3 and RFC 6454, 6.2: neither Host nor Origin has the scheme's default port."""
+    for own in (name, name + b":80"):
+        headers = (b"host", own), (b"origin", b"http://" + own)
+        assert asked(f"/{TOKEN}/ask", *headers, method="POST", port=80)[::2] == (200, ["/ask"])
+    assert asked(f"/{TOKEN}/", (b"host", b"evil.example"), port=80)[0] == 421
+    assert (
+        asked(f"/{TOKEN}/ask", (b"host", name), (b"origin", b"http://evil.example"), method="POST", port=80)[0] == 403
+    )
 
 
 def test_two_host_names_or_none_are_turned_away() -> None:
