@@ -12,7 +12,7 @@ const ENDED = new Set(["sent", "received"]);
 // The packets to be drawn at an instant, each with its spot on the screen.
 export function shownPackets(place, scene, view) {
   const { record, t, pair } = view, shown = [], rtt = scene.plan.base_rtt_ns;
-  const logged = record.packets.length ? record.packetsBetween(t - rtt, t) : [];
+  const logged = record.packets.length ? record.packetsBetween(t - Math.max(rtt, record.longestNs), t) : [];
   if (!logged.length) {
     for (const flight of record.flights.between(t - LONGEST_RTTS * rtt, t)) {
       const found = of(pair, flight.source, flight.destination) && underWay(place, scene, flight, t);
@@ -21,7 +21,7 @@ export function shownPackets(place, scene, view) {
   }
   for (const line of logged) {
     if (!of(pair, line.src, line.dst)) continue;
-    const spot = ENDED.has(line.fate) ? onCable(place, line, t) : place.at.get(line.node);
+    const spot = ENDED.has(line.fate) ? onCable(place, line, t) : t - line.t_ns < rtt && place.at.get(line.node);
     if (spot && shown.push({ line, spot }) === SHOWN_MAX) break;
   }
   return shown;

@@ -15,6 +15,7 @@ export class Record {
     this.lines = [];
     this.events = []; // those that people step to
     this.packets = []; // lines of the packet log
+    this.longestNs = 0; // of their ways from port to port
     this.flights = new Flights(); // packets that both ends sampled
     this.memories = []; // that peers write to
     this.phases = [];
@@ -40,7 +41,7 @@ export class Record {
     for (const line of lines) {
       first = Math.min(first, place(this.lines, line));
       if (isEvent(line)) place(this.events, line);
-      if (line.kind === "packet") place(this.packets, line);
+      if (line.kind === "packet") this.addPacket(line);
       else if (line.kind === "sampled") this.flights.add(line);
       else if (line.kind === "memory") this.memories.push(line);
       if (line.kind === "phase") this.addPhase(line);
@@ -54,6 +55,11 @@ export class Record {
     }
     if (!this.phases.length && this.lines.length) this.start = this.lines[0].t_ns;
     this.version += lines.length;
+  }
+
+  addPacket(line) {
+    place(this.packets, line);
+    this.longestNs = Math.max(this.longestNs, (line.arrives_ns ?? 0) - line.t_ns);
   }
 
   addPhase(line) {

@@ -1,0 +1,119 @@
+"""Parts of the page in Chromium, each on a few journal lines: rates that end, faults by value, late packets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.rig import browser as browsers
+from page import export
+from page.microscope import Microscope
+from page.request_handler import RequestHandler
+from page.view import View, plan_view
+from page.viewer import Viewer
+from running.timeline import Paper
+from topo.fault import ActiveFaults
+from topo.planfile import load_plan
+
+TINY = load_plan("tiny")
+PLAN = replace(TINY, packets=replace(TINY.packets, pmtu_bytes=1024))
+S = 1_000_000_000
+MS = 1_000_000
+Line = dict[str, Any]
+Open = Callable[[], browsers.Page]
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Open]:
+    """Opens pages. One browser for all: each test needs a moment of it."""
+    if browsers.MISSING:
+        pytest.skip(browsers.MISSING)
+    with browsers.browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def opened(pages: Open) -> Iterator[browsers.Page]:
+    """The page of a plan, whose lines the tests make up."""
+    view = plan_view(PLAN)
+    handler = RequestHandler(view.plans, Microscope(view.plans))
+    with Viewer(view.document(), view.runs, handler, lambda what: None) as viewer:
+        page = pages()
+        page.open(viewer.address)
+        yield page
+        assert page.console == []
+
+
+def told(page: browsers.Page, lines: list[Line], t_ns: int) -> None:
+    """The page's only lines from now on, and the time that it shows."""
+    text = json.dumps(sorted(lines, key=lambda line: line["t_ns"]))
+    page.value(f"(lab.lanes[0].record.clear(), lab.lanes[0].record.add({text}), lab.player.go({t_ns}))")
+
+
+def about(page: browsers.Page, name: str) -> dict[str, str]:
+    """What the panel says of a node or a cable."""
+    page.value(f"(lab.choice.find('{name}', lab.lanes[0].scene), lab.changed())")
+    page.until(f"document.querySelector('#panel h2')?.textContent === '{name}'")
+    rows = page.value(
+        "[...document.querySelectorAll('#panel tr')].map((row) => [...row.children].map((c) => c.innerText))"
+    )
+    return {row[0]: row[1] for row in rows if len(row) == 2}
+
+
+def host(t_ns: int, sent: int) -> Line:
+    qps = [{"qp": 17, "peer": "h3", "acked_bytes": sent}]
+    ports = [{"port": 1, "plane": 0, "tx_bytes": sent, "rx_bytes": 0}]
+    return {"t_ns": t_ns, "node": "h0", "kind": "sample", "qps": qps, "ports": ports}
+
+
+def switch(t_ns: int, name: str, port: int, sent: int, drops: int = 0) -> Line:
+    rows = [{"port": port, "tx_bytes": sent, "rx_bytes": 0, "queue_bytes": 0, "drop_loss": drops}]
+    return {"t_ns": t_ns, "node": name, "kind": "sample", "device": name, "ports": rows}
+
+
+def fault(t_ns: int, state: str, value: float, node: str = "lab") -> Line:
+    arguments = {"value": value}
+    return {
+        "t_ns": t_ns, "node": node, "kind": "fault", "verb": "loss", "target": "p0l0-p0s0", "state": state,
+        "arguments": arguments,
+    }  # fmt: skip
+
+
+def packet(t_ns: int, arrives_ns: int | None, fate: str = "sent") -> Line:
+    line = {
+        "t_ns": t_ns,
+        "kind": "packet",
+        "packet": 8,
+        "node": "p0l0",
+        "to": "p0s0",
+        "fate": fate,
+        "psn": 1,
+        "qpn": 17,
+    }
+    line |= {"src": "h0", "dst": "h3", "ev": 0xC000, "op": "WRITE_ONLY", "bytes": 1200, "bytes_in": 1200, "port_in": 1}
+    return {**line, "arrives_ns": arrives_ns, "queued_ns": None}
+
+
+def test_a_packet_is_drawn_all_along_a_late_cable(opened: browsers.Page) -> None:
+    delay_ns = 10 * PLAN.base_rtt_ns
+    sent, begun = packet(0, delay_ns), {"t_ns": 0, "node": "runner", "kind": "cpu"}
+    shown = (
+        "import(new URL('drawing/packets.js', document.querySelector('script[type=module]').src)).then((packets) => {"
+        " const lane = lab.lanes[0], t = lab.player.t;"
+        " return packets.shownPackets(lane.place(lab.unit), lane.scene, { record: lane.record, t, pair: null })"
+        ".map(({ line, spot }) => [line.fate, spot.y]); })"
+    )
+    ends = [opened.value(f"lab.lanes[0].placed.at.get('{name}').y") for name in ("p0l0", "p0s0")]
+    for share in (0.01, 0.5, 0.99):
+        told(opened, [begun, sent, packet(2 * delay_ns, None, "loss")], int(share * delay_ns))
+        ((fate, y),) = opened.value(shown)
+        assert fate == "sent"
+        assert y == pytest.approx(ends[0] + (ends[1] - ends[0]) * share, abs=0.01)
+    late_ns = 2 * delay_ns + 2 * PLAN.base_rtt_ns
+    told(opened, [begun, sent, packet(2 * delay_ns, None, "loss"), {**begun, "t_ns": late_ns}], late_ns)
+    assert opened.value(shown) == []  # the sign of a drop stays for a round trip alone
