@@ -156,7 +156,7 @@ class Page {
     const view = { colours: this.colours, verbs: this.verbs, chosen: { node, cable }, pair, ev, sign, passing, following: this.player.following && this.player.live, pace: this.player.pace };
     const states = this.lanes.map((lane) => lane.draw(this.player.t, this.unit, view));
     const dark = document.documentElement.classList.contains("dark");
-    this.chart.draw(this.charts.width, this.charts.height, this.unit, this.player.length, this.colours, dark);
+    this.chart.draw(this.charts, this.unit, this.player.length, this.colours, dark);
     this.chart.cursor(this.player.t / this.player.length);
     this.slider.draw(this.slid, this.unit, this.colours);
     if (ms - this.wordsMs > WORDS_MS) {

@@ -117,3 +117,18 @@ def test_a_packet_is_drawn_all_along_a_late_cable(opened: browsers.Page) -> None
     late_ns = 2 * delay_ns + 2 * PLAN.base_rtt_ns
     told(opened, [begun, sent, packet(2 * delay_ns, None, "loss"), {**begun, "t_ns": late_ns}], late_ns)
     assert opened.value(shown) == []  # the sign of a drop stays for a round trip alone
+
+
+def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, pages: Open, tmp_path: Path) -> None:
+    """A change of the window's height by less than their rounding clears the canvas, whose size stays the same."""
+    export.write([run], tmp_path / "r.html")
+    opened = pages()
+    opened.open((tmp_path / "r.html").as_uri())
+    opened.until_read()
+    look = "lab.chart.canvas.toDataURL()"
+    size = "(({ width, height }) => ({ width, height }))(lab.chart.canvas)"
+    opened.until(f"{look} !== Object.assign(document.createElement('canvas'), {size}).toDataURL()")
+    drawn = opened.value(look)
+    opened.value("lab.charts.fit(document.querySelector('#charts'))")
+    opened.until(f"{look} === {json.dumps(drawn)}", 10)
+    assert opened.console == []

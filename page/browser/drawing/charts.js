@@ -67,8 +67,8 @@ export class Charts {
   }
 
   // Draws again when something has come, or the size or the colours have changed.
-  draw(width, height, unit, length, colours, dark) {
-    const sign = [width, height, length > 0 && this.lanes.map((lane) => lane.record.version), dark].join();
+  draw({ width, height, version }, unit, length, colours, dark) {
+    const sign = [version, unit, length > 0 && this.lanes.map((lane) => lane.record.version), dark].join();
     if (sign === this.drawn || (this.busyUntil ?? 0) > performance.now()) return;
     this.drawn = sign;
     const begun = performance.now();
