@@ -35,6 +35,7 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
             "usid_block": f"{int(plan.usid_block.network_address) >> 96:08x}",
             "host_rate_bps": plan.links.host_rate_bps,
             "queue_bytes_max": plan.threshold_bytes(plan.queues.trim),
+            "pmtu_bytes": plan.packets.pmtu_bytes,
             "base_rtt_ns": plan.base_rtt_ns,
         },
         "options": dict(options or {}),

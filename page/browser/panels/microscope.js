@@ -56,7 +56,7 @@ export class MicroscopePanel {
     else this.answer = answerOf(flight);
     if (this.page.told.lines) return this.page.changed(); // an exported file has no switches to ask
     const last = lane.scene.pathOfEv(source, destination, ev).switches.at(-1);
-    const fields = { source, destination, ev, bytes: (line ? line.payload : flight.sent?.payload) ?? 4096 };
+    const fields = { source, destination, ev, bytes: (line ? line.payload : flight.sent?.payload) ?? lane.scene.plan.pmtu_bytes };
     this.look(trimmed ? { ...fields, trimmed_at: line ? line.node : last } : fields);
   }
 
@@ -82,7 +82,7 @@ export class MicroscopePanel {
     if (!choice.pair || lane.scene.plan.encapsulation !== "srv6") return [];
     const carried = Boolean(this.page.told.lines);
     const [source, destination] = choice.pair, path = lane.scene.paths(source, destination).find((one) => one.ev === choice.ev);
-    const fields = { source, destination, ev: choice.ev, bytes: 4096 };
+    const fields = { source, destination, ev: choice.ev, bytes: lane.scene.plan.pmtu_bytes };
     const button = (text, act, key) => element("button", { onclick: act, "data-key": key }, text);
     return [element("h2", {}, "packet microscope"),
       element("div", { className: "row" },
