@@ -139,3 +139,37 @@ def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, pag
     opened.value("lab.charts.fit(document.querySelector('#charts'))")
     opened.until(f"{look} === {json.dumps(drawn)}", 10)
     assert opened.console == []
+
+
+def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, pages: Open, tmp_path: Path) -> None:
+    export.write([run], tmp_path / "r.html")
+    opened = pages()
+    opened.open((tmp_path / "r.html").as_uri())
+    opened.until_read()
+    start = opened.value("lab.lanes[0].record.start")
+    path = {
+        "t_ns": start + S,
+        "kind": "packet",
+        "packet": 8,
+        "src": "h0",
+        "dst": "h3",
+        "ev": 0xC000,
+        "op": "WRITE_ONLY",
+    }
+    path |= {"bytes": 1200, "bytes_in": 1200, "psn": 5, "qpn": 17, "payload": 1024, "va": 0, "port_in": None}
+    path |= {"queued_ns": None, "trimmed": False}
+    sent = {**path, "node": "h0", "to": "p0l0", "fate": "sent", "arrives_ns": start + S + 5}
+    came = {**path, "t_ns": start + S + MS, "node": "h3", "to": None, "fate": "received", "arrives_ns": None}
+    opened.value(f"(lab.player.go(0), lab.lanes[0].record.add({json.dumps([sent, came])}))")
+    opened.value("(lab.choice.find('h0 h3', lab.lanes[0].scene), lab.changed())")
+    opened.page.click("[data-key=next]")
+    opened.until("lab.microscope.packet && document.querySelector('#receiver')", 10)
+    rows = opened.value(
+        "Object.fromEntries([...document.querySelectorAll('#receiver tr')]"
+        ".map((row) => [...row.children].map((cell) => cell.innerText)))"
+    )
+    assert rows["received"] == "1200 B, 1.00 ms after it left"
+    assert rows["placed"].startswith("1024 B at address 0x0")
+    assert "./lab view" in rows["answered"]
+    assert "looking …" not in opened.value("document.querySelector('#panel').textContent")
+    assert opened.console == []

@@ -2,7 +2,7 @@
 
 import { element } from "./element.js";
 import { ask } from "../run/source.js";
-import { answerOf, received, sampled } from "./receiver.js";
+import { answerOf, loggedAnswerOf, received, sampled } from "./receiver.js";
 import { span } from "../words.js";
 
 export class MicroscopePanel {
@@ -52,9 +52,13 @@ export class MicroscopePanel {
     choice.ev = lane.scene.knownEv(source, destination, ev);
     this.packet = line ?? null;
     this.flight = flight ?? null;
+    if (flight) this.answer = answerOf(flight);
+    if (this.page.told.lines) { // an exported file has no process to ask
+      if (line) this.answer = loggedAnswerOf(line, record);
+      this.said = "";
+      return this.page.changed();
+    }
     if (line) this.hearAnswer(line);
-    else this.answer = answerOf(flight);
-    if (this.page.told.lines) return this.page.changed(); // an exported file has no switches to ask
     const last = lane.scene.pathOfEv(source, destination, ev).switches.at(-1);
     const fields = { source, destination, ev, bytes: (line ? line.payload : flight.sent?.payload) ?? lane.scene.plan.pmtu_bytes };
     this.look(trimmed ? { ...fields, trimmed_at: line ? line.node : last } : fields);

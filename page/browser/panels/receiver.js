@@ -13,6 +13,14 @@ export function answerOf({ sent, received, answered, destination }) {
   };
 }
 
+// What the log's own lines tell of a packet, in the same shape. Answers are looked up in the whole log: undefined here.
+export function loggedAnswerOf({ packet }, record) {
+  const last = record.packets.findLast((line) => line.packet === packet);
+  if (last.fate !== "received") return { received: null, placed: null, answered: null };
+  const whole = !last.trimmed && last.va !== null;
+  return { received: last, placed: whole ? { va: last.va, payload: last.payload } : null, answered: undefined };
+}
+
 export function sampled({ source, destination, sent, received, psn, qp }) {
   const { op, bytes, retransmission } = sent ?? received;
   return [element("p", { className: "soft" }, `${op}, PSN ${psn}, to QP ${qp}, ${bytes} B${retransmission ? ", sent again" : ""}, from ${source} to ${destination}. `
@@ -32,6 +40,7 @@ function rows(packet, { received: came, placed, answered, left_ns }, lane) {
   const after = left === undefined ? "" : `, ${span(came.t_ns - left)} after it left`;
   const found = [["received", `${came.bytes} B${after}${came.trimmed ? "; trimmed: its payload stayed in the fabric" : ""}`]];
   found.push(["placed", placed ? where(placed, came.node, lane) : came.trimmed ? "nothing" : "its first bytes do not say where", came.trimmed]);
+  if (answered === undefined) return [...found, ["answered", "needs ./lab view: an exported file cannot search the packet log"]];
   if (!answered) return [...found, ["answered", "no answer recorded"]];
   const reply = answered.t_ns === null ? "" : answered.t_ns === came.t_ns ? " at once" : `, ${span(answered.t_ns - came.t_ns)} later`;
   const back = answered.came_ns === null || answered.came_ns === undefined ? "; the sender did not get it up to here" : `; the sender has it ${span(answered.came_ns - (answered.t_ns ?? came.t_ns))} ${answered.t_ns === null ? "after that" : "after"}`;
