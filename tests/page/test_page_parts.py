@@ -173,3 +173,40 @@ def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, pages: Ope
     assert "./lab view" in rows["answered"]
     assert "looking …" not in opened.value("document.querySelector('#panel').textContent")
     assert opened.console == []
+
+
+@pytest.fixture
+def live(pages: Open, tmp_path: Path) -> Iterator[tuple[str, ActiveFaults, Path]]:
+    """The page of a run that goes on until it has a verdict: its address, its faults and its folder."""
+    run = tmp_path / "run"
+    (run / "journal").mkdir(parents=True)
+    for folder in (run, run / "journal"):
+        folder.chmod(0o755)
+    lines = [{"t_ns": second * S, "node": "runner", "kind": "cpu"} for second in range(4)]
+    (run / "journal" / "runner.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    view = View("a run", "live", "live", (TINY,), (run,), ({},), ("a run",))
+    faults = ActiveFaults(TINY, Paper())
+    handler = RequestHandler(view.plans, Microscope(view.plans), injector=faults, played=lambda: {"file": "played.py"})
+    with Viewer(view.document(), view.runs, handler, lambda what: None) as viewer:
+        yield viewer.address, faults, run
+
+
+def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(
+    live: tuple[str, ActiveFaults, Path], pages: Open
+) -> None:
+    address, faults, run = live
+    faults.inject("drain", "p0s0")
+    opened = pages()
+    opened.open(address)
+    opened.until("lab.player.t === 3e9 && document.querySelector('[data-key=save]:enabled')")
+    (run / "verdict.json").write_text("{}")
+    opened.until_read()
+    opened.until("document.querySelector('#transport').textContent.includes('▶event')", 10)  # nothing is being followed
+    opened.page.keyboard.press("End")
+    opened.until("document.querySelector('[data-key=save]:disabled')", 10)
+    assert opened.value("document.querySelector('[data-key=save]').title") == "the run is over"
+    assert opened.value("document.querySelectorAll('[data-undo]').length") == 0
+    assert opened.value("lab.player.t") == 3e9
+    opened.page.keyboard.press("Space")  # play: a run that has ended begins anew
+    opened.until("lab.player.playing && lab.player.t < 3e9", 10)
+    assert opened.console == []

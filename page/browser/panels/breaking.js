@@ -22,7 +22,7 @@ export class Breaking {
   // Asks now and then what can be done: another user may have changed it.
   async look() {
     if (this.page.lanes.every((lane) => lane.record.over)) {
-      this.state = { ...this.state, breakable: false, why_not: "the run is over", pausable: false };
+      this.state = { ...this.state, breakable: false, why_not: "the run is over", pausable: false, faults: [], scenario: false };
       this.page.changed();
       return; // its server ends with it
     }
@@ -110,7 +110,7 @@ export class Breaking {
       if (done) this.said = `wrote ${done.file}: fill in its checks, then ${done.command}`;
       this.page.changed();
     };
-    return element("div", { className: "row" }, element("button", { onclick: save, "data-key": "save", disabled: !this.state.scenario }, "save as scenario"));
+    return element("div", { className: "row" }, element("button", { onclick: save, "data-key": "save", disabled: !this.state.scenario, title: this.state.scenario ? "" : this.state.why_not }, "save as scenario"));
   }
 }
 

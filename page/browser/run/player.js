@@ -27,8 +27,10 @@ export class Player {
   }
 
   tick(ms) {
-    if (this.following) this.t = this.length;
-    else if (this.playing) {
+    if (this.following) {
+      this.t = this.length;
+      this.following = this.live; // what is over is not followed: playing begins anew
+    } else if (this.playing) {
       this.t = Math.min(this.t + ms * 1e6 * SPEEDS[this.speed] * this.pace, this.length);
       if (this.t >= this.length && !this.live) this.playing = false;
       if (this.t >= this.length && this.live) this.following = true;
