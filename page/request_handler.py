@@ -12,7 +12,7 @@ from topo.plan import Plan
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "state": (),
     "fault": ("lane", "verb", "target", "value"),
-    "undo": ("lane", "verb", "target"),
+    "undo": ("lane", "verb", "target", "value"),
     "heal": (),
     "pause": (),
     "resume": (),
@@ -113,13 +113,16 @@ class RequestHandler:
         return {"done": fault.words()}
 
     def _undo(self, fields: Fields) -> dict[str, Any]:
+        """The last one of a verb on a target; with a value, the last one with that value."""
         there, verb, target = self._broken(fields), text(fields, "verb"), text(fields, "target")
+        value = fields.number("value", 0, 1e9) if fields.has("value") else None
         for fault in reversed(there.faults()):
-            if (fault.verb, fault.target) == (verb, target):
+            if (fault.verb, fault.target) == (verb, target) and value in (None, fault.value):
                 there.undo(fault)
                 return {"done": f"undone: {fault.words()}"}
         in_force = ", ".join(map(str, there.faults())) or "none"
-        raise PageRequestError(f"{verb} {target} is not in force; faults in force: {in_force}")
+        which = f"{verb} {target}" + ("" if value is None else f" {value:g}")
+        raise PageRequestError(f"{which} is not in force; faults in force: {in_force}")
 
     def _heal(self, fields: Fields) -> dict[str, Any]:
         there = list(self.injectors.values())

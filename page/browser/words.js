@@ -45,7 +45,8 @@ function ended(line) {
   return `the program ${line.cause || `ended with status ${line.status}`}`;
 }
 
-function value(line) {
+// The number of a fault, such as its percent of losses.
+export function value(line) {
   return line.arguments?.value === undefined ? "" : ` ${line.arguments.value}`;
 }
 

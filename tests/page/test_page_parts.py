@@ -84,6 +84,42 @@ def fault(t_ns: int, state: str, value: float, node: str = "lab") -> Line:
     }  # fmt: skip
 
 
+def test_two_faults_of_one_verb_on_one_cable_are_two(opened: browsers.Page) -> None:
+    lines = [fault(0, "begin", 10), fault(S, "begin", 40), fault(2 * S, "end", 40), fault(3 * S, "end", 10)]
+
+    def values() -> list[float]:
+        return [line["arguments"]["value"] for line in opened.value("lab.picture().faults").values()]
+
+    for t_ns, expected in ((0, [10]), (S, [10, 40]), (2 * S, [10]), (3 * S, [])):
+        told(opened, lines, t_ns)
+        assert sorted(values()) == expected
+    spans = "import(new URL('drawing/slider.js', document.querySelector('script[type=module]').src))"
+    spans += ".then((slider) => slider.spansOfFaults(lab.lanes[0].record).map(({ start, stop }) => [start, stop]))"
+    assert opened.value(spans) == [[0, 3 * S], [S, 2 * S]]
+
+
+def test_a_fault_that_is_in_force_twice_ends_with_its_second_end(opened: browsers.Page) -> None:
+    """With two seeds of chance; the runner says each fault before the lab does, which makes it no second one."""
+    runner, lab = "runner", "lab"
+    lines = [fault(0, "begin", 10, runner), fault(1, "begin", 10, lab), fault(S, "end", 10, runner)]
+    lines += [fault(S + 1, "end", 10, lab), fault(2 * S, "begin", 10, lab), fault(3 * S, "begin", 10, lab)]
+    lines += [fault(4 * S, "end", 10, lab), fault(5 * S, "end", 10, lab)]
+    lines += [fault(6 * S, "begin", 10, runner), fault(7 * S, "end", 10, lab)]  # undone by hand
+    for t_ns, expected in (
+        (2, 1),
+        (S, 0),
+        (S + 2, 0),
+        (2 * S, 1),
+        (3 * S, 1),
+        (4 * S, 1),
+        (5 * S, 0),
+        (6 * S, 1),
+        (7 * S, 0),
+    ):
+        told(opened, lines, t_ns)
+        assert len(opened.value("lab.picture().faults")) == expected, t_ns
+
+
 def packet(t_ns: int, arrives_ns: int | None, fate: str = "sent") -> Line:
     line = {
         "t_ns": t_ns,
@@ -189,6 +225,19 @@ def live(pages: Open, tmp_path: Path) -> Iterator[tuple[str, ActiveFaults, Path]
     handler = RequestHandler(view.plans, Microscope(view.plans), injector=faults, played=lambda: {"file": "played.py"})
     with Viewer(view.document(), view.runs, handler, lambda what: None) as viewer:
         yield viewer.address, faults, run
+
+
+def test_undo_beside_a_fault_undoes_that_one(live: tuple[str, ActiveFaults, Path], pages: Open) -> None:
+    address, faults, _ = live
+    faults.inject("loss", "p0l0-p0s0", 10)
+    faults.inject("loss", "p0l0-p0s0", 40)
+    opened = pages()
+    opened.open(address)
+    opened.until("document.querySelectorAll('[data-undo]').length === 2")
+    opened.page.click("#panel .row:has-text('loss p0l0-p0s0 10') [data-undo]")
+    opened.until("document.querySelectorAll('[data-undo]').length === 1")
+    assert [fault.value for fault in faults.faults()] == [40]
+    assert opened.console == []
 
 
 def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(

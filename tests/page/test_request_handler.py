@@ -63,6 +63,19 @@ def test_faults_come_into_force_and_are_undone() -> None:
     assert board.faults() == []
 
 
+def test_of_two_faults_of_one_verb_on_one_target_the_one_with_the_value_is_undone() -> None:
+    handler, board, _ = made()
+    undo = {"op": "undo", "verb": "loss", "target": "p0l0-p0s1"}
+    for value in (10, 40, 60):
+        handler.do({"op": "fault", "verb": "loss", "target": "p0l0-p0s1", "value": value})
+    assert handler.do({**undo, "value": 10}) == {"done": "undone: loss p0l0-p0s1 10 percent"}
+    with pytest.raises(ValueError, match="loss p0l0-p0s1 10 is not in force"):
+        handler.do({**undo, "value": 10})
+    assert [fault.value for fault in board.faults()] == [40, 60]
+    handler.do(undo)
+    assert [fault.value for fault in board.faults()] == [40]
+
+
 @pytest.mark.parametrize(
     ("request_", "why"),
     [

@@ -4,7 +4,7 @@ import { element, table } from "./element.js";
 import { dropped, load, queue } from "../run/look.js";
 import { counted, goodput, portRate } from "../run/fold.js";
 import { SHAPES } from "../drawing/shapes.js";
-import { rate, span } from "../words.js";
+import { rate, span, value } from "../words.js";
 
 export function aboutNode(scene, state, node) {
   const rows = [["kind", node.tier === 0 ? "host" : `${["leaf", "spine", "core"][node.tier - 1]}, ${scene.kinds[node.name]}`],
@@ -42,7 +42,7 @@ export function aboutRun(lane, state) {
   if (now !== null) rows.push(["goodput", rate(now)]);
   if (record.lines.length) rows.push(["phase", state.phase ?? "—"], ["steps", `${state.steps} ranks' steps done`], ["paths abandoned", String(abandoned)]);
   if (state.loss) rows.push(["loss", `${state.loss.loss} after step ${state.loss.step} of ${state.loss.workload}`]);
-  const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${line.by_hand ? " (by hand)" : ""}`);
+  const faults = [...state.faults.values()].map((line) => `${line.verb} ${line.target}${value(line)}${line.by_hand ? " (by hand)" : ""}`);
   rows.push(["faults", faults.length ? faults.join(", ") : "none in force"]);
   if (state.error) rows.push(["error", state.error.message]);
   return [element("h2", {}, lane.title), plain(rows)];

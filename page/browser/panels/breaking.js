@@ -98,7 +98,7 @@ export class Breaking {
     const { faults } = this.state, race = this.page.lanes.length > 1;
     if (!faults.length) return [];
     const rows = faults.map(({ lane = 0, ...fault }) => element("div", { className: "row" },
-      element("button", { onclick: () => this.act("undo", { lane, verb: fault.verb, target: fault.target }), "data-key": `undo ${lane} ${fault.verb} ${fault.target}`, "data-undo": fault.target }, "undo"),
+      element("button", { onclick: () => this.act("undo", { lane, ...fault }), "data-key": `undo ${lane} ${fault.verb} ${fault.target} ${fault.value}`, "data-undo": fault.target }, "undo"),
       `${fault.verb} ${fault.target}${fault.value === null ? "" : ` ${fault.value}`}${race ? ` in ${this.page.lanes[lane].title}` : ""}`));
     return [element("h2", {}, "in force"), ...rows, faults.length > 1 ? element("button", { onclick: () => this.act("heal"), "data-key": "heal" }, "undo all") : null,
       element("div", { className: "why" }, element("code", {}, "./lab undo"), " does the same in a lab that is up")];

@@ -3,7 +3,7 @@
 export function begin() {
   return {
     t: 0, phase: null, faults: new Map(), evs: new Map(), planes: new Map(), links: new Map(), qps: new Map(),
-    samples: new Map(), switches: new Map(), states: new Map(), steps: 0, loss: null, error: null, ended: false, last: null,
+    announced: new Map(), samples: new Map(), switches: new Map(), states: new Map(), steps: 0, loss: null, error: null, ended: false, last: null,
   };
 }
 
@@ -40,7 +40,8 @@ export function isEvent(line) {
 
 export function faultKey(line) {
   const ends = line.target.includes(">") ? line.target : line.target.split(/[-–]/).sort().join("-");
-  return `${line.verb} ${ends}`;
+  const value = line.arguments?.value;
+  return `${line.verb} ${ends}${value === undefined ? "" : ` ${value}`}`;
 }
 
 // Whether an EV's state lets the sender use the path.
@@ -63,10 +64,15 @@ function phase(state, line) {
   else if (state.phase === line.name) state.phase = null;
 }
 
+// A fault may be in force more than once, with different seeds of its chance. The runner announces what the lab then
+// carries out: the lab's line of the same is no other fault.
 function fault(state, line) {
-  const key = faultKey(line);
-  if (line.state === "end") state.faults.delete(key);
-  else if (!state.faults.has(key)) state.faults.set(key, { ...line, by_hand: line.node !== "runner" });
+  const key = faultKey(line), byHand = line.node !== "runner";
+  if (!byHand) state.announced.set(key, line.state);
+  else if (state.announced.get(key) === line.state) return void state.announced.delete(key);
+  const before = state.faults.get(key), count = (before?.count ?? 0) + (line.state === "end" ? -1 : 1);
+  if (count > 0) state.faults.set(key, { ...(before ?? { ...line, by_hand: byHand }), count });
+  else state.faults.delete(key);
 }
 
 // Rates between a node's last two samples.
