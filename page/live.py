@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -170,6 +171,40 @@ class Counting:
             self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
 
 
+class ChangedCounters:
+    """Journals what the switches of a lab that is up have counted, in `sample` lines; a quiet lab writes few.
+
+    A change has a sample one look before it and one look after it: rates are those of one look, and end with the
+    traffic.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._last: dict[str, _Look] = {}
+
+    def look(self, switch: str, t_ns: int, ports: list[dict[str, Any]]) -> None:
+        """What the ports of a switch have counted by now."""
+        last = self._last.get(switch)
+        changed = last is None or ports != last.ports
+        if changed and last is not None and not last.written:
+            self._write(switch, last)
+        now = _Look(t_ns, ports, changed, written=changed or (last is not None and last.changed))
+        if now.written:
+            self._write(switch, now)
+        self._last[switch] = now
+
+    def _write(self, switch: str, look: _Look) -> None:
+        self._journal.write("sample", t_ns=look.t_ns, node=switch, device=switch, ports=look.ports)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    t_ns: int
+    ports: list[dict[str, Any]]
+    changed: bool
+    written: bool
+
+
 class LabInjector:
     """A running lab's faults, one change at a time."""
 
@@ -237,7 +272,8 @@ class LabView:
         self.viewer = Viewer(self.view.document(), self.view.runs, self._handler, tell, port, also=agents)
         self._ending = threading.Event()
         self._seen: list[Fault] = []
-        self._counted: dict[str, Any] = {}
+        self._counters_seen = ChangedCounters(self._counts)
+        self._begin_ns = time.monotonic_ns()
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._open = ExitStack()
 
@@ -261,10 +297,16 @@ class LabView:
     def _watch(self) -> None:
         while not self._ending.wait(LOOK_S) and self._lab.is_up():
             try:
+                self._beat()
                 self._faults()
                 self._counters()
             except (ControlError, LabError, OSError):
                 continue  # the lab is being taken down, or a switch process is busy: the next look tells
+
+    def _beat(self) -> None:
+        """Time goes on, also where nothing is written: the page then sees which samples are old."""
+        wall_ns = time.monotonic_ns() - self._begin_ns
+        self._counts.write("cpu", process_ns=time.process_time_ns(), wall_ns=wall_ns)
 
     def _faults(self) -> None:
         now = self._lab.faults()
@@ -278,9 +320,9 @@ class LabView:
             return
         with ControlClient(self._lab.switch_control) as client:
             counted = client.call("counters")
+        t_ns = time.monotonic_ns()
         for switch in self._lab.plan.switches():
             ports = counted.get(str(device_id(self._lab.plan, switch)))
-            if ports is not None and ports != self._counted.get(switch.name):
-                self._counted[switch.name] = ports
+            if ports is not None:
                 rows = [{"port": int(port), **counters} for port, counters in ports.items()]
-                self._counts.write("sample", node=switch.name, device=switch.name, ports=rows)
+                self._counters_seen.look(switch.name, t_ns, rows)

@@ -84,6 +84,33 @@ def fault(t_ns: int, state: str, value: float, node: str = "lab") -> Line:
     }  # fmt: skip
 
 
+def test_rates_are_not_shown_for_ever_after_the_last_sample(opened: browsers.Page) -> None:
+    """An agent that has ended is not measured; a switch that writes nothing has counted nothing."""
+    lines = [host(second * S, second * 1_000_000) for second in range(5)]
+    lines += [switch(second * S, "p0l0", 3, second * 1_000_000) for second in range(5)]
+    lines += [{"t_ns": second * S, "node": "lab", "kind": "cpu"} for second in range(5, 20)]
+    told(opened, lines, 4 * S)
+    assert opened.value("lab.picture().goodput_bps") == 8e6
+    assert opened.value("[lab.loadOf('h0-p0l0'), lab.loadOf('p0l0-p0s0')].every((load) => load > 0)")
+    told(opened, lines, 6 * S)  # a sample may be late
+    assert opened.value("lab.picture().goodput_bps") == 8e6
+    told(opened, lines, 19 * S)
+    assert opened.value("[lab.picture().goodput_bps, lab.loadOf('h0-p0l0'), lab.loadOf('p0l0-p0s0')]") == [
+        None,
+        None,
+        0,
+    ]
+    assert about(opened, "h0-p0l0")["load"] == "not measured here"
+    assert about(opened, "h0")["port 1"] == "not measured here"
+
+
+def test_a_sample_at_an_odd_time_makes_no_other_sample_old(opened: browsers.Page) -> None:
+    """As at the end of a run."""
+    lines = [host(t_ns, t_ns) for t_ns in (0, S, 2 * S, 2 * S + MS)]
+    told(opened, [*lines, {"t_ns": 3 * S, "node": "runner", "kind": "cpu"}], 3 * S)
+    assert opened.value("lab.picture().goodput_bps") == 8e9
+
+
 def test_two_faults_of_one_verb_on_one_cable_are_two(opened: browsers.Page) -> None:
     lines = [fault(0, "begin", 10), fault(S, "begin", 40), fault(2 * S, "end", 40), fault(3 * S, "end", 10)]
 
@@ -118,6 +145,18 @@ def test_a_fault_that_is_in_force_twice_ends_with_its_second_end(opened: browser
     ):
         told(opened, lines, t_ns)
         assert len(opened.value("lab.picture().faults")) == expected, t_ns
+
+
+def test_where_no_two_samples_differ_nothing_is_said_of_drops_and_rates(opened: browsers.Page) -> None:
+    """As at the end of a run in virtual time, of which the totals alone are known."""
+    told(opened, [switch(S, "p0l0", 3, 1_000_000, drops=346)], S)
+    assert about(opened, "p0l0-p0s0")["dropped"] == "not measured here"
+    assert about(opened, "p0l0")["port 3"] == "not measured here"
+    told(opened, [switch(S, "p0l0", 3, 0), switch(2 * S, "p0l0", 3, 1_000_000)], 2 * S)
+    assert about(opened, "p0l0-p0s0")["dropped"] == "none"
+    assert about(opened, "p0l0")["port 3"] == "sends 8.00 Mb/s, receives 0.00 b/s"
+    told(opened, [switch(S, "p0l0", 3, 0), switch(2 * S, "p0l0", 3, 1_000_000, drops=4)], 2 * S)
+    assert about(opened, "p0l0-p0s0")["dropped"] == "4 since the previous sample"
 
 
 def packet(t_ns: int, arrives_ns: int | None, fate: str = "sent") -> Line:

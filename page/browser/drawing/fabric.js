@@ -91,7 +91,7 @@ function signs(ctx, place, scene, state, cable, a, b, colours) {
     ctx.fillRect(b.x + (a.x - b.x) * 0.16 - 2, b.y + (a.y - b.y) * 0.16 - h / 2, 4, h);
   }
   const lost = dropped(state, cable);
-  if (lost) {
+  if (lost?.count) {
     const share = lost.toB ? 0.22 : 0.78;
     shape(ctx, "drop", a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share, place.unit * 0.32, colours);
   }

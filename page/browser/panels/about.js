@@ -2,32 +2,41 @@
 
 import { element, table } from "./element.js";
 import { dropped, load, queue } from "../run/look.js";
-import { counted, goodput, portRate } from "../run/fold.js";
+import { counted, goodput, hostSamples, portRate, switchSamples } from "../run/fold.js";
 import { SHAPES } from "../drawing/shapes.js";
 import { rate, span, value } from "../words.js";
+
+const UNKNOWN = "not measured here";
 
 export function aboutNode(scene, state, node) {
   const rows = [["kind", node.tier === 0 ? "host" : `${["leaf", "spine", "core"][node.tier - 1]}, ${scene.kinds[node.name]}`],
     ["uSID", `0x${node.usid.toString(16)}${node.tier ? "" : " (of the NIC, at its leaves)"}`]];
-  const pair = (node.tier ? state.switches : state.samples).get(node.name);
+  const known = (node.tier ? state.switches : state.samples).get(node.name);
+  const pair = (node.tier ? switchSamples : hostSamples)(state, node.name);
   if (state.states.has(node.name)) rows.push(["state", state.states.get(node.name)]);
   if (pair && node.tier === 0) {
-    for (const [field, words] of [["trims", "trimmed"], ["ecn", "marked"], ["retransmits", "sent again"], ["rto", "timeouts"], ["nacks", "NACKs"]]) {
+    if (pair[0] !== pair[1]) for (const [field, words] of [["trims", "trimmed"], ["ecn", "marked"], ["retransmits", "sent again"], ["rto", "timeouts"], ["nacks", "NACKs"]]) {
       rows.push([words, `${counted(pair, field)} since the sample before`]);
     }
     for (const qp of pair[1].qps) rows.push([`QP ${qp.qp} → ${qp.peer ?? "?"}`, `cwnd ${qp.cwnd_bytes ?? "?"} B, in flight ${qp.inflight_bytes ?? "?"} B, RTT ${span(qp.rtt_ns ?? 0)}`]);
   }
-  if (pair) for (const port of pair[1].ports) rows.push([`port ${port.port}`, `sends ${rate(portRate(pair, port.port, "tx_bytes") ?? 0)}, receives ${rate(portRate(pair, port.port, "rx_bytes") ?? 0)}`]);
+  if (known) for (const { port } of known[1].ports) rows.push([`port ${port}`, rates(pair, port)]);
   else rows.push(["counters", "none journalled up to here"]);
   return [element("h2", {}, node.name), plain(rows)];
+}
+
+// What a port sends and receives between two different samples.
+function rates(pair, port) {
+  const sent = pair ? portRate(pair, port, "tx_bytes") : null;
+  return sent === null ? UNKNOWN : `sends ${rate(sent)}, receives ${rate(portRate(pair, port, "rx_bytes"))}`;
 }
 
 export function aboutCable(scene, state, cable) {
   const carried = load(scene, state, cable), filled = queue(scene, state, cable), lost = dropped(state, cable);
   return [element("h2", {}, cable.name), plain([
-    ["load", carried === null ? "not measured here" : `${(carried * 100).toFixed(0)} % of ${rate(cable.rate)}`],
-    ["queue", filled === null ? "not measured here" : `${(filled * 100).toFixed(0)} % of the length that trims`],
-    ["dropped", lost ? `${lost.count} since the previous sample` : "none"],
+    ["load", carried === null ? UNKNOWN : `${(carried * 100).toFixed(0)} % of ${rate(cable.rate)}`],
+    ["queue", filled === null ? UNKNOWN : `${(filled * 100).toFixed(0)} % of the length that trims`],
+    ["dropped", lost === null ? UNKNOWN : lost.count ? `${lost.count} since the previous sample` : "none"],
     ["ports", `${cable.a}:${cable.aPort} ↔ ${cable.b}:${cable.bPort}`],
   ])];
 }

@@ -49,9 +49,10 @@ export function usable(state) {
   return state === "good" || state === "skip";
 }
 
+// The last two samples of a node, and the longer one of its last two intervals: at the end of a run one is short.
 function sample(map, name, line) {
-  const pair = map.get(name);
-  map.set(name, [pair ? pair[1] : line, line]);
+  const [before, last] = map.get(name) ?? [line, line];
+  map.set(name, [last, line, Math.max(last.t_ns - before.t_ns, line.t_ns - last.t_ns)]);
 }
 
 function step(state, line) {
@@ -75,6 +76,24 @@ function fault(state, line) {
   else state.faults.delete(key);
 }
 
+const STALE_INTERVALS = 4, STALE_NS = 1e9; // after both, a sample is not late any more: none has been written
+
+function stale(state, [, last, interval]) {
+  return state.t - last.t_ns > Math.max(STALE_INTERVALS * interval, STALE_NS);
+}
+
+// A host's last two samples; undefined where it is not measured any more, because its agent has ended.
+export function hostSamples(state, name) {
+  const pair = state.samples.get(name);
+  return pair && pair[0] !== pair[1] && stale(state, pair) ? undefined : pair;
+}
+
+// A switch's last two samples. It writes one only when a counter has changed: without, all is as it was.
+export function switchSamples(state, name) {
+  const pair = state.switches.get(name);
+  return pair && pair[0] !== pair[1] && stale(state, pair) ? [pair[1], { ...pair[1], t_ns: state.t }] : pair;
+}
+
 // Rates between a node's last two samples.
 
 export function seconds([before, after]) {
@@ -88,10 +107,12 @@ export function portRate(pair, port, field) {
   return !late || !early || s <= 0 ? null : Math.max(0, ((late[field] ?? 0) - (early[field] ?? 0)) * 8 / s);
 }
 
-// What all hosts had acknowledged between their last two samples, bit/s; null before there are two.
+// What all hosts had acknowledged between their last two samples, bit/s; null where no host has two of late.
 export function goodput(state) {
   let sum = null;
-  for (const pair of state.samples.values()) {
+  for (const name of state.samples.keys()) {
+    const pair = hostSamples(state, name);
+    if (!pair) continue;
     const s = seconds(pair), acked = ({ qps }) => (qps ?? []).reduce((bytes, qp) => bytes + (qp.acked_bytes ?? 0), 0);
     if (s > 0) sum = (sum ?? 0) + Math.max(0, acked(pair[1]) - acked(pair[0])) * 8 / s;
   }

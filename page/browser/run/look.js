@@ -1,6 +1,6 @@
 // What a state looks like on a fabric: for each cable and node its condition, load, queue and what was counted there.
 
-import { counted, portRate, usable } from "./fold.js";
+import { counted, hostSamples, portRate, switchSamples, usable } from "./fold.js";
 
 // Of several faults on one thing, the one further to the left is drawn.
 const ORDER = ["dead", "crashed", "stopped", "lossy", "late", "slow", "drained"];
@@ -45,7 +45,9 @@ function left(state) {
 // By host: the counts of its queue pairs between its last two samples.
 function counts(state) {
   const found = new Map();
-  for (const [host, pair] of state.samples) {
+  for (const host of state.samples.keys()) {
+    const pair = hostSamples(state, host);
+    if (!pair) continue;
     const row = {
       trims: counted(pair, "trims"), marks: counted(pair, "ecn"), resent: counted(pair, "retransmits"),
       timeouts: counted(pair, "rto"), probes: counted(pair, "probes"),
@@ -58,12 +60,12 @@ function counts(state) {
 // A cable's load as a share of its rate, the fuller direction; null where nothing was measured.
 export function load(scene, state, cable) {
   if (cable.edge) {
-    const pair = state.samples.get(cable.a);
+    const pair = hostSamples(state, cable.a);
     if (!pair) return null;
     const up = portRate(pair, cable.aPort, "tx_bytes"), down = portRate(pair, cable.aPort, "rx_bytes");
     return up === null ? null : Math.max(up, down) / cable.rate;
   }
-  const lower = state.switches.get(cable.a), upper = state.switches.get(cable.b);
+  const lower = switchSamples(state, cable.a), upper = switchSamples(state, cable.b);
   const up = lower && portRate(lower, cable.aPort, "tx_bytes"), down = upper && portRate(upper, cable.bPort, "tx_bytes");
   return up === null && down === null || up === undefined && down === undefined ? null : Math.max(up ?? 0, down ?? 0) / cable.rate;
 }
@@ -78,18 +80,20 @@ export function queue(scene, state, cable) {
   return most;
 }
 
-// Packets that died at either end between the last two samples, and at which end.
+// Packets that died at either end between the last two samples, and at which end; null where not measured.
 export function dropped(state, cable) {
+  let none = null;
   for (const [node, port, toB] of [[cable.a, cable.aPort, true], [cable.b, cable.bPort, false]]) {
-    const pair = state.switches.get(node);
+    const pair = switchSamples(state, node);
     const late = pair?.[1].ports.find((row) => row.port === port), early = pair?.[0].ports.find((row) => row.port === port);
     if (!late || !early || pair[0] === pair[1]) continue;
     let sum = 0;
     for (const field of Object.keys(late).filter((name) => name.startsWith("drop_")))
       sum += Math.max(0, (late[field] ?? 0) - (early[field] ?? 0));
     if (sum) return { count: sum, toB };
+    none = { count: 0, toB };
   }
-  return null;
+  return none;
 }
 
 // The state of each path of a pair, over all its queue pairs: the worst counts.
