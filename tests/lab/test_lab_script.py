@@ -8,16 +8,20 @@ import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 import pytest
 
 from cli.command_table import COMMANDS
+from tests.helpers.interrupts import heeding_interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
-PLAIN = ("sh", "dirname", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm", "sleep")
+PLAIN = (
+    "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "chown", "cp", "flock", "sed", "rm",
+    "sleep",
+)  # fmt: skip
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 case "$*" in
@@ -25,8 +29,7 @@ case "$*" in
 *Python.h*) [ -e "$FAKES/python3-dev" ] ;;
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
-*"-m venv"*) mkdir -p "$MRCLAB_VENV/bin" && cp "$FAKES/python3" "$MRCLAB_VENV/bin/python"
-    mkdir -p "$MRCLAB_VENV-shell/bin" && cp "$FAKES/python3" "$MRCLAB_VENV-shell/bin/python" ;;
+*"-m venv"*) for place; do :; done; mkdir -p "$place/bin" && cp "$FAKES/python3" "$place/bin/python" ;;
 esac
 """
 APT = """#!/bin/sh
@@ -40,12 +43,17 @@ class Machine:
     """A PATH of its own: the few tools of any system, fakes that write down how they are called, nothing else."""
 
     folder: Path
+    checkout: Path = ROOT
 
     def run(
-        self, *words: str, environment: Mapping[str, str] = MappingProxyType({}), fresh: bool = True
+        self,
+        *words: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        fresh: bool = True,
+        script: Path | None = None,
+        user: int | None = None,
     ) -> subprocess.CompletedProcess[str]:
         environment = {
-            **environment,
             "PATH": str(self.folder / "bin"),
             "FAKES": str(self.folder / "bin"),
             "LOG": str(self.folder / "log"),
@@ -53,12 +61,14 @@ class Machine:
             "MAIN": "import sys; from cli.main import main; sys.exit(main())",
             "ROOT": str(ROOT),
             "MRCLAB_VENV": str(self.folder / "venv"),
+            **environment,
         }
         if fresh or not (self.folder / "log").exists():
             (self.folder / "log").write_text("")
         return subprocess.run(
-            [str(self.folder / "bin" / "sh"), str(ROOT / "lab"), *words],
+            [str(self.folder / "bin" / "sh"), str(script or self.checkout / "lab"), *words],
             env=environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
+            user=user, preexec_fn=heeding_interrupts,
         )  # fmt: skip
 
     @property
@@ -72,8 +82,9 @@ class Machine:
         installs = [line for line in self.log if line.startswith("apt-get install")]
         return {word for line in installs for word in line.split()[2:] if not word.startswith("-")}
 
-    def fake(self, name: str, text: str) -> None:
-        file = self.folder / "bin" / name
+    def fake(self, name: str, text: str, folder: str = "bin") -> None:
+        file = self.folder / folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         file.chmod(0o755)
 
@@ -88,6 +99,16 @@ def machine(tmp_path: Path) -> Machine:
     bare.fake("apt-get", APT)
     bare.fake("id", "#!/bin/sh\necho 0\n")
     return bare
+
+
+@pytest.fixture
+def clone(machine: Machine) -> Machine:
+    """The machine with a checkout to itself, whose locks may change."""
+    folder = machine.folder / "clone"
+    shutil.copytree(ROOT / "locks", folder / "locks")
+    for name in ("lab", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return replace(machine, checkout=folder)
 
 
 @pytest.mark.parametrize(
@@ -288,3 +309,32 @@ def test_two_first_calls_install_once(machine: Machine) -> None:
         done = [call.result() for call in both]
     assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
     assert sum("-m pip --quiet" in line for line in machine.log) == 3  # the three steps of one installation
+
+
+def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
+    link = clone.folder / "links" / "mylab"
+    link.parent.mkdir()
+    link.symlink_to(clone.checkout / "lab")
+    assert clone.run("list", environment={"MRCLAB_VENV": ""}, script=link).returncode == 0
+    assert (clone.checkout / ".venv/bin/python").exists()
+    assert pip_lines(clone)[-1].endswith(f"--editable {clone.checkout}")
+
+
+def test_the_checkout_is_found_despite_a_search_path_of_cd(clone: Machine) -> None:
+    done = clone.run("list", environment={"MRCLAB_VENV": "", "CDPATH": "."}, script=Path("clone/lab"))
+    assert done.returncode == 0, done.stderr
+    assert (clone.checkout / ".venv/bin/python").exists()
+
+
+def checked(machine: Machine, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`./lab test` with checks that say how they are called, and succeed."""
+    for name in ("ruff", "lint-imports"):
+        machine.fake(name, f'#!/bin/sh\necho "{name} $*" >>"$LOG"\n', "venv/bin")
+    return machine.run("test", *words, environment=environment)
+
+
+def test_a_relative_place_of_the_environment_is_below_the_callers_folder(machine: Machine) -> None:
+    machine.fake("mypy", "#!/bin/sh\n", "venv/bin")
+    assert checked(machine, "tests/common", MRCLAB_VENV="venv").returncode == 0
+    assert "ruff check --quiet ." in machine.log
+    assert machine.log[-1] == "python -m pytest -q tests/common"
