@@ -1,7 +1,7 @@
 """What a command line needs beside Python: packages, which the `lab` script installs.
 
-The script knows commands of the system and Debian's packages; which command line needs what is decided here, where
-options are parsed anyway. A command line that cannot be parsed ends here, before anything is installed.
+The script knows commands of the system, Debian's packages and how p4runtime-shell is installed; which command line needs
+what is decided here, where options are parsed anyway. A command line that cannot be parsed ends here, before anything is installed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ def in_virtual_time(namespace: argparse.Namespace) -> bool:
 
 
 def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
-    """Of `compiler`, `headers`, `extensions`, `network` and `tcpdump` those that this command line needs."""
+    """Of `compiler`, `headers`, `extensions`, `network` and `tcpdump` those that this command line needs; or `shell`
+    alone, which is p4runtime-shell."""
+    if getattr(namespace, "controller_command", None) == "shell":
+        return ("shell",)
     useless = "network" if in_virtual_time(namespace) else "extensions"
     return tuple(need for need in COMMANDS[namespace.command].needs if need != useless)

@@ -311,6 +311,26 @@ def test_two_first_calls_install_once(machine: Machine) -> None:
     assert sum("-m pip --quiet" in line for line in machine.log) == 3  # the three steps of one installation
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--name", "x", "controller", "shell", "p0l0"),
+        ("controller", "--name", "x", "shell", "p0l0"),
+        ("controller", "shell", "p0l0", "--name", "x"),
+    ],
+)
+def test_p4runtime_shell_is_installed_wherever_the_labs_name_is_said(machine: Machine, words: tuple[str, ...]) -> None:
+    assert machine.run(*words).returncode == 0
+    assert pip_lines(machine)[-1].endswith("locks/shell.txt")
+    assert machine.run(*words).returncode == 0
+    assert pip_lines(machine) == []
+
+
+def test_a_controller_without_a_shell_installs_none(machine: Machine) -> None:
+    assert machine.run("controller", "show", "shell").returncode == 0
+    assert not any(line.endswith("locks/shell.txt") for line in pip_lines(machine))
+
+
 def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
     link = clone.folder / "links" / "mylab"
     link.parent.mkdir()
