@@ -311,6 +311,47 @@ def test_two_first_calls_install_once(machine: Machine) -> None:
     assert sum("-m pip --quiet" in line for line in machine.log) == 3  # the three steps of one installation
 
 
+def revision(clone: Machine, name: str) -> None:
+    """Make the checkout another revision, with other locks."""
+    (clone.checkout / "locks/user.txt").write_text(f"# {name}\n")
+
+
+def test_the_environment_of_another_revision_is_installed_anew(clone: Machine) -> None:
+    for name in ("A", "B", "A"):
+        revision(clone, name)
+        assert clone.run().returncode == 0
+        assert len(pip_lines(clone)) == 3, f"on the way to {name}"
+        clone.run()
+        assert pip_lines(clone) == []
+
+
+def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: Machine) -> None:
+    revision(clone, "A")
+    assert clone.run().returncode == 0
+    revision(clone, "B")
+    clone.fake("python", PYTHON.replace('case "$*" in', 'case "$*" in\n*locks/user.txt) exit 130 ;;'), "venv/bin")
+    assert clone.run().returncode == 130
+    revision(clone, "A")
+    assert clone.run().returncode == 0
+    assert any("-m venv --clear" in line for line in clone.log)
+    assert len(pip_lines(clone)) == 3
+
+
+def test_an_environment_that_is_being_installed_is_not_installed(machine: Machine) -> None:
+    """Also beside the stamp of an earlier revision of the script, which never removed one."""
+    assert machine.run().returncode == 0
+    (machine.folder / "venv/.installing").touch()
+    assert machine.run().returncode == 0
+    assert any("-m venv --clear" in line for line in machine.log)
+
+
+def test_p4runtime_shell_is_installed_again_where_its_environment_is_gone(machine: Machine) -> None:
+    machine.run("controller", "shell", "p0l0")
+    shutil.rmtree(machine.folder / "venv-shell")
+    machine.run("controller", "shell", "p0l0")
+    assert [line.rpartition("/")[2] for line in pip_lines(machine)] == ["shell.txt"]
+
+
 @pytest.mark.parametrize(
     "words",
     [
