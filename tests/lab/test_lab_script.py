@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -370,6 +371,44 @@ def test_p4runtime_shell_is_installed_wherever_the_labs_name_is_said(machine: Ma
 def test_a_controller_without_a_shell_installs_none(machine: Machine) -> None:
     assert machine.run("controller", "show", "shell").returncode == 0
     assert not any(line.endswith("locks/shell.txt") for line in pip_lines(machine))
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+@pytest.mark.parametrize("broken", [False, True], ids=["whole", "broken off"])
+def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> None:
+    if broken:
+        machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in\n*locks/shell.txt) exit 130 ;;'))
+    done = machine.run("controller", "shell", "p0l0", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"})
+    assert done.returncode == (130 if broken else 0)
+    made = [path for top in machine.folder.glob("venv*") for path in (top, *top.rglob("*"))]
+    assert {path.name for path in made} >= {"venv", "venv.lock", "venv-shell", "python"}
+    assert {(path.lstat().st_uid, path.lstat().st_gid) for path in made} == {(12345, 23456)}
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_under_sudo_what_others_own_stays_theirs(machine: Machine) -> None:
+    (machine.folder / "venv").mkdir()
+    theirs = machine.folder / "venv/theirs"
+    theirs.touch()
+    os.chown(theirs, 4321, 4321)
+    assert machine.run("list", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}).returncode == 0
+    assert (theirs.stat().st_uid, (machine.folder / "venv/bin/python").stat().st_uid) == (4321, 12345)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's command")
+def test_an_environment_of_another_user_is_said_to_be_that(clone: Machine) -> None:
+    assert clone.run().returncode == 0
+    revision(clone, "B")
+    for folder in (clone.folder, *clone.folder.parents):
+        folder.chmod(folder.stat().st_mode | 0o055)
+    (clone.folder / "log").chmod(0o666)
+    done = clone.run(user=12345, fresh=False)
+    assert done.returncode == 2
+    assert f"lab: {clone.folder}/venv must be writable" in done.stderr
+    assert done.stderr.endswith(f": sudo chown -R 0 {clone.folder}/venv*\n")  # the fake `id` says 0
 
 
 def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
