@@ -17,6 +17,7 @@ import pytest
 
 from cli.command_table import COMMANDS
 from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = (
@@ -438,3 +439,19 @@ def test_a_relative_place_of_the_environment_is_below_the_callers_folder(machine
     assert checked(machine, "tests/common", MRCLAB_VENV="venv").returncode == 0
     assert "ruff check --quiet ." in machine.log
     assert machine.log[-1] == "python -m pytest -q tests/common"
+
+
+@pytest.mark.parametrize("signal", ["INT", "TERM"])
+def test_a_test_that_is_interrupted_ends_the_compilation_beside_it(machine: Machine, signal: str) -> None:
+    compiling = """\n*"-m cli compile") trap 'echo ended >>"$LOG"; exit' TERM
+    exec >"$FAKES/compiling" 2>&1; while [ ! -e "$FAKES/go" ]; do sleep 0.01; done ;;"""
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + compiling))
+    machine.fake("mypy", f"""#!/bin/sh
+while [ ! -e "$FAKES/compiling" ]; do sleep 0.01; done
+kill -{signal} "$PPID" $$
+""", "venv/bin")  # fmt: skip
+    try:
+        assert checked(machine).returncode == 130
+        eventually(lambda: "ended" in machine.log, "the end of the compilation", 10)
+    finally:
+        (machine.folder / "bin/go").touch()
