@@ -1,7 +1,8 @@
 """What a command line needs beside Python: packages, which the `lab` script installs.
 
-The script knows commands of the system, Debian's packages and how p4runtime-shell is installed; which command line needs
-what is decided here, where options are parsed anyway. A command line that cannot be parsed ends here, before anything is installed.
+The script knows commands of the system, Debian's packages and how p4runtime-shell is installed; which command line
+needs what is decided here, where options are parsed anyway. A command line that cannot be parsed ends here, before
+anything is installed.
 """
 
 from __future__ import annotations
