@@ -12,7 +12,7 @@ from cli import huge_pages
 from cli.command_table import COMMANDS, place
 from cli.compiled_form import StartAgainError, start_again
 from cli.needs import in_virtual_time, needs
-from cli.ownership import handing_over
+from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common import files
 from common.outcome import NOT_DONE, carry_out
@@ -97,7 +97,7 @@ def _run(words: list[str], whole: bool) -> int:
     if COMMANDS[namespace.command].root and not reading:
         need_root(COMMANDS[namespace.command].root)
     try:
-        with handing_over(files.cache_directory()):
+        with handing_over(files.cache_directory(), *named_places(namespace)):
             return int(namespace.run(namespace))
     except StartAgainError:
         start_again()

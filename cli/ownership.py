@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +13,8 @@ from common.scratch import LOCK
 
 HIDDEN = "."
 """Begins the names of files that are written beside their place and then moved there."""
+WRITTEN = ("output", "export", "picture", "markdown", "csv", "journal", "journals", "folder")
+"""Options that name what a command writes. Folders of runs are not among them: commands know which runs are theirs."""
 
 
 def hand_over(*made: Path, environment: Mapping[str, str] = os.environ) -> None:
@@ -28,8 +32,8 @@ def hand_over(*made: Path, environment: Mapping[str, str] = os.environ) -> None:
 
 
 @contextmanager
-def handing_over(*folders: Path, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
-    """Hand over what appears in these folders meanwhile, and the folders themselves where they were not there.
+def handing_over(*places: Path, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Hand over files and folders of these names that are made or replaced meanwhile, and what appears in the folders.
 
     Files that were there before keep their owner. A folder is looked at one level deep: an entry that was
     there is not entered. Hidden entries are passed over: they are files of other commands that soon get their name.
@@ -37,23 +41,33 @@ def handing_over(*folders: Path, environment: Mapping[str, str] = os.environ) ->
     if os.geteuid() != 0 or "SUDO_UID" not in environment or "SUDO_GID" not in environment:
         yield
         return
-    missing = [parent for folder in folders for parent in (folder, *folder.parents) if not os.path.lexists(parent)]
-    before = {folder: _entries(folder) for folder in folders}
+    missing = [parent for place in places for parent in (place, *place.parents) if not os.path.lexists(parent)]
+    before = {place: _entries(place) for place in places}
     try:
         yield
     finally:
         for folder in dict.fromkeys(missing):
             if folder.is_dir() and not folder.is_symlink():
                 _chown(folder, int(environment["SUDO_UID"]), int(environment["SUDO_GID"]))
-        for folder, old in before.items():
-            hand_over(*sorted(path for path, _ in _entries(folder) - old), environment=environment)
+        for place, old in before.items():
+            hand_over(*sorted(path for path, _ in _entries(place) - old), environment=environment)
 
 
-def _entries(folder: Path) -> set[tuple[Path, int]]:
-    """What is in a folder, with inodes: a file that was replaced is a new one."""
-    if not folder.is_dir() or folder.is_symlink():
-        return set()
-    return {(folder / entry.name, entry.inode()) for entry in os.scandir(folder) if not entry.name.startswith(HIDDEN)}
+def named_places(namespace: argparse.Namespace) -> list[Path]:
+    """The files and folders of a command line that its command writes."""
+    return [place for name, place in vars(namespace).items() if name in WRITTEN and isinstance(place, Path)]
+
+
+def _entries(place: Path) -> set[tuple[Path, int]]:
+    """A file, or what is in a folder, with inodes: a file that was replaced is a new one."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        status = place.lstat()
+        if stat.S_ISREG(status.st_mode):
+            return {(place, status.st_ino)}
+        if stat.S_ISDIR(status.st_mode):
+            entries = [entry for entry in os.scandir(place) if not entry.name.startswith(HIDDEN)]
+            return {(place / entry.name, entry.inode()) for entry in entries}
+    return set()
 
 
 def _give(path: Path, uid: int, gid: int) -> None:

@@ -14,6 +14,7 @@ from typing import IO
 
 from cli.command_table import add
 from cli.options import check_seconds
+from cli.ownership import handing_over
 from cli.root import need_root
 from topo.emulation import labname
 from topo.emulation.lab import Lab
@@ -59,6 +60,12 @@ def near_end(plan: Plan, link: str) -> PortRef:
 def capture_command(arguments: argparse.Namespace) -> int:
     check(arguments)
     need_root("capture listens on an interface")
+    with handing_over(*[Path(name) for name in (arguments.write,) if name not in (None, "-")]):
+        return captured(arguments)
+
+
+def captured(arguments: argparse.Namespace) -> int:
+    """Print the packets, or write them to a file, until enough were captured or Ctrl-C."""
     lab = Lab.attach()
     ends = {link: near_end(lab.plan, link) for link in arguments.links}
     entering = {link: ["nsenter", f"--net={lab.netns(ref.node)}"] for link, ref in ends.items()}

@@ -10,6 +10,7 @@ from pathlib import Path
 from cli.command_table import add
 from cli.damage import told_of
 from cli.options import add_runs
+from cli.ownership import hand_over
 from common import files
 from running.directory import before, by_age, find
 
@@ -54,6 +55,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
         page, summary = comparison.html(runs), comparison.summary(runs)
     if arguments.output is None:
         files.write(output, page)  # never through a link that a run folder of other people has
+        hand_over(output)
     else:
         files.write_named(output, page)
     if arguments.picture is not None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from cli.command_table import add
 from cli.damage import told_of
 from cli.options import add_runs
+from cli.ownership import handing_over
 from common import plain_file
 from common.printable import printable
 from common.standard_streams import write_out
@@ -48,9 +49,10 @@ def report_command(arguments: argparse.Namespace) -> int:
     verdict_file = path / "verdict.json"
     first = plain_file.read_object(verdict_file).get("verdict") if os.path.lexists(verdict_file) else None
     again = AGAIN if judged_with.notice and first is not None else ""
-    export.beside_report(path)
-    with told_of(path):
-        verdict = judge(path, judged_with.checks, judged_with.story, again)
+    with handing_over(path):
+        export.beside_report(path)
+        with told_of(path):
+            verdict = judge(path, judged_with.checks, judged_with.story, again)
     for notice in [judged_with.notice] if judged_with.notice else []:
         write_out(f"{notice}\n", sys.stdout if arguments.format == "text" else sys.stderr)
     if first not in (None, verdict.word):

@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from cli.ownership import hand_over, handing_over
+from cli import main as cli
+from cli.commands import capture
+from cli.ownership import hand_over, handing_over, named_places
+from common import files
 from common.scratch import Scratch
+from course.grading import packing
 
+ROOT = Path(__file__).resolve().parents[2]
 SUDO = {"SUDO_UID": "12345", "SUDO_GID": "23456"}
 
 
@@ -102,3 +107,91 @@ def test_scratch_folders_and_unnamed_files_of_other_commands_keep_their_owner(tm
             (runs / "scratch-scenario").mkdir()
         theirs = {path for path in runs.rglob("*") if path.lstat().st_uid == 12345}
         assert theirs == {runs / "sweeps", runs / "scratch-scenario"}
+
+
+def owners(*places: Path) -> set[int]:
+    """The owners of these files and folders, and of all in them."""
+    return {path.lstat().st_uid for place in places for path in (place, *place.rglob("*"))}
+
+
+@pytest.fixture
+def under_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this process are a user's who called sudo, in an empty folder."""
+    for name, value in {**SUDO, "XDG_CACHE_HOME": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "graph tiny -o made.mmd",
+        "topo draw tiny -o made.svg",
+        "export json tiny -o made.json",
+        "export frr tiny -o made",
+        "export cm permutation --ranks 4 -o made.cm",
+        "switch compile {root}/p4/leaf.p4 -o made/deep",
+    ],
+)
+@pytest.mark.usefixtures("under_sudo")
+def test_a_file_that_a_command_line_names_is_the_users(words: str, tmp_path: Path) -> None:
+    assert cli.main(words.format(root=ROOT).split()) == 0
+    made = [path for path in tmp_path.iterdir() if path.name != "cache"]
+    assert len(made) == 1
+    assert owners(*made) == {12345}
+
+
+@pytest.mark.parametrize(
+    ("words", "places"),
+    [
+        ("incident view", {"incident-view.html"}),
+        ("incident view --export a.html", {"a.html"}),
+        ("view latest --export a.html", {"a.html"}),
+        ("compare --output a.html --picture a.svg", {"a.html", "a.svg"}),
+        ("report --csv figures", {"figures"}),
+        ("reproduce 16 --markdown a.md", {"a.md"}),
+        ("hunt", {"found"}),
+        ("grade submissions --key k", {"graded"}),
+        ("controller push --journal a.jsonl", {"a.jsonl"}),
+        ("up --journals a", {"a"}),
+        ("start 1", {"mylab"}),
+        ("run smoke", set()),
+    ],
+)
+def test_the_places_that_a_command_line_writes_are_known(words: str, places: set[str]) -> None:
+    assert {str(place) for place in named_places(cli.parser(words.split()[0]).parse_args(words.split()))} == places
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+@pytest.mark.usefixtures("under_sudo")
+def test_a_file_that_a_command_names_by_itself_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "tracked", list)
+    assert cli.main(["course", "pack", "5", "--for", "gradescope", "--key", "k"]) == 0
+    assert owners(*tmp_path.glob("*.zip")) == {12345}
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+@pytest.mark.usefixtures("under_sudo")
+def test_a_capture_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a lab and tcpdump: another function writes the file."""
+    monkeypatch.setattr(capture, "check", lambda _: None)
+    monkeypatch.setattr(capture, "captured", lambda asked: Path(asked.write).write_bytes(b""))
+    assert cli.main(["capture", "p0l0-p0s0", "--write", "made.pcap"]) == 0
+    assert owners(tmp_path / "made.pcap") == {12345}
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_a_file_that_was_there_changes_hands_only_where_it_was_replaced(tmp_path: Path) -> None:
+    read, replaced, removed, linked = (tmp_path / name for name in ("read", "replaced", "removed", "linked"))
+    for file in (read, replaced, removed):
+        file.touch()
+    with handing_over(read, replaced, removed, linked, tmp_path / "missing", environment=SUDO):
+        files.write(replaced, "new")
+        removed.unlink()
+        linked.symlink_to(read)
+    assert (read.stat().st_uid, replaced.stat().st_uid) == (0, 12345)

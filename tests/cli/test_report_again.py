@@ -216,3 +216,17 @@ def test_a_damaged_journal_line_ends_in_a_verdict_or_one_clear_line(
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert "defect" not in said
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_a_report_under_sudo_is_the_users(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"SUDO_UID": "12345", "SUDO_GID": "23456", "XDG_CACHE_HOME": str(tmp_path / "cache")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    assert report(runs, "--csv", "figures") == 0
+    run = find(runs, "latest")
+    made = [tmp_path / "figures", tmp_path / "figures/goodput.csv"]
+    made += [run / name for name in ("report.html", "summary.txt", "verdict.json", "replay.html")]
+    assert {path.name: path.stat().st_uid for path in made} == {path.name: 12345 for path in made}
+    assert (run / "options.json").stat().st_uid == 0  # was only read

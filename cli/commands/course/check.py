@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import add_exercise
+from cli.ownership import hand_over
 from common.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def check_command(arguments: argparse.Namespace) -> int:
         if path == mylab.folder / lab.file and mylab.notes():
             mylab.record(result)
     for form, place in wanted:
-        files.write_named(Path(place), form(lab, result))
+        if files.write_named(Path(place), form(lab, result)):
+            hand_over(Path(place))
     if arguments.format == "json":
         write_out(json.dumps(result.document(), indent=1) + "\n")
     else:

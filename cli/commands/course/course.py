@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cli.command_table import add
 from cli.options import add_exercise
+from cli.ownership import handing_over
 
 DESCRIPTION = "The labs of the course, and which of them are done."
 EXAMPLES = """examples:
@@ -73,6 +74,7 @@ def pack(arguments: argparse.Namespace) -> int:
         raise ValueError("course pack must have lab, service and key: ./lab course pack 5 --for gradescope --key WORD")
     lab = find(arguments.lab)
     path = arguments.output or Path(f"{lab.name}-{arguments.service}.zip")
-    size = packing.gradescope(lab, arguments.key, path)
+    with handing_over(path):
+        size = packing.gradescope(lab, arguments.key, path)
     sys.stdout.write(f"wrote {path}, {size / 1e6:.1f} MB\n")
     return 0

@@ -31,7 +31,7 @@ SIMILAR = 0.6
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     grade = add(subparsers, "grade", grade_command, EXAMPLES, DESCRIPTION)
-    grade.add_argument("folder", type=Path, metavar="DIR", help="the folder of submissions")
+    grade.add_argument("submissions", type=Path, metavar="DIR", help="the folder of submissions")
     grade.add_argument("--key", required=True, metavar="WORD", help="the course key")
     grade.add_argument("--labs", metavar="N,N", help="numbers or names of labs (all)")
     grade.add_argument("--output", type=Path, default=Path("graded"), metavar="DIR", help="for the results (graded/)")
@@ -53,7 +53,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.similar <= 1:
         raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:g})")
     labs = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else list(LABS.values())
-    submissions = list(part(found(arguments.folder, labs, arguments.key), arguments.part))
+    submissions = list(part(found(arguments.submissions, labs, arguments.key), arguments.part))
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
     grading = Grading(output, arguments.key, arguments.fresh)

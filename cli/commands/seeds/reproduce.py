@@ -100,7 +100,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        stack.enter_context(handing_over(arguments.runs, folder))
+        beside = [arguments.markdown.with_suffix(".json")] if arguments.markdown is not None else []
+        stack.enter_context(handing_over(arguments.runs, folder, *beside))
         store = stack.enter_context(RowStore(folder))
         reproduction = Reproduction(wanted, store, arguments.short, intervals=arguments.intervals)
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
