@@ -30,8 +30,9 @@ EXAMPLES = """examples:
   ./lab export goal training --tensor 2 --pipeline 2 --data 2 --model llama-8b --layers 2 --tokens 512 -o step.goal
   ./lab export cm permutation --ranks 128 --size 2000000 -o permutation.cm
   ./lab export cm latest -o replayed.cm
-json: nodes, links and every switch's entries. frr, sonic: a file per switch, or --switch on the output. Next hops are
-the lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of your gear.
+json: nodes, links and every switch's entries. frr, sonic: a file per switch into the folder -o, or one with --switch.
+Next hops are the lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of
+your gear.
 FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files.
 perfetto: a run in Chrome's trace format, for ui.perfetto.dev. Without -o the file is trace.json in the run's folder.
 goal: a collective (all_reduce, all_gather, all_to_all) or a training step as a GOAL program. cm: a pattern
@@ -47,9 +48,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     export.add_argument(
         "name", nargs="?", metavar="PLAN|RUN|KIND", help="a plan: the running lab's, or else lab; a run: latest"
     )
-    export.add_argument("--switch", metavar="NAME", help="only this switch, on the output")
+    export.add_argument("--switch", metavar="NAME", help="frr, sonic: only this switch, printed or written to a file")
     export.add_argument(
-        "-o", "--output", type=Path, metavar="PLACE", help="a file (json, perfetto, goal, cm), or a folder"
+        "-o", "--output", type=Path, metavar="PLACE", help="a file (json, perfetto, goal, cm, --switch), or a folder"
     )
     add_runs(export)
     files_only = export.add_argument_group("goal and cm")
@@ -80,24 +81,19 @@ def export_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--{given[0]} must be left out with {arguments.form}: only goal and cm have it")
     if arguments.form == "perfetto":
         return export_run(arguments)
+    if arguments.form == "json" and arguments.switch is not None:
+        raise ValueError("--switch must be left out with json: the document holds all switches")
     plan = chosen_plan(arguments.name)
     if arguments.form == "json":
         from cli.exporting.document import document
 
-        text = json.dumps(document(plan), indent=1, ensure_ascii=False) + "\n"
-        if arguments.output is None:
-            sys.stdout.write(text)
-        else:
-            arguments.output.write_text(text)
-            sys.stdout.write(f"wrote {arguments.output}\n")
-        return 0
+        return print_or_write(arguments, [json.dumps(document(plan), indent=1, ensure_ascii=False) + "\n"])
     from cli.exporting.frr import frr
     from cli.exporting.sonic import sonic
 
     made = {"frr": frr, "sonic": sonic}[arguments.form]
     if arguments.switch is not None:
-        sys.stdout.write(made(plan, plan.switch_node(arguments.switch)))
-        return 0
+        return print_or_write(arguments, [made(plan, plan.switch_node(arguments.switch))])
     if arguments.output is None:
         raise PlanError(f"export {arguments.form}: -o FOLDER for all {plan.switch_count} switches, or --switch NAME")
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -114,13 +110,18 @@ def export_workload(arguments: argparse.Namespace) -> int:
     if arguments.switch is not None:
         raise ValueError(f"--switch must be left out with {arguments.form}: a workload has no switches")
     lines = (goal if arguments.form == "goal" else matrix)(arguments)
+    return print_or_write(arguments, (f"{line}\n" for line in lines))
+
+
+def print_or_write(arguments: argparse.Namespace, parts: Iterable[str]) -> int:
+    """Print a text, or write the text to the file of `--output`."""
     if arguments.output is None:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.writelines(parts)
         return 0
     if arguments.output.is_dir():
-        raise ValueError(f"--output must be a file with {arguments.form} (got the folder {arguments.output})")
-    if files.write_named(arguments.output, (f"{line}\n".encode() for line in lines)):
-        hand_over(arguments.output)
+        with_what = arguments.form if arguments.switch is None else "--switch"
+        raise ValueError(f"--output must be a file with {with_what} (got the folder {arguments.output})")
+    files.write_named(arguments.output, (part.encode() for part in parts))
     sys.stdout.write(f"wrote {arguments.output}\n")
     return 0
 
@@ -148,20 +149,16 @@ def export_run(arguments: argparse.Namespace) -> int:
     if output.is_dir():
         raise ValueError(f"--output must be a file with perfetto (got the folder {output})")
     text = document(events())
-    if write_result(output, compressed(text) if output.suffix == ".gz" else text, arguments.output is not None):
+    content = compressed(text) if output.suffix == ".gz" else text
+    if arguments.output is None:
+        files.write(output, content)  # never through a link in a run folder, which others may have made
         hand_over(output)
+    else:
+        files.write_named(output, content)
     if converter.unreadable:
         sys.stderr.write(f"left out {converter.unreadable} journal lines that lack fields of their kind\n")
     sys.stdout.write(f"wrote {output}; open it at https://ui.perfetto.dev\n")
     return 0
-
-
-def write_result(path: Path, content: Iterable[bytes], named: bool) -> bool:
-    """Write what was asked for; whether a file was made. A link in a run folder, which others made, is not followed."""
-    if named:
-        return files.write_named(path, content)
-    files.write(path, content)
-    return True
 
 
 def compressed(text: Iterable[bytes]) -> Iterator[bytes]:

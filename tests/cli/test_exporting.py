@@ -143,3 +143,17 @@ def test_export_writes_a_file_a_switch_and_refuses_what_it_cannot(
     assert cli.main(["export", "sonic", "tiny"]) == 2
     assert "-o FOLDER for all 8 switches, or --switch NAME" in capsys.readouterr().err
     assert cli.main(["export", "frr", "tiny", "--switch", "p9l9"]) == 2
+
+
+def test_one_switch_goes_into_the_file_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "leaf.conf"
+    assert cli.main(["export", "frr", "tiny", "--switch", "p0l0", "-o", str(file)]) == 0
+    assert file.read_text() == frr(PLAN, PLAN.switch_node("p0l0"))
+    assert capsys.readouterr().out == f"wrote {file}\n"
+    assert cli.main(["export", "frr", "tiny", "--switch", "p0l0", "-o", str(tmp_path)]) == 2
+    assert f"--output must be a file with --switch (got the folder {tmp_path})" in capsys.readouterr().err
+
+
+def test_a_plan_as_json_has_no_switch_to_choose(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["export", "json", "tiny", "--switch", "p0l0"]) == 2
+    assert "--switch must be left out with json" in capsys.readouterr().err

@@ -131,6 +131,7 @@ def under_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "topo draw tiny -o made.svg",
         "export json tiny -o made.json",
         "export frr tiny -o made",
+        "export sonic tiny --switch p0l0 -o made.json",
         "export cm permutation --ranks 4 -o made.cm",
         "switch compile {root}/p4/leaf.p4 -o made/deep",
     ],
