@@ -94,7 +94,8 @@ class RunDirectory:
 
 
 def find(root: Path, name: str) -> Path:
-    """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest".
+    """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest", which is the newest of all
+    where that link is missing, as in some copies of a folder.
 
     FileNotFoundError lists what there is.
     """
@@ -103,7 +104,7 @@ def find(root: Path, name: str) -> Path:
             return candidate.resolve()
     runs = by_age(root)
     for path in reversed(runs):
-        if path.parent.name == name:
+        if name in ("latest", path.parent.name):
             return path.resolve()
     known = [str(path.relative_to(root)) for path in runs]
     none = f"none in {root} that has an options.json: ./lab run makes one"

@@ -64,6 +64,22 @@ def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
     assert set(second.made) == {second.path, tmp_path / "new/runs/latest"}
 
 
+def test_without_a_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:
+    """Such as in a folder of runs that was copied without links."""
+    made(tmp_path, "spray", 1)
+    newest = made(tmp_path, "smoke", 1).resolve()
+    assert find(tmp_path, "latest") == newest
+    (tmp_path / "latest").unlink()
+    assert find(tmp_path, "latest") == newest
+    with pytest.raises(FileNotFoundError, match="no run 'lastest'; there is: latest, sp"):
+        find(tmp_path, "lastest")
+
+
+def test_a_folder_without_runs_has_no_latest_one(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no run 'latest'; there is: none in"):
+        find(tmp_path, "latest")
+
+
 def test_a_folder_that_goes_while_runs_are_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = made(tmp_path, "smoke", 1)
     gone = made(tmp_path, "spray", 2).parent
