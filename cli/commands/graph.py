@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cli.command_table import add
 from cli.options import check_seconds
+from common import files
 from topo.emulation import labname, state
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 from topo.plan import Plan
@@ -40,7 +41,9 @@ def graph_command(arguments: argparse.Namespace) -> int:
     output: Path | None = arguments.output
     if output is not None and output.suffix not in SUFFIXES:
         raise ValueError(f"{output}: no picture of that name: valid are {', '.join(SUFFIXES)}")
-    form = arguments.format or (SUFFIXES[output.suffix] if output is not None else "dot")
+    form = SUFFIXES[output.suffix] if output is not None else arguments.format or "dot"
+    if arguments.format not in (None, form):
+        raise ValueError(f"--format must be left out with -o {output}, which is {form} (got {arguments.format})")
     running = arguments.plan is None and state.running_plan() is not None
     check_seconds("--load", arguments.load)
     if arguments.load is not None and not running:
@@ -56,7 +59,7 @@ def graph_command(arguments: argparse.Namespace) -> int:
     if output is None:
         sys.stdout.write(written if isinstance(written, str) else written.decode())
     else:
-        output.write_bytes(written if isinstance(written, bytes) else written.encode())
+        files.write_named(output, written)
         sys.stdout.write(f"wrote {output}\n")
     return 0
 

@@ -112,6 +112,16 @@ def test_a_fabric_that_is_too_large_and_a_name_that_is_no_picture_are_refused(
     assert (tmp_path / "lab.mmd").read_text().startswith("graph TD\n")
 
 
+def test_a_format_that_contradicts_the_name_of_the_picture_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    picture = tmp_path / "lab.png"
+    assert cli.main(["graph", "tiny", "--format", "svg", "-o", str(picture)]) == 2
+    assert f"--format must be left out with -o {picture}, which is png (got svg)" in capsys.readouterr().err
+    assert not picture.exists()
+    assert cli.main(["graph", "tiny", "--format", "dot", "-o", str(tmp_path / "lab.gv")]) == 0
+
+
 @pytest.mark.parametrize(
     ("word", "meant"),
     [("deploy", "up"), ("destroy", "down"), ("lclean", "down"), ("linfo", "inspect"), ("satus", "status")],
