@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from common import files
 from judging.reports import page
@@ -140,16 +142,14 @@ def document(
 
 
 def html(statements: Sequence[RehearsalResult], folders: Sequence[Path], others: Sequence[RehearsalResult] = ()) -> str:
-    """The page; `folders` hold the worst runs."""
+    """The page, for the first of the folders, which hold the worst runs."""
     parts = [
         f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>",
         page.paragraph(statements[0].answers_for, soft=True),
     ]
     for one, folder in zip(statements, folders, strict=True):
-        replay = folder.resolve() / REPLAY
-        link = page.Raw(
-            f'replay of the worst run, seed {one.worst.seed}: <a href="{page.text(replay.as_uri())}">open</a>'
-        )
+        replay = quote(os.path.relpath(folder / REPLAY, folders[0]))
+        link = page.Raw(f'replay of the worst run, seed {one.worst.seed}: <a href="{page.text(replay)}">open</a>')
         rows = [[step.words(), count] for step, count in zip(one.planned.steps, one.by_step(), strict=True)]
         parts.append(
             page.section(

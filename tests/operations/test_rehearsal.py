@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import argparse
+import re
 from pathlib import Path
 
 import pytest
 
+from cli.commands.seeds.rehearse import teller
 from judging.measures import steps
 from judging.run import Run
 from operations.rehearsal.change import ACTIONS, ChangeError, Planned, read
 from operations.rehearsal.orders import best, key, orders, sequence
-from operations.rehearsal.rehearse import RehearsalResult, RehearsedRun, background, compared, outage_s, rehearsed, spec
-from operations.rehearsal.report import other_order
+from operations.rehearsal.rehearse import (
+    HUNT_SEEDS,
+    RehearsalResult,
+    RehearsedRun,
+    background,
+    compared,
+    outage_s,
+    rehearsed,
+    spec,
+)
+from operations.rehearsal.report import html, other_order
 from studies.sweeping.perform import made
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
@@ -121,6 +133,22 @@ def test_two_orders_are_compared_seed_by_seed(tmp_path: Path) -> None:
     close = compared(side(1.0, 1.2, 1.1, 1.4, 1.3), side(1.2, 1.0, 1.3, 1.1, 1.4))
     assert close is not None
     assert not close.clear
+
+
+def test_the_page_links_to_the_replays_where_they_lie_beside_it(tmp_path: Path) -> None:
+    planned = read(written(tmp_path, HEAD + STEP))
+    outcomes = [RehearsedRun(n, False, 1.0, 1.0, 0, None, (), 0) for n in range(2)]
+    statement = RehearsalResult(planned, outcomes, (), share(0, 2), 0.0)
+    page = html([statement, statement], [tmp_path / "rehearsal/1", tmp_path / "rehearsal/a #2"])
+    assert re.findall('href="([^"]*)"', page) == ["replay.html", "../a%20%232/replay.html"]
+
+
+def test_the_runs_of_a_hunt_are_counted_by_themselves(capsys: pytest.CaptureFixture[str]) -> None:
+    tell = teller("a change", argparse.Namespace(seeds=1, hunt=2))
+    for seed in (1, HUNT_SEEDS, HUNT_SEEDS + 1):
+        tell(RehearsedRun(seed, False, 1.0, 1.0, 0, None, (), 0))
+    said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["seed 1 of 1", "hunt 1 of 2", "hunt 2 of 2"]
 
 
 @pytest.mark.slow

@@ -93,12 +93,14 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
 
 
 def teller(name: str, arguments: argparse.Namespace) -> Any:
-    """Says on standard error how far the runs are."""
+    """Says on standard error how far the runs are, those of the hunt by themselves."""
+    from operations.rehearsal.rehearse import HUNT_SEEDS
 
     def tell(outcome: RehearsedRun) -> None:
         word = "noticed" if outcome.noticed else "not noticed"
-        line = f"{name}: seed {outcome.seed} of {arguments.seeds}: {word}, {outcome.slowdown:.2f} times\n"
-        write_out(line, sys.stderr)
+        hunted = outcome.seed - HUNT_SEEDS + 1
+        run = f"hunt {hunted} of {arguments.hunt}" if hunted > 0 else f"seed {outcome.seed} of {arguments.seeds}"
+        write_out(f"{name}: {run}: {word}, {outcome.slowdown:.2f} times\n", sys.stderr)
 
     return tell
 
