@@ -94,8 +94,9 @@ class RunDirectory:
 
 
 def find(root: Path, name: str) -> Path:
-    """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest", which is the newest of all
-    where that link is missing, as in some copies of a folder.
+    """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest".
+
+    Where that link is missing, as in some copies of a folder, the latest run is the newest of all.
 
     FileNotFoundError lists what there is.
     """
