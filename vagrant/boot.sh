@@ -22,15 +22,22 @@ tcg) processor=max accel=tcg,thread=multi ;;
 *) die "MRCLAB_ACCEL=$accel is not known: kvm or tcg" ;;
 esac
 
+# QEMU separates options at commas, and takes two for one that is meant.
 machine=(qemu-system-x86_64 -accel "$accel" -cpu "$processor" -smp "${MRCLAB_CPUS:-4}" -m "${MRCLAB_MEMORY:-4096}"
-    -drive "file=$disk,if=virtio,format=qcow2" -display none -serial mon:stdio -no-reboot
+    -drive "file=${disk//,/,,},if=virtio,format=qcow2" -display none -serial mon:stdio -no-reboot
     -nic "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:${MRCLAB_SSH_PORT:-2222}-:22")
 [ $# -gt 0 ] || exec "${machine[@]}"
+
+# Quoted for the shell that runs the words in the machine.
+words=$(mktemp)
+trap 'rm -f "$words"' EXIT
+trap 'exit 130' INT TERM
+printf '%q ' "$@" >"$words"
 
 # The machine reports on its console how the command ended.
 status=2
 while IFS= read -r line; do
     printf '%s\n' "$line"
     case $line in "mrclab: exit status "*) status=$(tr -cd 0-9 <<<"$line") ;; esac
-done < <("${machine[@]}" -snapshot -fw_cfg "name=opt/mrclab/run,string=$*" </dev/null)
+done < <("${machine[@]}" -snapshot -fw_cfg "name=opt/mrclab/run,file=${words//,/,,}" </dev/null)
 exit "$status"

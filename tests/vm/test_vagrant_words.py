@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -81,3 +82,59 @@ def test_the_vagrantfile_names_a_setting_that_cannot_be(name: str, value: str, c
     )
     assert done.returncode != 0
     assert complaint in done.stderr
+
+
+QEMU = """#!/bin/sh
+printf '%s\\n' "$@" >arguments
+for word in "$@"; do case $word in name=opt/mrclab/run,file=*) cp "${word#*,file=}" handed-over ;; esac; done
+"""
+RUNUSER = '#!/bin/sh\nshift 2\nexec bash "$@"\n'  # runuser -l USER -c LINE
+LAB = "#!/bin/sh\nprintf '%s\\n' \"$@\" >../words\n"
+
+
+@pytest.fixture
+def booting(tmp_path: Path) -> dict[str, str]:
+    """A machine whose QEMU notes its options and what it is handed, and the inner machine's checkout and `runuser`."""
+    for name, text in (("qemu-system-x86_64", QEMU), ("runuser", RUNUSER), ("systemctl", "#!/bin/sh\n")):
+        file = tmp_path / "bin" / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    (tmp_path / "mrclab").mkdir()
+    (tmp_path / "mrclab" / "lab").write_text(LAB)
+    (tmp_path / "mrclab" / "lab").chmod(0o755)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    return {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "TMPDIR": str(temporary)}
+
+
+def called(words: list[str], folder: Path, environment: dict[str, str]) -> int:
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+    ).returncode
+
+
+def in_the_machine(handed: Path) -> str:
+    """The program of `disk.sh` that runs what QEMU handed over, with that file."""
+    (text,) = re.findall(r"<<RUN\n(.*?)\nRUN\n", (ROOT / "vagrant/disk.sh").read_text(), re.DOTALL)
+    place = "/sys/firmware/qemu_fw_cfg/by_name/opt/mrclab/run/raw"
+    assert place in text
+    return text.replace("\\$", "$").replace("$user", "lab").replace(place, str(handed))
+
+
+def test_words_reach_the_lab_in_the_machine_as_they_were_given(booting: dict[str, str], tmp_path: Path) -> None:
+    words = ["run", "smoke", "--fault", "loss p0l1-p0s1 20 @1 for 2", "h0,h2", "", "it's $HOME; *", 'a "b" \\ c']
+    (tmp_path / "disk.qcow2").touch()
+    status = called([str(ROOT / "vagrant/boot.sh"), "disk.qcow2", *words], tmp_path, booting)
+    assert status == 2  # the fake QEMU ends without a status
+    program = tmp_path / "handed-over-program"
+    program.write_text(in_the_machine(tmp_path / "handed-over"))
+    assert called(["bash", str(program)], tmp_path, booting) == 0
+    assert (tmp_path / "words").read_text().splitlines() == words
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_comma_in_the_name_of_a_disk_separates_no_options(booting: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "one,two.qcow2").touch()
+    assert called([str(ROOT / "vagrant/boot.sh"), "one,two.qcow2"], tmp_path, booting) == 0
+    assert "file=one,,two.qcow2,if=virtio,format=qcow2" in (tmp_path / "arguments").read_text().splitlines()
