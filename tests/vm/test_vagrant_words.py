@@ -138,3 +138,11 @@ def test_a_comma_in_the_name_of_a_disk_separates_no_options(booting: dict[str, s
     (tmp_path / "one,two.qcow2").touch()
     assert called([str(ROOT / "vagrant/boot.sh"), "one,two.qcow2"], tmp_path, booting) == 0
     assert "file=one,,two.qcow2,if=virtio,format=qcow2" in (tmp_path / "arguments").read_text().splitlines()
+
+
+def test_what_is_made_in_a_checkout_is_copied_into_no_machine() -> None:
+    """Environments hold paths of this machine. A student's folder is copied."""
+    made = {line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()} - {"mylab", "__pycache__"}
+    left_out = re.findall(r"rsync__exclude: %w\[(.*?)\]", (ROOT / "Vagrantfile").read_text(), re.DOTALL)[0].split()
+    assert made - set(left_out) == set()
+    assert made - set((ROOT / ".dockerignore").read_text().split()) == set()
