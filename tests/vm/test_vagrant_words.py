@@ -116,7 +116,9 @@ def called(words: list[str], folder: Path, environment: dict[str, str]) -> int:
 
 def in_the_machine(handed: Path) -> str:
     """The program of `disk.sh` that runs what QEMU handed over, with that file."""
-    (text,) = re.findall(r"<<RUN\n(.*?)\nRUN\n", (ROOT / "vagrant/disk.sh").read_text(), re.DOTALL)
+    found = re.search(r"<<RUN\n(.*?)\nRUN\n", (ROOT / "vagrant/disk.sh").read_text(), re.DOTALL)
+    assert found is not None
+    text = found[1]
     place = "/sys/firmware/qemu_fw_cfg/by_name/opt/mrclab/run/raw"
     assert place in text
     return text.replace("\\$", "$").replace("$user", "lab").replace(place, str(handed))
