@@ -104,12 +104,14 @@ def find(root: Path, name: str) -> Path:
         if (candidate / "options.json").exists():
             return candidate.resolve()
     runs = by_age(root)
+    if name == "latest" and runs and not os.path.lexists(root / name):
+        return runs[-1].resolve()
     for path in reversed(runs):
-        if name in ("latest", path.parent.name):
+        if path.parent.name == name:
             return path.resolve()
     known = [str(path.relative_to(root)) for path in runs]
     none = f"none in {root} that has an options.json: ./lab run makes one"
-    choices = ", ".join(["latest", *known[-8:]]) if known else none
+    choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]]) if known else none
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
 
 

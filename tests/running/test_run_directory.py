@@ -75,6 +75,13 @@ def test_without_a_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:
         find(tmp_path, "lastest")
 
 
+def test_a_link_to_a_run_that_is_gone_is_no_other_run(tmp_path: Path) -> None:
+    made(tmp_path, "spray", 1)
+    rmtree(made(tmp_path, "smoke", 1))
+    with pytest.raises(FileNotFoundError, match="no run 'latest'; there is: spray/"):
+        find(tmp_path, "latest")
+
+
 def test_a_folder_without_runs_has_no_latest_one(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no run 'latest'; there is: none in"):
         find(tmp_path, "latest")
