@@ -61,10 +61,8 @@ class ExpressionEmitter:
             case ex.RegisterCell(register, index):
                 if register.width_bits > 64:
                     return None
-                at = self.exact(index)
-                return Value(
-                    f"REGISTER_AT({register.index}, {register.size}, {at.text})", 0, (1 << register.width_bits) - 1
-                )
+                text = f"REGISTER_AT(d, {register.index}, {register.size}, {self.index(index)})"
+                return Value(text, 0, (1 << register.width_bits) - 1)
             case ex.Unary():
                 return self._unary(expression)
             case ex.Ternary(condition, left, right):
@@ -347,7 +345,12 @@ class ExpressionEmitter:
                 parts.append(f"{a}.{member} == {b}.{member}")
         return f"({'' if op == '==' else '!'}({' && '.join(parts)}))"
 
-    # --- headers and lvalues ----------------------------------------------------------------------------------
+    # --- arrays, headers and lvalues --------------------------------------------------------------------------
+
+    def index(self, expression: ex.Expression) -> str:
+        """An index into an array as a u64: NEVER, which is outside of any, when it is negative or above 64 bits."""
+        value = self.exact(expression)
+        return value.text if value.type == "u64" else f"(u64)AT_MOST_U128({value.as_type('u128')}, NEVER)"
 
     def header(self, expression: ex.Expression) -> str:
         """A pointer to the header's struct."""
@@ -358,8 +361,7 @@ class ExpressionEmitter:
                 value = self.exact(index)
                 if value.low == value.high and 0 <= value.low < len(stack.headers):
                     return f"(&h->{self.layout.stack_name(stack)}[{value.low}])"
-                at = value.text if value.type == "u64" else f"(({value.text}) < 0 ? NEVER : (u64)({value.text}))"
-                return f"{self.layout.stack_name(stack)}_at(h, {at})"
+                return f"{self.layout.stack_name(stack)}_at(h, {self.index(index)})"
             case ex.UnionMember(Union() as union, member):
                 return f"(&{self.layout.header(union.headers[member])})"
             case ex.UnionMember(ex.UnionStackElement(stack, ex.Const(value)), member):

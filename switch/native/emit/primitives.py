@@ -63,7 +63,7 @@ def _jump_if_zero(e: StatementEmitter, scope: ExpressionEmitter, condition: Expr
 def _count(e: StatementEmitter, scope: ExpressionEmitter, counter: Counter, index: Expression) -> list[str]:
     return [
         "{",
-        f"    u64 i = {e.index(scope, index)};",
+        f"    u64 i = {scope.index(index)};",
         f"    if (i < {counter.size})",
         f"        counter_add(&d->counters[{counter.index}][i], p->ingress_length);",
         "}",
@@ -77,7 +77,7 @@ def _execute_meter(
     colour = f"meter_colour(&d->meters[{meter.index}][i], {size}, now_ns)"
     return [
         "{",
-        f"    u64 i = {e.index(scope, index)};",
+        f"    u64 i = {scope.index(index)};",
         f"    if (i < {meter.size})",
         f"        {e.store_u64(scope, target, colour)}",
         "}",
@@ -96,7 +96,7 @@ def _register_read(
         mask = f" & ((u128)0x{field.mask >> 64:x}ull << 64 | UINT64_MAX)"
     return [
         "{",
-        f"    u64 i = {e.index(scope, index)};",
+        f"    u64 i = {scope.index(index)};",
         f"    if (i < {register.size}) {{",
         f"        const u64 *c = d->registers[{register.index}] + i * {words(register.width_bits)};",
         f"        {e.store(scope, target, cell + mask)}",
@@ -114,7 +114,7 @@ def _register_write(
     kind = "u64" if register.width_bits <= 64 else "u128"
     lines = [
         "{",
-        f"    u64 i = {e.index(scope, index)};",
+        f"    u64 i = {scope.index(index)};",
         f"    {kind} v = {scope.stored(value, register.width_bits)};",
         f"    if (i < {register.size}) {{",
         f"        u64 *c = d->registers[{register.index}] + i * {count};",

@@ -177,8 +177,3 @@ class StatementEmitter:
         if intrinsics.mcast_grp:
             lines.append(f"{self.layout.field(intrinsics.mcast_grp)} = 0;")
         return lines
-
-    def index(self, scope: ExpressionEmitter, argument: Expression) -> str:
-        """An index into an array of externs. BMv2 reads the low bits as an unsigned number."""
-        value = scope.try_exact(argument)
-        return value.text if value is not None and value.type == "u64" else scope.modular(argument, 64)

@@ -23,13 +23,21 @@
 /* Two-word action arguments and register cells, least significant word first. */
 #define ARG128(p) ((u128)(p)[1] << 64 | (p)[0])
 
-#define REGISTER_AT(number, size, index) ((index) < (size) ? d->registers[number][index] : 0)
+static inline u64 REGISTER_AT(const struct device *d, u32 number, u64 size, u64 index)
+{
+    return index < size ? d->registers[number][index] : 0;
+}
 
 /* Two's complement reading of the low `bits` bits. */
 #define SIGNED(x, bits) ((i128)((u128)(x) << (128 - (bits))) >> (128 - (bits)))
 
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
+
+static inline u128 AT_MOST_U128(u128 x, u128 high)
+{
+    return x > high ? high : x;
+}
 
 /* Dividing by zero gives zero, in both engines. */
 #define DIVIDE(a, b) ((b) ? (a) / (b) : 0)

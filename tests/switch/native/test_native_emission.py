@@ -1,0 +1,129 @@
+"""C for expressions that no P4 compiler writes: it is safe, as long as the expression is, and says the same."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from switch.engine import Engine, PortConfig
+from switch.frontend import compile_program
+from switch.model import load
+from switch.native.engine import NativeEngine
+from switch.reference import ReferenceEngine
+
+SOURCE = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; bit<8> c; bit<8> d; }
+header e_t { bit<8> v; }
+struct headers_t { h_t h; e_t[2] s; }
+struct meta_t { }
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { packet.extract(hdr.h); packet.extract(hdr.s.next); packet.extract(hdr.s.next); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    register<bit<32>>(4) cells;
+    apply {
+        cells.write(1, 7);
+        sm.egress_spec = 2;
+        hdr.h.b = 8w0x5a;
+    }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+REPLACED = {"type": "hexstr", "value": "0x5a"}
+FRAMES = [bytes([a, 0, c, d, 1, 0]) for a, c, d in ((0, 0, 0), (1, 2, 3), (0x7F, 0xFF, 1), (0xFF, 0x80, 0xFF))]
+
+Json = dict[str, Any]
+
+
+def field(name: str) -> Json:
+    return {"type": "field", "value": ["h", name]}
+
+
+def const(value: int) -> Json:
+    return {"type": "hexstr", "value": hex(value)}
+
+
+def binary(op: str, left: Json, right: Json) -> Json:
+    return {"type": "expression", "value": {"op": op, "left": left, "right": right}}
+
+
+def cell(index: Json) -> Json:
+    return {"type": "register", "value": ["I.cells", index]}
+
+
+def element(index: Json) -> Json:
+    """Field `v` of an element of the stack."""
+    stack = {"type": "header_stack", "value": "s"}
+    value = {"op": "access_field", "left": binary("dereference_header_stack", stack, index), "right": 0}
+    return {"type": "expression", "value": value}
+
+
+A, C, D = field("a"), field("c"), field("d")
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Json:
+    source = tmp_path_factory.mktemp("emission") / "bytes.p4"
+    source.write_text(SOURCE)
+    return dict(compile_program(source).json)
+
+
+def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
+    """What the reference interpreter and the native engine send when h.b is the value of the expression."""
+    changed = copy.deepcopy(document)
+    primitives = [primitive for action in changed["actions"] for primitive in action["primitives"]]
+    (assignment,) = (each for each in primitives if REPLACED in each["parameters"])
+    assignment["parameters"][1] = {"type": "expression", "value": expression}
+    program = load(changed)
+
+    def sent(engine: Engine) -> list[str]:
+        engine.load(program)
+        for port in (1, 2):
+            engine.configure_port(port, PortConfig(), 0)
+        for frame in FRAMES:
+            engine.receive(1, frame, 0)
+        return [item.frame.hex() for item in engine.advance(0)]
+
+    native = NativeEngine(seed=1)
+    try:
+        return sent(ReferenceEngine(seed=1)), sent(native)
+    finally:
+        native.close()
+
+
+FAR = (
+    binary("-", A, const(0x40000000)),
+    binary("-", A, const(1)),
+    binary("+", A, const(1 << 64)),
+    binary("+", A, const(1 << 127)),
+    binary("-", A, const(1 << 64)),
+    binary("-", binary("*", C, const(1 << 70)), D),
+)
+
+
+@pytest.mark.parametrize("index", FAR, ids=range(len(FAR)))
+@pytest.mark.parametrize("read", [cell, element])
+def test_an_index_that_is_negative_or_above_64_bits_is_outside_of_any_array(
+    read: Any, index: Json, document: Json
+) -> None:
+    reference, native = results(document, read(index))
+    assert len(reference) == len(FRAMES)
+    assert native == reference
+
+
+def test_a_cell_is_not_written_by_the_low_bits_of_an_index(document: Json) -> None:
+    changed = copy.deepcopy(document)
+    primitives = [primitive for action in changed["actions"] for primitive in action["primitives"]]
+    (write,) = (each for each in primitives if each["op"] == "register_write")
+    write["parameters"][1] = binary("+", A, const(1 << 64))
+    reference, native = results(changed, cell(const(1)))
+    assert [frame[2:4] for frame in reference] == ["00"] * len(FRAMES)
+    assert native == reference
