@@ -33,6 +33,8 @@ class ExpressionEmitter:
     def __init__(self, layout: Layout, action: Action | None = None) -> None:
         self.layout = layout
         self.action = action
+        self._exact: dict[ex.Expression, Value | None] = {}
+        self._modular: dict[tuple[ex.Expression, int], str] = {}
 
     # --- exact values -----------------------------------------------------------------------------------------
 
@@ -47,6 +49,12 @@ class ExpressionEmitter:
         return value
 
     def try_exact(self, expression: ex.Expression) -> Value | None:
+        """As `exact`, or None. Remembered: some operators look at an operand twice, so each level would double."""
+        if expression not in self._exact:
+            self._exact[expression] = self._try_exact(expression)
+        return self._exact[expression]
+
+    def _try_exact(self, expression: ex.Expression) -> Value | None:
         match expression:
             case ex.Const(value):
                 return Value(constant(value), value, value) if fits(value, value) else None
@@ -214,7 +222,13 @@ class ExpressionEmitter:
 
     def modular(self, expression: ex.Expression, bits: int) -> str:
         """C text (u64 when bits <= 64, else u128) that is congruent to the value modulo 2^bits; the bits above are
-        unspecified."""
+        unspecified. Remembered, as in `try_exact`."""
+        known = self._modular.get((expression, bits))
+        if known is None:
+            known = self._modular[expression, bits] = self._modular_text(expression, bits)
+        return known
+
+    def _modular_text(self, expression: ex.Expression, bits: int) -> str:
         if bits > WIDEST_BITS:
             raise UnsupportedError(f"{self._where()}a value above {WIDEST_BITS} bits in `{expression}`")
         kind = "u64" if bits <= 64 else "u128"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.model import UnsupportedError
 from switch.model.expressions import FieldRef
 from switch.model.program import Program
 from switch.native.emit.action import ActionEmitter
@@ -13,6 +14,13 @@ from switch.native.emit.table import Tables, c_string
 
 def emit(program: Program) -> str:
     """C11 text to be compiled against `switch/native/runtime`. Raises UnsupportedError, naming the construct."""
+    try:
+        return _text(program)
+    except RecursionError as error:
+        raise UnsupportedError(f"{program.name}: expressions must not be nested so deeply") from error
+
+
+def _text(program: Program) -> str:
     layout = Layout(program)
     actions = ActionEmitter(program, layout)
     calculations = Calculations(program, layout)

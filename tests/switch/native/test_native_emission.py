@@ -9,7 +9,8 @@ import pytest
 
 from switch.engine import Engine, PortConfig
 from switch.frontend import compile_program
-from switch.model import load
+from switch.model import Program, UnsupportedError, load
+from switch.native.emit import emit
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 
@@ -69,6 +70,17 @@ def element(index: Json) -> Json:
 A, C, D = field("a"), field("c"), field("d")
 
 
+def masked(inner: Json) -> Json:
+    return binary("&", binary(">>", inner, const(1)), const(0x55))
+
+
+def nested(wrap: Any, depth: int) -> Json:
+    expression = A
+    for _ in range(depth):
+        expression = wrap(expression)
+    return expression
+
+
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> Json:
     source = tmp_path_factory.mktemp("emission") / "bytes.p4"
@@ -76,13 +88,18 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Json:
     return dict(compile_program(source).json)
 
 
-def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
-    """What the reference interpreter and the native engine send when h.b is the value of the expression."""
-    changed = copy.deepcopy(document)
-    primitives = [primitive for action in changed["actions"] for primitive in action["primitives"]]
+def changed(document: Json, expression: Json) -> Program:
+    """The program that sets h.b to the expression."""
+    copied = copy.deepcopy(document)
+    primitives = [primitive for action in copied["actions"] for primitive in action["primitives"]]
     (assignment,) = (each for each in primitives if REPLACED in each["parameters"])
     assignment["parameters"][1] = {"type": "expression", "value": expression}
-    program = load(changed)
+    return load(copied)
+
+
+def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
+    """What the reference interpreter and the native engine send when h.b is the value of the expression."""
+    program = changed(document, expression)
 
     def sent(engine: Engine) -> list[str]:
         engine.load(program)
@@ -120,10 +137,27 @@ def test_an_index_that_is_negative_or_above_64_bits_is_outside_of_any_array(
 
 
 def test_a_cell_is_not_written_by_the_low_bits_of_an_index(document: Json) -> None:
-    changed = copy.deepcopy(document)
-    primitives = [primitive for action in changed["actions"] for primitive in action["primitives"]]
+    other = copy.deepcopy(document)
+    primitives = [primitive for action in other["actions"] for primitive in action["primitives"]]
     (write,) = (each for each in primitives if each["op"] == "register_write")
     write["parameters"][1] = binary("+", A, const(1 << 64))
-    reference, native = results(changed, cell(const(1)))
+    reference, native = results(other, cell(const(1)))
     assert [frame[2:4] for frame in reference] == ["00"] * len(FRAMES)
     assert native == reference
+
+
+def test_an_expression_of_many_masks_and_shifts_is_emitted_once_per_operator(document: Json) -> None:
+    """At 3.6 times the work per level, this test would not end."""
+    reference, native = results(document, nested(masked, 60))
+    assert len(reference) == len(FRAMES)
+    assert native == reference
+
+
+def test_an_expression_nested_beyond_the_stack_is_refused(document: Json) -> None:
+    program = changed(document, nested(masked, 100))
+
+    def below(frames: int) -> str:
+        return below(frames - 1) if frames else emit(program)
+
+    with pytest.raises(UnsupportedError, match="must not be nested so deeply"):
+        below(700)
