@@ -110,7 +110,7 @@ def numbers(values: list[int]) -> ctypes.Array[c_uint32]:
 
 @cache
 def runtime() -> ctypes.CDLL:
-    """The C runtime, compiled when it is not in the cache. Raises BuildError."""
+    """The C runtime, compiled when it is not in the cache. Raises EngineBuildError."""
     library = ctypes.CDLL(str(build_runtime(SANITIZE)))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
@@ -131,7 +131,7 @@ class FrameExchange(Protocol):
 
 @cache
 def exchange() -> FrameExchange | None:
-    """None where the runtime was built without Python's headers. Raises BuildError."""
+    """None where the runtime was built without Python's headers. Raises EngineBuildError."""
     library = runtime()
     if not hasattr(library, "PyInit_exchange"):
         return None
@@ -145,15 +145,19 @@ def exchange() -> FrameExchange | None:
 
 
 _programs: dict[str, tuple[ctypes.CDLL, int]] = {}
-_programs_lock = Lock()
+_builds: dict[str, Lock] = {}  # held while the program is emitted, compiled and loaded, which may take minutes
+_builds_lock = Lock()
 
 
 def load_program(program: Program) -> int:
     """The address of the program's `struct program`: emitted, compiled and loaded once a process.
 
-    Raises UnsupportedError, naming the construct, or BuildError.
+    A program that is being built keeps no other waiting. Raises UnsupportedError, naming the construct, or
+    EngineBuildError.
     """
-    with _programs_lock:
+    with _builds_lock:
+        build = _builds.setdefault(program.digest, Lock())
+    with build:
         known = _programs.get(program.digest)
         if known is None:
             library = ctypes.CDLL(str(compile_program(program)))

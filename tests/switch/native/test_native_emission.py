@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ import pytest
 from switch.engine import Engine, PortConfig
 from switch.frontend import compile_program
 from switch.model import Program, UnsupportedError, load
+from switch.native import binding
 from switch.native.emit import emit
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
@@ -161,3 +165,28 @@ def test_an_expression_nested_beyond_the_stack_is_refused(document: Json) -> Non
 
     with pytest.raises(UnsupportedError, match="must not be nested so deeply"):
         below(700)
+
+
+def test_a_program_that_is_being_built_keeps_no_other_waiting(document: Json, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow, quick = changed(document, const(1)), changed(document, const(2))
+    begun, may_end, built = Event(), Event(), list[str]()
+    build = binding.compile_program
+
+    def compile_slowly(program: Program) -> Path:
+        built.append(program.digest)
+        if program is slow:
+            begun.set()
+            assert may_end.wait(60)
+        return build(program)
+
+    monkeypatch.setattr(binding, "_programs", {})
+    monkeypatch.setattr(binding, "compile_program", compile_slowly)
+    with ThreadPoolExecutor() as threads:
+        pushes = [threads.submit(binding.load_program, slow) for _ in range(2)]
+        try:
+            assert begun.wait(60)
+            threads.submit(binding.load_program, quick).result(timeout=20)
+        finally:
+            may_end.set()
+    assert pushes[0].result() == pushes[1].result()
+    assert built == [slow.digest, quick.digest]
