@@ -152,9 +152,8 @@ class ExpressionEmitter:
             return self._shift(op, left, right, result)
         if op in ("/", "%"):
             kind = "u64" if left.type == right.type == "u64" else "u128"
-            return Value(
-                f"{'DIVIDE' if op == '/' else 'REMAINDER'}({left.as_type(kind)}, {right.as_type(kind)})", low, high
-            )
+            name = f"{'DIVIDE' if op == '/' else 'REMAINDER'}_{kind.upper()}"
+            return Value(f"{name}({left.as_type(kind)}, {right.as_type(kind)})", low, high)
         signed = "i128" in (left.type, right.type, result.type)
         kind = "i128" if signed else "u128" if "u128" in (left.type, right.type, result.type) else "u64"
         if signed and not all(v.low >= I128_MIN and v.high <= I128_MAX for v in (left, right, result)):
@@ -213,9 +212,9 @@ class ExpressionEmitter:
         result = Value("", max(low, min(value.low, high)), min(high, max(value.high, low)))
         text = value.text
         if value.low < low:
-            text = f"AT_LEAST({text}, {constant(low) if signed else '(i128)0'})"
+            text = f"AT_LEAST_I128({text}, {constant(low)})"
         if value.high > high:
-            text = f"AT_MOST({text}, ({value.type}){constant(high)})"
+            text = f"AT_MOST_{value.type.upper()}({text}, {constant(high)})"
         return Value(text if value.type == result.type else f"({result.type})({text})", result.low, result.high)
 
     # --- values modulo 2^bits ---------------------------------------------------------------------------------

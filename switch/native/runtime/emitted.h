@@ -31,17 +31,47 @@ static inline u64 REGISTER_AT(const struct device *d, u32 number, u64 size, u64 
 /* Two's complement reading of the low `bits` bits. */
 #define SIGNED(x, bits) ((i128)((u128)(x) << (128 - (bits))) >> (128 - (bits)))
 
-#define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
-#define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
+/* Functions, since a macro that names an operand twice doubles the text of what is nested in it. */
+static inline i128 AT_LEAST_I128(i128 x, i128 low)
+{
+    return x < low ? low : x;
+}
+
+static inline u64 AT_MOST_U64(u64 x, u64 high)
+{
+    return x > high ? high : x;
+}
 
 static inline u128 AT_MOST_U128(u128 x, u128 high)
 {
     return x > high ? high : x;
 }
 
+static inline i128 AT_MOST_I128(i128 x, i128 high)
+{
+    return x > high ? high : x;
+}
+
 /* Dividing by zero gives zero, in both engines. */
-#define DIVIDE(a, b) ((b) ? (a) / (b) : 0)
-#define REMAINDER(a, b) ((b) ? (a) % (b) : 0)
+static inline u64 DIVIDE_U64(u64 a, u64 b)
+{
+    return b ? a / b : 0;
+}
+
+static inline u128 DIVIDE_U128(u128 a, u128 b)
+{
+    return b ? a / b : 0;
+}
+
+static inline u64 REMAINDER_U64(u64 a, u64 b)
+{
+    return b ? a % b : 0;
+}
+
+static inline u128 REMAINDER_U128(u128 a, u128 b)
+{
+    return b ? a % b : 0;
+}
 
 static inline u64 SHIFT_LEFT_U64(u64 x, u64 by)
 {
@@ -135,7 +165,7 @@ static inline size_t put_payload(struct device *d, const struct packet *p, u8 *i
         d->wants_payload = true;
         memset(input + stored, 0, bytes - stored);
     }
-    memcpy(input, p->data + p->parsed, AT_MOST(bytes, stored));
+    memcpy(input, p->data + p->parsed, AT_MOST_U64(bytes, stored));
     return bytes;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
@@ -46,6 +47,7 @@ REPLACED = {"type": "hexstr", "value": "0x5a"}
 FRAMES = [bytes([a, 0, c, d, 1, 0]) for a, c, d in ((0, 0, 0), (1, 2, 3), (0x7F, 0xFF, 1), (0xFF, 0x80, 0xFF))]
 
 Json = dict[str, Any]
+Wrap = Callable[[Json], Json]
 
 
 def field(name: str) -> Json:
@@ -78,7 +80,16 @@ def masked(inner: Json) -> Json:
     return binary("&", binary(">>", inner, const(1)), const(0x55))
 
 
-def nested(wrap: Any, depth: int) -> Json:
+def added(inner: Json) -> Json:
+    return binary("usat_cast", binary("+", inner, C), const(8))
+
+
+def subtracted(inner: Json) -> Json:
+    """Both ends of the type are in reach."""
+    return binary("sat_cast", binary("-", C, inner), const(8))
+
+
+def nested(wrap: Wrap, depth: int) -> Json:
     expression = A
     for _ in range(depth):
         expression = wrap(expression)
@@ -133,7 +144,7 @@ FAR = (
 @pytest.mark.parametrize("index", FAR, ids=range(len(FAR)))
 @pytest.mark.parametrize("read", [cell, element])
 def test_an_index_that_is_negative_or_above_64_bits_is_outside_of_any_array(
-    read: Any, index: Json, document: Json
+    read: Wrap, index: Json, document: Json
 ) -> None:
     reference, native = results(document, read(index))
     assert len(reference) == len(FRAMES)
@@ -153,6 +164,25 @@ def test_a_cell_is_not_written_by_the_low_bits_of_an_index(document: Json) -> No
 def test_an_expression_of_many_masks_and_shifts_is_emitted_once_per_operator(document: Json) -> None:
     """At 3.6 times the work per level, this test would not end."""
     reference, native = results(document, nested(masked, 60))
+    assert len(reference) == len(FRAMES)
+    assert native == reference
+
+
+@pytest.mark.parametrize(
+    ("wrap", "depth"),
+    [
+        (added, 60),
+        (subtracted, 60),
+        (lambda inner: binary("/", const(0xFFFF), inner), 60),
+        (lambda inner: binary("%", const(1 << 70), inner), 60),
+        (lambda inner: cell(binary("-", inner, const(1))), 30),
+        (lambda inner: element(binary("-", inner, const(1))), 30),
+    ],
+    ids=["add", "subtract", "divide", "remainder", "register", "stack"],
+)
+def test_the_text_of_an_operand_is_not_doubled_by_any_operator(wrap: Wrap, depth: int, document: Json) -> None:
+    """Doubled 30 times, this test would not end."""
+    reference, native = results(document, nested(wrap, depth))
     assert len(reference) == len(FRAMES)
     assert native == reference
 
