@@ -11,6 +11,7 @@ import hashlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sysconfig
 import tempfile
@@ -30,10 +31,12 @@ SANITIZERS: Mapping[str, tuple[str, ...]] = {
     "thread": (*SANITIZED, "-fsanitize=thread"),
 }
 """The compiler's options by what the code is to be watched for; "" for nothing."""
+COMPILER_S_MAX = 300
+"""`leaf.p4` takes 1.2 s on an idle machine; a program made to keep a compiler busy could take hours."""
 
 
 class EngineBuildError(RuntimeError):
-    """No compiler, or it refused; the message has the command and what the compiler said."""
+    """No compiler, or it refused or did not end; the message has the command and what the compiler said."""
 
 
 @cache
@@ -110,7 +113,20 @@ def _file_name(name: str) -> str:
 
 
 def _run(command: tuple[str, ...]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise EngineBuildError(f"{shlex.join(command)} failed:\n{done.stderr[-4000:]}")
-    return done.stdout + done.stderr
+    """What the command says. Whatever ends this call also ends the command and the compiler proper, its child."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    with process:
+        try:
+            output, errors = process.communicate(timeout=COMPILER_S_MAX)
+        except subprocess.TimeoutExpired:
+            raise EngineBuildError(
+                f"the C compiler must end within {COMPILER_S_MAX} s: {shlex.join(command)} was stopped"
+            ) from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise EngineBuildError(f"{shlex.join(command)} failed:\n{errors[-4000:]}")
+    return output + errors
