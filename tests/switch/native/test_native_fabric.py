@@ -11,7 +11,8 @@ import pytest
 
 from switch.engine import Engine, EngineError, PortConfig, QueueConfig
 from switch.fabric import End, HostFrame, NicPort
-from switch.model import Program
+from switch.frontend import compile_program
+from switch.model import Program, load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric
@@ -145,6 +146,17 @@ def test_a_frame_takes_its_bytes_over_the_rate_and_the_delay_of_both_cables(fabr
         HostFrame(52 * MICROSECOND, 1, 0, bytes(range(20))),  # 10 + 20 on the first cable, 20 on the second
     ]
     assert fabric.hops == 2
+
+
+def test_a_host_frame_gets_room_for_large_headers(fabric: NativeFabric, tmp_path: Path) -> None:
+    """The pool gave memory to the frame before it knew the program; a sanitizer sees a read beyond its end."""
+    fields = "".join(f"bit<128> f{number}; " for number in range(150))
+    headers = f"header large_t {{ {fields}}}\nstruct headers_t {{ large_t large; }}"
+    source = tmp_path / "large.p4"
+    source.write_text((PROGRAMS / "passthrough.p4").read_text().replace("struct headers_t {\n}", headers))
+    fabric.switch(0).load(load(compile_program(source).json))
+    fabric.send([HostFrame(0, 0, 0, bytes(range(60)))])
+    assert everything(fabric) == [HostFrame(122 * MICROSECOND, 1, 0, bytes(range(60)))]
 
 
 def test_what_surrounds_a_frame_takes_time_and_counts_nowhere(fabric: NativeFabric) -> None:

@@ -229,7 +229,7 @@ void device_accept(struct device *d, u32 number, struct packet *p, u64 now_ns)
         struct extra *least = &d->pool->least;
         least->headers = extra.headers > least->headers ? extra.headers : least->headers;
         least->headroom = extra.headroom > least->headroom ? extra.headroom : least->headroom;
-        struct packet *roomy = pool_copy(d->pool, p, extra);
+        struct packet *roomy = pool_copy_frame(d->pool, p, extra);
         if (!roomy)
             port->counters.drop_socket++;
         pool_give(d->pool, p);

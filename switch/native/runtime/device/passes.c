@@ -36,7 +36,7 @@ static bool may_pass_again(struct device *d, struct packet *p)
 /* A copy of the frame with zeroed headers, one pass further. */
 static struct packet *fresh_copy(struct device *d, const struct packet *p)
 {
-    struct packet *copy = pool_copy(d->pool, p, extra_of(d));
+    struct packet *copy = pool_copy_frame(d->pool, p, extra_of(d));
     if (!copy)
         return NULL;
     memset(copy->headers, 0, d->program->headers_size);

@@ -39,7 +39,7 @@ struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
     return p;
 }
 
-struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra extra)
+struct packet *pool_copy_frame(struct pool *pool, const struct packet *p, struct extra extra)
 {
     struct packet *copy = pool_take(pool, p->stored, extra);
     if (!copy)
@@ -51,8 +51,15 @@ struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra
     copy->data = kept.data;
     if (copy->family)
         copy->family->packets++;
-    memcpy(copy->headers, p->headers, extra.headers);
     memcpy(copy->data, p->data, p->stored);
+    return copy;
+}
+
+struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra extra)
+{
+    struct packet *copy = pool_copy_frame(pool, p, extra);
+    if (copy)
+        memcpy(copy->headers, p->headers, extra.headers);
     return copy;
 }
 

@@ -24,7 +24,9 @@ struct pool {
 
 /* A packet with room for `length` bytes. NULL when memory is out. Only the fields about the buffer are set. */
 struct packet *pool_take(struct pool *pool, u32 length, struct extra extra);
-/* The same frame, with the same headers and fields: one more packet of the family. */
+/* The same frame, with the same fields, and headers that are not set: one more packet of the family. */
+struct packet *pool_copy_frame(struct pool *pool, const struct packet *p, struct extra extra);
+/* The same with the same headers, of which `p` must have as many bytes. */
 struct packet *pool_copy(struct pool *pool, const struct packet *p, struct extra extra);
 /* May one more copy be made of this packet? Counts it. */
 bool pool_count_copy(struct packet *p);
