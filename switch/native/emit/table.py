@@ -170,7 +170,7 @@ class Tables:
             *(f"    {line}" for line in direct),
             "} else if (e) {",
             "    const struct member *m = e->target == TARGET_MEMBER",
-            f"                                 ? &({profile})->member[e->action]",
+            f"                                 ? profile_member({profile}, e->action)",
             f"                                 : {choice};",
             "    if (m) {",
             "        action = m->action;",

@@ -16,15 +16,20 @@ static struct entry *entry_at(struct device *d, u32 number, u64 handle)
     return e->live ? e : NULL;
 }
 
-/* Entries of indirect tables hold slots, not ids. */
+/* Entries of indirect tables hold slots, not ids, and use them until `let_go`. */
 static long resolve(struct device *d, const struct table *t, u32 kind, u32 action)
 {
     if (kind == TARGET_ACTION)
         return action;
     if (t->info->profile < 0)
         return TABLE_NO_SUCH;
-    struct profile *profile = &d->profiles[t->info->profile];
-    return kind == TARGET_MEMBER ? profile_member(profile, action) : profile_group(profile, action);
+    return profile_use(&d->profiles[t->info->profile], kind, action);
+}
+
+static void let_go(struct device *d, const struct table *t, u32 kind, u32 target)
+{
+    if (kind != TARGET_ACTION)
+        profile_release(&d->profiles[t->info->profile], kind, target);
 }
 
 long access_insert(struct device *d, u32 table, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 kind,
@@ -32,20 +37,35 @@ long access_insert(struct device *d, u32 table, const u64 *key, const u64 *mask,
 {
     struct table *t = table_at(d, table);
     long target = t ? resolve(d, t, kind, action) : TABLE_NO_SUCH;
-    return target < 0 ? target : table_insert(t, key, mask, prefix_len, priority, kind, (u32)target, args);
+    if (target < 0)
+        return target;
+    long handle = table_insert(t, key, mask, prefix_len, priority, kind, (u32)target, args);
+    if (handle < 0)
+        let_go(d, t, kind, (u32)target);
+    return handle;
 }
 
 int access_modify(struct device *d, u32 table, u32 handle, u32 kind, u32 action, const u64 *args)
 {
     struct table *t = table_at(d, table);
-    long target = t ? resolve(d, t, kind, action) : TABLE_NO_SUCH;
-    return target < 0 ? (int)target : table_modify(t, handle, kind, (u32)target, args);
+    const struct entry *e = entry_at(d, table, handle);
+    long target = e ? resolve(d, t, kind, action) : TABLE_NO_SUCH;
+    if (target < 0)
+        return (int)target;
+    u32 kind_before = e->target, target_before = e->action;
+    int code = table_modify(t, handle, kind, (u32)target, args);
+    let_go(d, t, kind_before, target_before);
+    return code;
 }
 
 int access_delete(struct device *d, u32 table, u32 handle)
 {
     struct table *t = table_at(d, table);
-    return t ? table_delete(t, handle) : TABLE_NO_SUCH;
+    const struct entry *e = entry_at(d, table, handle);
+    if (!e)
+        return TABLE_NO_SUCH;
+    let_go(d, t, e->target, e->action);
+    return table_delete(t, handle);
 }
 
 int access_set_default(struct device *d, u32 table, u32 action, const u64 *args)

@@ -9,7 +9,7 @@
 #include "device/pfc.h"
 #include "device/pool.h"
 #include "device/recorder.h"
-#include "program/table.h"
+#include "program/profile.h"
 
 enum { PORTS = 512, DROP_PORT = 511, PRIORITIES = 8, NO_PORT = UINT16_MAX };
 enum { WAITING_MAX = 1 << 16 }; /* packets in one device, however deep its queues are */

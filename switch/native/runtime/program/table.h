@@ -118,49 +118,6 @@ static inline struct entry *table_scan(const struct table *t, const u64 *key,
     return NULL;
 }
 
-/* Action profiles: members and groups live in slots, which entries refer to. */
-struct member {
-    u32 id;
-    u32 action; /* NO_ACTION: not defined */
-    u64 *args;
-};
-
-struct group_part {
-    u32 member; /* slot */
-    u32 end;    /* sum of the weights up to and with this one */
-};
-
-struct selector_group {
-    u32 id;
-    u32 parts; /* 0: empty or not defined */
-    struct group_part *part;
-};
-
-struct profile {
-    u32 args_words;
-    u32 members, groups;
-    struct member *member;
-    struct selector_group *group;
-};
-
-/* The member that a hash selects, or NULL when the group is empty. */
-static inline const struct member *group_select(const struct profile *p, u32 slot, u64 hash)
-{
-    const struct selector_group *g = &p->group[slot];
-    if (!g->parts)
-        return NULL;
-    u64 index = hash % g->part[g->parts - 1].end;
-    u32 low = 0, high = g->parts - 1;
-    while (low < high) {
-        u32 middle = (low + high) / 2;
-        if (index < g->part[middle].end)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return &p->member[g->part[low].member];
-}
-
 void table_open(struct table *t, const struct table_info *info);
 void table_close(struct table *t);
 /* Returns the new entry's handle, or one of the negative codes. */
@@ -172,14 +129,5 @@ int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 
 int table_delete(struct table *t, u32 handle);
 /* action NO_ACTION: a miss runs nothing. */
 int table_set_default(struct table *t, u32 action, const u64 *args);
-
-void profile_open(struct profile *p, u32 args_words);
-void profile_close(struct profile *p);
-/* The slot of a member or group, made when the id is new; negative when memory is out. */
-long profile_member(struct profile *p, u32 id);
-long profile_group(struct profile *p, u32 id);
-int profile_set_member(struct profile *p, u32 id, u32 action, const u64 *args);
-/* TABLE_WEIGHTS: a weight is 0, or they do not add up to 32 bits; the group is then as it was. */
-int profile_set_group(struct profile *p, u32 id, const u32 *ids, const u32 *weights, u32 count);
 
 #endif
