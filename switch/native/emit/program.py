@@ -119,7 +119,7 @@ class Passes:
             *self._set(i.deq_timedelta, "now_us - p->enqueue_us"),
             *self._set(i.deq_qdepth, "p->dequeue_depth"),
             *self._set(i.qid, "p->priority"),
-            *self._set(i.egress_rid, "p->rid"),
+            *self._set_rid(),
             *self._set(i.instance_type, "p->instance_type"),
             *self._set(i.egress_port, "p->port_out"),
             *self._set(i.egress_spec, "DROP_PORT + 1"),
@@ -130,6 +130,11 @@ class Passes:
             "}",
             "",
         ]
+
+    def _set_rid(self) -> list[str]:
+        """Replicas and clones have one; a unicast packet keeps what ingress wrote."""
+        lines = self._set(self.program.intrinsics.egress_rid, "p->rid")
+        return ["    if (p->instance_type != NORMAL) {", *(f"    {line}" for line in lines), "    }"] if lines else []
 
     def _preserve(self) -> list[str]:
         i = self.program.intrinsics

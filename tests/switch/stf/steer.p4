@@ -40,6 +40,7 @@ const bit<8> CLONE_ALWAYS = 10;
 const bit<8> EXIT = 11;
 const bit<8> RESUBMIT_ALWAYS = 12;
 const bit<8> TRUNCATE_MULTICAST = 13;
+const bit<8> SET_RID = 14;
 
 struct headers_t {
     steer_t  steer;
@@ -88,6 +89,9 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
         }
         if (hdr.steer.op == DROP_INGRESS) {
             mark_to_drop(standard);
+        }
+        if (hdr.steer.op == SET_RID) {
+            standard.egress_rid = hdr.steer.arg;
         }
         if (hdr.steer.op == EXIT) {
             exit;

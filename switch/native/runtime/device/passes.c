@@ -43,7 +43,6 @@ static struct packet *fresh_copy(struct device *d, const struct packet *p)
     begin_pass(copy);
     copy->passes++;
     copy->limit = NO_LIMIT;
-    copy->rid = 0;
     return copy;
 }
 
@@ -118,7 +117,6 @@ static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
             traffic_replicate(d, p, group, now_ns);
     } else if (p->egress_spec != DROP_PORT) {
         p->instance_type = NORMAL;
-        p->rid = 0;
         traffic_enqueue(d, p, p->egress_spec, now_ns);
         return;
     } else if (d->recorder) {
@@ -209,7 +207,6 @@ void passes_enter(struct device *d, struct port *port, struct packet *p)
     p->port_in = port->number;
     p->priority = 0;
     p->passes = 0;
-    p->rid = 0;
     p->instance_type = NORMAL;
     d->program->arrive(p, now_ns);
     ingress_pass(d, p, now_ns);

@@ -56,7 +56,7 @@ struct packet {
     u32 multicast_group;
 
     /* told to the program in egress */
-    u16 rid;
+    u16 rid; /* of a replica or clone */
     u64 enqueue_ns; /* the same more finely, for the packet log */
     u64 enqueue_us;
     u32 enqueue_depth;

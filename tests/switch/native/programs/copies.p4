@@ -56,6 +56,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         kinds.write(standard_metadata.instance_type & 7, seen + 1);
         meta.tag = hdr.order.tag;
         meta.lost = 77;
+        standard_metadata.egress_rid = hdr.order.tag;
         standard_metadata.egress_spec = (bit<9>)(hdr.order.argument & 3);
         standard_metadata.priority = hdr.order.argument[7:5];
         if (hdr.order.verb[0:0] == 1 && standard_metadata.instance_type == 0) {
