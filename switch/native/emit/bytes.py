@@ -78,11 +78,12 @@ def loads(layout: Layout, pointer: str, fields: Sequence[Field], base: str) -> l
         else:
             place = 0
             for field in run:
-                kind = c_type(field.width_bits)
-                lines.append(
-                    f"{pointer}->{layout.member(field)} = ({kind})load_bits({at}, {place}, {field.width_bits});"
-                )
-                place += field.width_bits
+                member, width = f"{pointer}->{layout.member(field)}", field.width_bits
+                if is_wide(field):
+                    lines.append(f"load_bytes({member}, {width // 8}, {at}, {place});")
+                else:
+                    lines.append(f"{member} = ({c_type(width)})load_bits({at}, {place}, {width});")
+                place += width
     return lines
 
 
@@ -119,8 +120,10 @@ def stores(layout: Layout, pointer: str, fields: Sequence[Field], base: str) -> 
         else:
             place = 0
             for field in run:
-                lines.append(f"store_bits({at}, {place}, {field.width_bits}, {pointer}->{layout.member(field)});")
-                place += field.width_bits
+                member, width = f"{pointer}->{layout.member(field)}", field.width_bits
+                store, size = ("store_bytes", width // 8) if is_wide(field) else ("store_bits", width)
+                lines.append(f"{store}({at}, {place}, {size}, {member});")
+                place += width
     return lines
 
 

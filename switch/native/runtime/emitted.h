@@ -120,6 +120,19 @@ static inline void store_words(u8 *p, const u64 *words, size_t size)
         p[size - 1 - i] = (u8)(words[i / 8] >> (8 * (i % 8)));
 }
 
+/* The `bytes` bytes that begin `offset` bits after p. */
+static inline void load_bytes(u8 *to, size_t bytes, const u8 *p, size_t offset)
+{
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = (u8)load_bits(p, offset + 8 * i, 8);
+}
+
+static inline void store_bytes(u8 *p, size_t offset, size_t bytes, const u8 *from)
+{
+    for (size_t i = 0; i < bytes; i++)
+        store_bits(p, offset + 8 * i, 8, from[i]);
+}
+
 /* Append to the zeroed input of a hash. */
 static inline void put_bits(u8 *input, size_t *at, unsigned bits, u128 value)
 {

@@ -72,3 +72,14 @@ def test_an_expression_that_was_once_wrong_or_refused(
     frame = bytes.fromhex(given)
     for answers in results(text, [frame], tmp_path):
         assert [answer.hex() for answer in answers] == [given + wanted]
+
+
+@pytest.mark.parametrize("outputs", ["bit<136> w; bit<8> z;", "bit<4> p; bit<136> w; bit<4> z;"])
+@pytest.mark.parametrize("inputs", ["bit<136> w; bit<8> x;", "bit<3> p; bit<136> w; bit<5> x;"])
+def test_a_field_above_128_bits_begins_at_any_bit(inputs: str, outputs: str, tmp_path: Path) -> None:
+    body = "hdr.o.w = hdr.i.w; hdr.o.z = 7;" + (" hdr.o.p = 9;" if "p;" in outputs else "")
+    text = SKELETON.format(inputs=inputs, outputs=outputs, body=body)
+    frame = bytes(range(0x71, 0x71 + 18))
+    reference, native = results(text, [frame], tmp_path)
+    assert [answer.hex() for answer in native] == [answer.hex() for answer in reference]
+    assert len(reference[0]) == 36
