@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from switch.config import PORT_MAX
-from switch.engine import PRIORITIES, Replica
+from switch.engine import COPIES_MAX, PRIORITIES, Replica
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode
-from switch.p4rt.errors import choices, exists, invalid, not_found, unimplemented
+from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented
 from switch.p4rt.store import CloneSessionRow, EntityStore, MulticastGroup
 from switch.rules import SESSION_MAX
 
@@ -42,8 +42,10 @@ def _check_id(what: str, id_: int, most: int, existing: Iterable[int], kind: int
         raise not_found(f"{what} {id_}: does not exist; existing: {choices(sorted(existing))}")
 
 
-def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
-    replicas = []
+def _replicas(owner: str, messages: Sequence[Any]) -> tuple[Replica, ...]:
+    if len(messages) > COPIES_MAX:  # the engines make no more copies of one packet
+        raise exhausted(f"{owner}: must have at most {COPIES_MAX} replicas (got {len(messages)})")
+    replicas: dict[Replica, None] = {}
     for message in messages:
         if message.WhichOneof("port_kind") == "port":
             port = decode(message.port, PORT_BITS, f"{owner}: replica port")
@@ -56,7 +58,7 @@ def _replicas(owner: str, messages: Iterable[Any]) -> tuple[Replica, ...]:
         replica = Replica(port, message.instance)
         if replica in replicas:
             raise invalid(f"{owner}: the replica with port {port} and instance {message.instance} is given twice")
-        replicas.append(replica)
+        replicas[replica] = None
     return tuple(replicas)
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 import pytest
 from google.protobuf.internal import api_implementation
 
+from switch.engine import COPIES_MAX, Replica
+from switch.p4rt import batch, replication
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.errors import Code
 from switch.p4rt.limits import MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX, write_bytes_max
 from tests.switch.p4rt.conftest import Harness
 
@@ -46,3 +52,46 @@ def test_a_stream_takes_no_message_above_its_limit(harness: Harness) -> None:
 def test_messages_are_parsed_by_the_c_backend() -> None:
     """The pure-Python backend took 115 s for a message of 64 MiB."""
     assert api_implementation.Type() == "upb"
+
+
+# --- replicas -------------------------------------------------------------------------------------------------------
+
+
+def multicast(count: int) -> Any:
+    request = p4rt.WriteRequest()
+    update = request.updates.add(type=p4rt.Update.INSERT)
+    group = update.entity.packet_replication_engine_entry.multicast_group_entry
+    group.multicast_group_id = 1
+    for number in range(count):
+        group.replicas.add(egress_port=1, instance=number)
+    return request
+
+
+def test_checking_replicas_takes_one_look_at_each(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    class Counted(Replica):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return super().__eq__(other)
+
+        __hash__ = Replica.__hash__
+
+    monkeypatch.setattr(replication, "Replica", Counted)
+    batch.write(store, multicast(1000))
+    assert len(store.engine.multicast[1]) == 1000
+    assert compared < 10 * 1000
+
+
+def test_more_replicas_than_a_packet_may_have_copies_are_refused(store: Any) -> None:
+    batch.write(store, multicast(COPIES_MAX))
+    request = multicast(COPIES_MAX + 1)
+    request.updates[0].type = p4rt.Update.MODIFY
+    with pytest.raises(batch.BatchError) as refused:
+        batch.write(store, request)
+    (error,) = refused.value.errors
+    assert error is not None
+    assert error.code == Code.RESOURCE_EXHAUSTED
+    assert error.message == "multicast group 1: must have at most 4096 replicas (got 4097)"
+    assert len(store.engine.multicast[1]) == COPIES_MAX
