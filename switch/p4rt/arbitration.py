@@ -13,6 +13,10 @@ from switch.p4rt.errors import Code, choices, denied, exhausted, invalid, not_fo
 from switch.records import Frozen
 
 STREAMS_PER_ROLE_MAX = 64
+ROLES_MAX = 64
+"""Of one device, beside the default role. A role that had a primary is remembered without a stream: the specification
+compares later election ids with the highest that ever was."""
+ROLE_NAME_BYTES_MAX = 256
 
 Client = Hashable
 
@@ -43,7 +47,7 @@ class Arbitration:
         known = self._role_of.get(client)
         if known is not None and known != role:
             raise unready(f"role {role!r} differs from {known!r}, with which this stream began; open another stream")
-        state = self._roles.setdefault(role, _Role())
+        state = self._roles.get(role) or self._new_role(role)
         if election_id is not None:
             for other, taken in state.clients.items():
                 if other != client and taken == election_id:
@@ -53,6 +57,7 @@ class Arbitration:
                     )
         if known is None and len(state.clients) >= STREAMS_PER_ROLE_MAX:
             raise exhausted(f"role {role!r}: there are {STREAMS_PER_ROLE_MAX} streams already, the most")
+        self._roles[role] = state
         self._role_of[client] = role
         state.clients[client] = election_id
         was_primary = state.primary == client
@@ -66,6 +71,15 @@ class Arbitration:
             return self._notify(role, list(state.clients))
         return self._notify(role, [client])
 
+    def _new_role(self, role: str) -> _Role:
+        """A role that nothing is known about. Raises P4RuntimeError when there is no room for it."""
+        size = len(role.encode())
+        if size > ROLE_NAME_BYTES_MAX:
+            raise invalid(f"a role's name must have at most {ROLE_NAME_BYTES_MAX} bytes (got {size})")
+        if role and len(self._roles.keys() - {""}) >= ROLES_MAX:
+            raise exhausted(f"a device must have at most {ROLES_MAX} roles: there is no room for {role!r}")
+        return _Role()
+
     def disconnect(self, client: Client) -> list[Notification]:
         """The stream ended. Nothing to do for a client that never sent an update."""
         role = self._role_of.pop(client, None)
@@ -73,6 +87,8 @@ class Arbitration:
             return []
         state = self._roles[role]
         del state.clients[client]
+        if not state.clients and state.highest is None:
+            del self._roles[role]
         if state.primary != client:
             return []
         state.primary = None

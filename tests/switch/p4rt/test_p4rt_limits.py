@@ -10,8 +10,9 @@ from google.protobuf.internal import api_implementation
 
 from switch.engine import COPIES_MAX, Replica
 from switch.p4rt import batch, replication
+from switch.p4rt.arbitration import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.errors import Code
+from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.limits import MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX, write_bytes_max
 from tests.switch.p4rt.conftest import Harness
 
@@ -95,3 +96,37 @@ def test_more_replicas_than_a_packet_may_have_copies_are_refused(store: Any) -> 
     assert error.code == Code.RESOURCE_EXHAUSTED
     assert error.message == "multicast group 1: must have at most 4096 replicas (got 4097)"
     assert len(store.engine.multicast[1]) == COPIES_MAX
+
+
+# --- roles ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_roles_of_a_device_and_their_names_are_limited() -> None:
+    arbitration = Arbitration()
+    with pytest.raises(P4RuntimeError, match=f"a role's name must have at most {ROLE_NAME_BYTES_MAX} bytes") as refused:
+        arbitration.update("a", "x" * (ROLE_NAME_BYTES_MAX + 1), 1)
+    assert refused.value.code == Code.INVALID_ARGUMENT
+    for number in range(ROLES_MAX):
+        arbitration.update(number, f"role {number}", 1)
+        arbitration.disconnect(number)
+    with pytest.raises(P4RuntimeError, match=f"at most {ROLES_MAX} roles") as refused:
+        arbitration.update("one too many", "another role", 1)
+    assert refused.value.code == Code.RESOURCE_EXHAUSTED
+    arbitration.update("a", "", 1)  # the default role always has room
+    arbitration.check_write("", 1)
+    arbitration.update("b", "role 0", 1)  # the known roles go on
+
+
+def test_a_role_is_forgotten_with_its_last_stream_unless_an_election_id_must_be_remembered() -> None:
+    arbitration = Arbitration()
+    for number in range(10 * ROLES_MAX):
+        arbitration.update("a", f"role {number}", None)
+        arbitration.update("b", f"role {number}", None)
+        arbitration.disconnect("a")
+        arbitration.disconnect("b")
+    with pytest.raises(P4RuntimeError, match="roles: none"):
+        arbitration.check_write("role 1", 1)
+    arbitration.update("a", "role 1", 5)
+    arbitration.disconnect("a")
+    (told,) = arbitration.update("b", "role 1", 4)
+    assert (told.election_id, told.status) == (5, Code.NOT_FOUND)
