@@ -67,11 +67,11 @@ class BatchError(RuntimeError):
         metadata still gets the codes of a batch of about 100 updates.
         """
         status = status_pb2.Status(code=int(Code.UNKNOWN), message=str(self))
-        size = len(self.errors) * 50
+        size = len(self.errors) * 50 + 2 * len(status.message.encode())  # which gRPC's own status has as well
         for error in self.errors:
             detail = p4rt.Error(canonical_code=int(error.code) if error else int(Code.OK))
             if error is not None:
-                size += len(error.message)
+                size += len(error.message.encode())
                 if size <= STATUS_BYTES_MAX:
                     detail.message = error.message
             packed = any_pb2.Any()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from switch.p4rt.errors import P4RuntimeError, invalid
 
+SHOWN_BYTES_MAX = 32  # of a client's value in a message
+
 
 def encode(value: int) -> bytes:
     """The canonical byte string of a non-negative integer; zero takes one byte."""
@@ -26,7 +28,9 @@ def misfit(value: bytes, bits: int, what: str) -> P4RuntimeError:
     if not value:
         return invalid(f"{what}: the value is an empty byte string; zero is one byte 0x00")
     number = int.from_bytes(value, "big")
+    shown = value[:SHOWN_BYTES_MAX].hex()
+    rest = f"… ({len(value)} bytes)" if len(value) > SHOWN_BYTES_MAX else ""
     return invalid(
-        f"{what}: 0x{value.hex()} needs {number.bit_length()} bits, but the width is bit<{bits}> "
+        f"{what}: 0x{shown}{rest} needs {number.bit_length()} bits, but the width is bit<{bits}> "
         f"(at most 0x{(1 << bits) - 1:x})"
     )

@@ -11,6 +11,8 @@ from enum import IntEnum
 from functools import partial
 
 CHOICES_SHOWN_MAX = 12
+TEXT_BYTES_MAX = 1024
+"""A client by default accepts 8 KiB of gRPC metadata, and a batch's message is there two or three times."""
 
 
 class Code(IntEnum):
@@ -35,9 +37,9 @@ class P4RuntimeError(RuntimeError):
     """A request, or one update of a batch, that the server refuses; nothing was changed."""
 
     def __init__(self, code: Code, message: str) -> None:
-        super().__init__(f"{code.name}: {message}")
         self.code = code
-        self.message = message
+        self.message = shortened(message)
+        super().__init__(f"{code.name}: {self.message}")
 
 
 # The refusals by code; a call gives the message.
@@ -48,6 +50,14 @@ denied = partial(P4RuntimeError, Code.PERMISSION_DENIED)
 exhausted = partial(P4RuntimeError, Code.RESOURCE_EXHAUSTED)
 unready = partial(P4RuntimeError, Code.FAILED_PRECONDITION)
 unimplemented = partial(P4RuntimeError, Code.UNIMPLEMENTED)
+
+
+def shortened(message: str) -> str:
+    """The beginning of a message that has more than TEXT_BYTES_MAX bytes in UTF-8."""
+    data = message.encode()
+    if len(data) <= TEXT_BYTES_MAX:
+        return message
+    return data[: TEXT_BYTES_MAX - len("…".encode())].decode(errors="ignore") + "…"
 
 
 def choices(names: Iterable[object]) -> str:

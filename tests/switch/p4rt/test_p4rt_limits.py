@@ -130,3 +130,36 @@ def test_a_role_is_forgotten_with_its_last_stream_unless_an_election_id_must_be_
     arbitration.disconnect("a")
     (told,) = arbitration.update("b", "role 1", 4)
     assert (told.election_id, told.status) == (5, Code.NOT_FOUND)
+
+
+# --- what a client sends and is told ----------------------------------------------------------------------------------
+
+
+def test_a_long_value_is_shown_by_its_beginning_and_a_client_with_default_limits_is_told_why(harness: Harness) -> None:
+    client = harness.client()
+    client.primary()
+    client.set_pipeline()
+    request = p4rt.WriteRequest(device_id=1)
+    request.election_id.low = 1
+    entry = request.updates.add(type=p4rt.Update.INSERT).entity.table_entry
+    entry.table_id = 33554433
+    entry.match.add(field_id=1).exact.value = b"\xab" * 5000
+    entry.action.action.action_id = 16777218
+    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
+        write = channel.unary_unary(WRITE, p4rt.WriteRequest.SerializeToString, p4rt.WriteResponse.FromString)
+        with pytest.raises(grpc.RpcError) as raised:
+            write(request, timeout=30)
+    assert raised.value.code() is grpc.StatusCode.UNKNOWN
+    assert raised.value.details() == (
+        "1 of 1 updates failed; the first: INVALID_ARGUMENT: table ingress.hosts: field hdr.ethernet.dst (exact, "
+        f"bit<48>): 0x{'ab' * 32}… (5000 bytes) needs 40000 bits, but the width is bit<48> (at most 0xffffffffffff)"
+    )
+
+
+def test_no_message_exceeds_what_a_status_can_carry() -> None:
+    error = P4RuntimeError(Code.INVALID_ARGUMENT, "ä" * 5000)
+    assert len(error.message.encode()) <= 1024
+    assert error.message.endswith("ä…")
+    failed = batch.BatchError("updates", [error] * 10)
+    assert len(str(failed).encode()) <= 1024 + 100
+    assert len(str(failed).encode()) + len(failed.status_bytes()) < 8192
