@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import choices, invalid
@@ -43,6 +44,12 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
         if field.id in given:
             raise invalid(f"packet_out: metadata field {field} is given twice")
         given[field.id] = decode(item.value, field.bits, f"packet_out: metadata field {field}")
+    size = (header.bits + 7) // 8 if header else 0
+    if size + len(payload) > FRAME_BYTES_MAX:
+        raise invalid(
+            f"packet_out: the frame must have at most {FRAME_BYTES_MAX} bytes with its header "
+            f"(got {size + len(payload)})"
+        )
     if header is None:
         return payload
     value = 0
@@ -50,5 +57,4 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
         if field.id not in given:
             raise invalid(f"packet_out: metadata field {field} is missing; fields: {valid}")
         value = value << field.bits | given[field.id]
-    size = (header.bits + 7) // 8
     return (value << size * 8 - header.bits).to_bytes(size, "big") + payload

@@ -80,8 +80,8 @@ class P4RuntimeServer:
             "Write": unary(self._write, _as_is),
             "Read": grpc.unary_stream_rpc_method_handler(self._read, _as_is, _as_is),
             "SetForwardingPipelineConfig": unary(self._set_pipeline, _as_is),
-            "GetForwardingPipelineConfig": unary(self._get_pipeline, GetRequest.FromString),
-            "Capabilities": unary(self._capabilities, p4rt.CapabilitiesRequest.FromString),
+            "GetForwardingPipelineConfig": unary(self._get_pipeline, _as_is),
+            "Capabilities": unary(self._capabilities, _as_is),
             "StreamChannel": grpc.stream_stream_rpc_method_handler(
                 self._stream, _as_is, p4rt.StreamMessageResponse.SerializeToString
             ),
@@ -142,11 +142,16 @@ class P4RuntimeServer:
         for response in responses:
             yield response
 
-    async def _capabilities(self, request: Any, context: Any) -> bytes:
+    async def _capabilities(self, data: bytes, context: Any) -> bytes:
+        try:
+            _message(p4rt.CapabilitiesRequest, data)
+        except P4RuntimeError as error:
+            await _abort(context, error)
         return bytes(p4rt.CapabilitiesResponse(p4runtime_api_version=API_VERSION).SerializeToString())
 
-    async def _get_pipeline(self, request: Any, context: Any) -> bytes:
+    async def _get_pipeline(self, data: bytes, context: Any) -> bytes:
         try:
+            request = _message(GetRequest, data)
             device = find_device(self._devices, request.device_id)
         except P4RuntimeError as error:
             await _abort(context, error)
@@ -248,7 +253,7 @@ def _split_set_request(data: bytes) -> tuple[Any, bytes | None]:
         else:
             rest += data[start:end]
         start = end
-    return SetRequest.FromString(bytes(rest)), config
+    return _message(SetRequest, bytes(rest)), config
 
 
 def _reconcile(device: Device, pipeline: ForwardingPipeline) -> None:

@@ -8,7 +8,7 @@ import grpc
 import pytest
 from google.protobuf.internal import api_implementation
 
-from switch.engine import COPIES_MAX, Replica
+from switch.engine import COPIES_MAX, FRAME_BYTES_MAX, Replica
 from switch.p4rt import batch, replication
 from switch.p4rt.arbitration import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
@@ -163,3 +163,37 @@ def test_no_message_exceeds_what_a_status_can_carry() -> None:
     failed = batch.BatchError("updates", [error] * 10)
     assert len(str(failed).encode()) <= 1024 + 100
     assert len(str(failed).encode()) + len(failed.status_bytes()) < 8192
+
+
+def test_a_frame_that_is_too_long_is_the_clients_mistake(harness: Harness) -> None:
+    client = harness.client()
+    stream = client.primary()
+    client.set_pipeline()
+    request = p4rt.StreamMessageRequest()
+    request.packet.payload = b"x" * FRAME_BYTES_MAX
+    for id_ in (1, 2):
+        request.packet.metadata.add(metadata_id=id_, value=b"\0")
+    stream.requests.put(request)
+    stream.requests.put(p4rt.StreamMessageRequest())  # is answered with an error in any case
+    error = stream.next().error
+    assert error.canonical_code == Code.INVALID_ARGUMENT
+    most, given = FRAME_BYTES_MAX, FRAME_BYTES_MAX + 2
+    assert error.message == f"packet_out: the frame must have at most {most} bytes with its header (got {given})"
+    assert harness.data_plane.packets_out == []
+
+
+@pytest.mark.parametrize(
+    ("method", "data"),
+    [
+        ("SetForwardingPipelineConfig", b"\x08\x01\x1a\x02\xff\xff"),  # an election id that is no message
+        ("GetForwardingPipelineConfig", b"\xff"),
+        ("Capabilities", b"\xff"),
+    ],
+)
+def test_a_request_with_a_corrupt_field_is_an_invalid_argument(harness: Harness, method: str, data: bytes) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
+        call = channel.unary_unary(f"/p4.v1.P4Runtime/{method}", request_serializer=None, response_deserializer=None)
+        with pytest.raises(grpc.RpcError) as raised:
+            call(data, timeout=30)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "must be a protobuf message" in raised.value.details()

@@ -176,7 +176,7 @@ def test_a_pipeline_that_no_device_runs_is_forgotten(store):
 def test_hostile_bytes_in_place_of_a_pipeline_are_refused(client):
     call = client.channel.unary_unary("/p4.v1.P4Runtime/SetForwardingPipelineConfig")
     for data in (b"\xff", b"\x2a\x7f", b"\x2a\x05\x0a", b"\x0b\x0b\x0b", b"\x80" * 12):
-        assert refusal(call, data)[0] in ("INVALID_ARGUMENT", "NOT_FOUND", "INTERNAL")
+        assert refusal(call, data)[0] in ("INVALID_ARGUMENT", "NOT_FOUND")
     assert len(client.read("table_entry { }")) == 2
 
 
