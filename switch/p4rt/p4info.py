@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
+from switch.p4rt.consistency import check_ids
 from switch.p4rt.errors import choices, invalid, unimplemented
 from switch.records import Frozen
 
@@ -132,6 +134,7 @@ class P4Info:
     """An indexed P4Info message. Raises P4RuntimeError (INVALID_ARGUMENT, UNIMPLEMENTED) for one it cannot carry."""
 
     def __init__(self, message: Any) -> None:
+        check_ids(message)
         self.message = message
         self.name: str = message.pkg_info.name
         self.arch: str = message.pkg_info.arch
@@ -152,11 +155,6 @@ class P4Info:
         name = item.preamble.name
         fields = tuple(_match_field(name, index, entry) for index, entry in enumerate(item.match_fields))
         references = {reference.id: reference for reference in item.action_refs}
-        for id_ in references:
-            if id_ not in self.actions:
-                raise invalid(f"P4Info: table {name}: action id {id_} is not declared")
-        if item.implementation_id and item.implementation_id not in self.profiles:
-            raise invalid(f"P4Info: table {name}: action profile id {item.implementation_id} is not declared")
         resources = item.direct_resource_ids
         return TableInfo(
             id=item.preamble.id,
@@ -241,6 +239,8 @@ def _width(owner: str, item: Any) -> int:
         raise unimplemented(
             f"P4Info: {owner}: {item.name} has no bit width (a translated string type?); only bit<W> is supported"
         )
+    if item.bitwidth < 0:
+        raise invalid(f"P4Info: {owner}: {item.name} must have a positive bit width (got {item.bitwidth})")
     return int(item.bitwidth)
 
 
@@ -291,4 +291,8 @@ def _packet_header(item: Any) -> PacketHeader:
         FieldInfo(entry.id, entry.name, _width(f"packet header {name}", entry), index)
         for index, entry in enumerate(item.metadata)
     )
-    return PacketHeader(name, fields, sum(entry.bits for entry in fields))
+    bits = sum(entry.bits for entry in fields)
+    if bits > FRAME_BYTES_MAX * 8:
+        size = (bits + 7) // 8
+        raise invalid(f"P4Info: packet header {name}: must have at most {FRAME_BYTES_MAX} bytes (got {size})")
+    return PacketHeader(name, fields, bits)

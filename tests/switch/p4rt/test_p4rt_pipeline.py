@@ -87,7 +87,7 @@ def test_a_refused_pipeline_leaves_the_old_one_in_place(client):
     assert message == "pipeline config: p4_device_config is missing; it must be the program as BMv2 JSON"
     request.config.p4_device_config = b"#"
     table = request.config.p4info.tables.add()
-    table.preamble.name = "ingress.ghost"
+    table.preamble.id, table.preamble.name = 1, "ingress.ghost"
     _, message = refusal(client.stub.SetForwardingPipelineConfig, request)
     assert message == "pipeline config: P4Info's table ingress.ghost is not in the program: none"
     assert len(client.read("table_entry { table_id: 33554433 }")) == 1
