@@ -29,7 +29,7 @@ from switch.model.registers import Register
 T = TypeVar("T")
 
 # What may be given for a match field of each kind of the JSON; `optional` of P4 is ternary there.
-_ACCEPTED: dict[str, tuple[type, ...]] = {
+ACCEPTED: dict[str, tuple[type, ...]] = {
     "exact": (Exact,),
     "lpm": (Lpm,),
     "ternary": (Ternary, Optional, Exact, Lpm),
@@ -68,7 +68,7 @@ def canonical(table: Table, entry: Entry) -> tuple[Pair, ...]:
 def _canonical(table: Table, key: Key, match: Match) -> Pair:
     where, width = f"table {table.name}, field {key.name}", key.width_bits
     full = (1 << width) - 1
-    if not isinstance(match, _ACCEPTED[key.match]):
+    if not isinstance(match, ACCEPTED[key.match]):
         raise EngineError(f"{where}: the match is {key.match}, not {type(match).__name__}")
 
     def checked(value: int, what: str) -> int:

@@ -6,15 +6,18 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from switch import rules
+from switch.entries import Exact, Lpm, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import choices, invalid
-from switch.p4rt.p4info import P4Info, parse_p4info
+from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
 
 if TYPE_CHECKING:
     from switch.model import Program
+    from switch.model.pipelines import Table
 
 ProgramLoader = Callable[[bytes], "Program"]
 
@@ -23,6 +26,14 @@ _P4INFO, _DEVICE_CONFIG, _COOKIE = (_CONFIG[name].number for name in ("p4info", 
 _P4INFO_TAG, _DEVICE_CONFIG_TAG, _COOKIE_TAG = wire.tags(
     p4runtime_pb2.ForwardingPipelineConfig, "p4info", "p4_device_config", "cookie"
 )
+
+_MATCHES: dict[MatchKind, type] = {
+    MatchKind.EXACT: Exact,
+    MatchKind.LPM: Lpm,
+    MatchKind.TERNARY: Ternary,
+    MatchKind.RANGE: Range,
+    MatchKind.OPTIONAL: Optional,
+}
 
 
 class ForwardingPipeline:
@@ -103,31 +114,77 @@ def check_names(p4info: P4Info, program: Program) -> None:
         compiled = tables.get(table.name)
         if compiled is None:
             raise invalid(f"pipeline config: P4Info's {table} is not in the program: {choices(tables)}")
-        if len(compiled.keys) != len(table.fields):
-            raise invalid(
-                f"pipeline config: {table} has {len(table.fields)} match fields in P4Info "
-                f"and {len(compiled.keys)} in the program"
-            )
-        for field, key in zip(table.fields, compiled.keys, strict=True):
-            if field.bits != key.width_bits:
-                raise invalid(f"pipeline config: {table}: field {field} is bit<{key.width_bits}> in the program")
-        actions = {action.name: action for action in compiled.actions}
-        for action in table.actions.values():
-            if action.name not in actions:
-                raise invalid(
-                    f"pipeline config: {table}: action {action.name} of P4Info is not in the program: "
-                    f"{choices(actions)}"
-                )
-            widths = [parameter.width_bits for parameter in actions[action.name].parameters]
-            if widths != [param.bits for param in action.params]:
-                raise invalid(f"pipeline config: action {action} has parameters of {widths} bits in the program")
-    for kind, declared, existing in (
-        ("action profile", p4info.profiles, program.profiles),
-        ("counter", p4info.counters, program.counters),
-        ("meter", p4info.meters, program.meters),
-        ("register", p4info.registers, program.registers),
+        _check_fields(table, compiled)
+        _check_actions(table, compiled)
+        _check_resources(table, compiled)
+    profiles = {profile.name: profile for profile in program.profiles}
+    for profile in p4info.profiles.values():
+        if _same("action profile", profile.name, profiles).has_groups != profile.selector:
+            raise invalid(f"pipeline config: action profile {profile.name} has a selector in one of P4Info and program")
+    counters = {counter.name: counter for counter in program.counters if not counter.direct}
+    meters = {meter.name: meter for meter in program.meters if not meter.direct}
+    registers = {register.name: register for register in program.registers}
+    for kind, declared, arrays in (
+        ("counter", p4info.counters, counters),
+        ("meter", p4info.meters, meters),
+        ("register", p4info.registers, registers),
     ):
-        names = {item.name for item in existing}
         for item in declared.values():
-            if item.name not in names:
-                raise invalid(f"pipeline config: P4Info's {kind} {item.name} is not in the program: {choices(names)}")
+            size = _same(kind, item.name, arrays).size
+            if item.size != size:
+                raise invalid(
+                    f"pipeline config: {kind} {item.name} has {item.size} cells in P4Info and {size} in the program"
+                )
+    for item in p4info.registers.values():
+        width = registers[item.name].width_bits
+        if item.bits not in (0, width):  # 0: of another type, which can be neither read nor written
+            raise invalid(
+                f"pipeline config: register {item.name} is bit<{item.bits}> in P4Info and bit<{width}> in the program"
+            )
+
+
+def _same(kind: str, name: str, existing: dict[str, Any]) -> Any:
+    """The program's object with the name of one of P4Info."""
+    if name not in existing:
+        raise invalid(f"pipeline config: P4Info's {kind} {name} is not in the program: {choices(existing)}")
+    return existing[name]
+
+
+def _check_fields(table: TableInfo, compiled: Table) -> None:
+    if len(compiled.keys) != len(table.fields):
+        raise invalid(
+            f"pipeline config: {table} has {len(table.fields)} match fields in P4Info "
+            f"and {len(compiled.keys)} in the program"
+        )
+    for field, key in zip(table.fields, compiled.keys, strict=True):
+        if field.bits != key.width_bits:
+            raise invalid(f"pipeline config: {table}: field {field} is bit<{key.width_bits}> in the program")
+        assert field.kind is not None
+        if _MATCHES[field.kind] not in rules.ACCEPTED[key.match]:
+            raise invalid(f"pipeline config: {table}: field {field} is {key.match} in the program")
+
+
+def _check_actions(table: TableInfo, compiled: Table) -> None:
+    actions = {action.name: action for action in compiled.actions}
+    for action in table.actions.values():
+        if action.name not in actions:
+            raise invalid(
+                f"pipeline config: {table}: action {action.name} of P4Info is not in the program: {choices(actions)}"
+            )
+        widths = [parameter.width_bits for parameter in actions[action.name].parameters]
+        if widths != [param.bits for param in action.params]:
+            raise invalid(f"pipeline config: action {action} has parameters of {widths} bits in the program")
+
+
+def _check_resources(table: TableInfo, compiled: Table) -> None:
+    declared, existing = (profile.name if profile else "none" for profile in (table.profile, compiled.profile))
+    if declared != existing:
+        raise invalid(
+            f"pipeline config: {table}: its action profile is {declared} in P4Info and {existing} in the program"
+        )
+    for kind, name, found in (
+        ("counter", table.direct_counter, compiled.counter),
+        ("meter", table.direct_meter, compiled.meter),
+    ):
+        if name is not None and found is None:
+            raise invalid(f"pipeline config: {table}: its direct {kind} {name} of P4Info is not in the program")

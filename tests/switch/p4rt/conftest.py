@@ -41,6 +41,13 @@ def load_program(device_config: bytes):
         )
         for a in info.actions
     }
+    profiles = {
+        p.preamble.id: SimpleNamespace(name=p.preamble.name, has_groups=p.with_selector) for p in info.action_profiles
+    }
+
+    def match(field):
+        kind = p4info_pb2.MatchField.MatchType.Name(field.match_type).lower()
+        return "ternary" if kind == "optional" else kind  # as in BMv2 JSON
 
     def table(item):
         const = item.is_const_table
@@ -50,22 +57,29 @@ def load_program(device_config: bytes):
         default = SimpleNamespace(action=actions[16777220], args=(1,), const=True) if const else None
         return SimpleNamespace(
             name=item.preamble.name,
-            keys=[SimpleNamespace(width_bits=f.bitwidth) for f in item.match_fields],
+            keys=[SimpleNamespace(name=f.name, match=match(f), width_bits=f.bitwidth) for f in item.match_fields],
             actions=[actions[r.id] for r in item.action_refs],
             entries=entries,
             const_entries=const,
             default=default,
+            profile=profiles.get(item.implementation_id),
+            counter=next((c for c in info.direct_counters if c.preamble.id in item.direct_resource_ids), None),
+            meter=next((m for m in info.direct_meters if m.preamble.id in item.direct_resource_ids), None),
         )
 
-    def named(items):
-        return [SimpleNamespace(name=i.preamble.name) for i in items]
+    def arrays(items, direct):
+        found = [SimpleNamespace(name=i.preamble.name, size=i.size, direct=False) for i in items]
+        return found + [SimpleNamespace(name=i.preamble.name, size=0, direct=True) for i in direct]
 
     return SimpleNamespace(
         tables=[table(t) for t in info.tables],
-        profiles=named(info.action_profiles),
-        counters=named(info.counters),
-        meters=named(info.meters),
-        registers=named(info.registers),
+        profiles=list(profiles.values()),
+        counters=arrays(info.counters, info.direct_counters),
+        meters=arrays(info.meters, info.direct_meters),
+        registers=[
+            SimpleNamespace(name=r.preamble.name, size=r.size, width_bits=r.type_spec.bitstring.bit.bitwidth)
+            for r in info.registers
+        ],
     )
 
 

@@ -10,9 +10,11 @@ from google.protobuf import text_format
 
 from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.p4info import P4Info
-from tests.switch.p4rt.conftest import P4INFO_TEXT
+from switch.p4rt.pipeline import PipelineCache
+from tests.switch.p4rt.conftest import P4INFO_TEXT, load_program
 
 Change = Callable[[Any], object]
 
@@ -90,3 +92,60 @@ def test_a_p4info_that_contradicts_itself_is_refused(message: str) -> None:
     with pytest.raises(P4RuntimeError) as refused:
         P4Info(info)
     assert (refused.value.code, refused.value.message) == (Code.INVALID_ARGUMENT, f"P4Info: {message}")
+
+
+DIFFERENCES: dict[str, Change | None] = {
+    "table ingress.hosts: field hdr.ethernet.dst (lpm, bit<48>) is exact in the program": lambda i: setattr(
+        i.tables[0].match_fields[0], "match_type", p4info_pb2.MatchField.LPM
+    ),
+    "table ingress.hosts: field hdr.ethernet.dst (optional, bit<48>) is exact in the program": lambda i: setattr(
+        i.tables[0].match_fields[0], "match_type", p4info_pb2.MatchField.OPTIONAL
+    ),
+    "table ingress.acl: field hdr.udp.dst_port (exact, bit<16>) is range in the program": lambda i: setattr(
+        i.tables[2].match_fields[1], "match_type", p4info_pb2.MatchField.EXACT
+    ),
+    "table ingress.indirect: its action profile is ingress.next_hops in P4Info and none in the program": None,
+    "table ingress.hosts: its direct counter ingress.host_counter of P4Info is not in the program": None,
+    "table ingress.acl: its direct meter ingress.acl_meter of P4Info is not in the program": None,
+    "counter ingress.received has 5 cells in P4Info and 4 in the program": lambda i: setattr(i.counters[0], "size", 5),
+    "meter egress.trimmed_cap has -1 cells in P4Info and 4 in the program": lambda i: setattr(i.meters[0], "size", -1),
+    "register ingress.depth is bit<20> in P4Info and bit<19> in the program": lambda i: setattr(
+        i.registers[0].type_spec.bitstring.bit, "bitwidth", 20
+    ),
+}
+
+
+def without_resources(info: Any, message: str) -> None:
+    """Take the profile or the direct resource that `message` names out of the program."""
+    if "profile" in message:
+        info.tables[4].ClearField("implementation_id")
+        info.action_profiles[1].ClearField("table_ids")
+    table = 0 if "counter" in message else 2
+    if "its direct" in message:
+        info.tables[table].ClearField("direct_resource_ids")
+
+
+@pytest.mark.parametrize("message", DIFFERENCES)
+def test_a_p4info_that_differs_from_its_program_is_refused(message: str) -> None:
+    info, program = kinds(), kinds()
+    change = DIFFERENCES[message]
+    if change is None:
+        without_resources(program, message)
+    else:
+        change(info)
+    text = "#\n" + text_format.MessageToString(program)
+    config = p4rt.ForwardingPipelineConfig(p4info=info, p4_device_config=text.encode())
+    with pytest.raises(P4RuntimeError) as refused:
+        PipelineCache(load_program).read(config.SerializeToString())
+    assert (refused.value.code, refused.value.message) == (Code.INVALID_ARGUMENT, f"pipeline config: {message}")
+
+
+@pytest.mark.parametrize("kind", ["TERNARY", "OPTIONAL", "LPM", "EXACT"])
+def test_a_looser_match_in_the_program_is_no_difference(kind: str) -> None:
+    """BMv2 JSON has `optional` as ternary, and in a ternary table may have the other kinds so."""
+    info, program = kinds(), kinds()
+    info.tables[2].match_fields[0].match_type = p4info_pb2.MatchField.MatchType.Value(kind)
+    program.tables[2].match_fields[0].match_type = p4info_pb2.MatchField.TERNARY
+    text = "#\n" + text_format.MessageToString(program)
+    config = p4rt.ForwardingPipelineConfig(p4info=info, p4_device_config=text.encode())
+    assert PipelineCache(load_program).read(config.SerializeToString()).name == "kinds"
