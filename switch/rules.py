@@ -93,6 +93,15 @@ def _canonical(table: Table, key: Key, match: Match) -> Pair:
     return 0, 0  # an optional field that is left out
 
 
+def check_initial(table: Table) -> None:
+    """The entries that the program itself gives the table."""
+    actions = {action.name: action for action in table.actions}
+    for entry in table.entries:
+        canonical(table, entry)
+        assert isinstance(entry.action, ActionCall)
+        checked_call(f"table {table.name}", actions, entry.action)
+
+
 def check_changeable(table: Table) -> None:
     if table.const_entries:
         raise EngineError(f"table {table.name}: its entries are constant")

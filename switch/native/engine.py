@@ -93,7 +93,9 @@ class NativeEngine:
     # --- program ----------------------------------------------------------------------------------------------
 
     def load(self, program: Program) -> None:
-        """Raises EngineError when memory is out, UnsupportedError naming what the native engine does not have."""
+        """Raises UnsupportedError for what the native engine does not have, EngineError for initial entries that cannot
+        be: the engine then keeps its program. Raises EngineError when memory is out.
+        """
         address = binding.load_program(program)
         loaded = LoadedProgram(program)
         with self._guard:

@@ -58,9 +58,10 @@ class Callable:
 
 
 class LoadedTable(Callable):
-    """A table of a program, the same for all devices that run it."""
+    """A table, the same for all devices that run the program. Raises EngineError for initial entries that cannot be."""
 
     def __init__(self, program: Program, table: Table) -> None:
+        rules.check_initial(table)
         actions = {action.name: action for action in table.actions}
         super().__init__(program, f"table {table.name}", actions, args_words(table))
         self.table, self.name, self.index = table, table.name, table.index

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from switch import rules
+from switch.engine import EngineError
 from switch.entries import Exact, Lpm, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
@@ -104,6 +105,11 @@ class PipelineCache:
         except ValueError as error:
             raise invalid(f"pipeline config: p4_device_config: {error}") from None
         check_names(p4info, program)
+        try:
+            for table in program.tables:
+                rules.check_initial(table)
+        except EngineError as error:
+            raise invalid(f"pipeline config: p4_device_config: {error}") from None
         return ForwardingPipeline(p4info, program, parts[_P4INFO], parts[_DEVICE_CONFIG], parts.get(_COOKIE))
 
 

@@ -200,8 +200,9 @@ class P4RuntimeServer:
             if action == SetRequest.RECONCILE_AND_COMMIT:
                 _reconcile(device, pipeline)
                 return
-            device.engine.load(pipeline.program)
-            device.store = EntityStore(pipeline, device.engine)
+            store = EntityStore(pipeline, device.engine)
+            device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
+            device.store = store
 
     def _read_pipeline(self, config: bytes) -> ForwardingPipeline:
         """Parse and compile. This may take seconds, and is done once for each distinct config."""

@@ -80,7 +80,7 @@ def loaded(device: Device) -> EntityStore | None:
 
 
 class EntityStore:
-    """Mutable; every access holds the device's lock. The engine must have loaded the pipeline's program."""
+    """Mutable; every access holds the device's lock, and the engine has loaded the pipeline's program by the first."""
 
     def __init__(self, pipeline: ForwardingPipeline, engine: Engine) -> None:
         self.pipeline = pipeline

@@ -56,9 +56,10 @@ class ReferenceEngine:
 
     def load(self, program: Program) -> None:
         """Start the program with its initial entries; the state of an earlier one and all queued packets are gone."""
-        self._wipe()
         outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped)
-        self._machine = Machine(program, self._rng, self.trace, outlets)
+        machine = Machine(program, self._rng, self.trace, outlets)  # may refuse the program: before anything is dropped
+        self._wipe()
+        self._machine = machine
 
     def reset(self) -> None:
         self._wipe()

@@ -1,0 +1,98 @@
+"""A program that is refused leaves the device as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from switch.engine import EngineError
+from switch.entries import ActionCall, Entry, Range
+from switch.frontend import compile_program
+from switch.model import Program, load_program
+from switch.p4rt import server
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.errors import Code, P4RuntimeError
+from switch.p4rt.p4info import parse_p4info_text
+from switch.p4rt.pipeline import PipelineCache
+from tests.helpers.p4.programs import ENGINES, engine
+from tests.switch.p4rt.conftest import Harness
+
+SOURCE = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers {{ }}
+struct metadata {{ bit<8> key; }}
+parser p(packet_in b, out headers h, inout metadata m, inout standard_metadata_t s) {{
+    state start {{ transition accept; }}
+}}
+control v(inout headers h, inout metadata m) {{ apply {{ }} }}
+control i(inout headers h, inout metadata m, inout standard_metadata_t s) {{
+    action n() {{ }}
+    table t {{ key = {{ m.key: range; }} actions = {{ n; }} {entries} }}
+    apply {{ t.apply(); }}
+}}
+control e(inout headers h, inout metadata m, inout standard_metadata_t s) {{ apply {{ }} }}
+control d(packet_out b, in headers h) {{ apply {{ }} }}
+V1Switch(p(), v(), i(), e(), v(), d()) main;
+"""
+ENTRY = Entry((Range(1, 2),), ActionCall("i.n"), 1)
+
+
+def compiled(directory: Path, name: str, entries: str) -> tuple[str, bytes]:
+    path = directory / f"{name}.p4"
+    path.write_text(SOURCE.format(entries=entries))
+    done = compile_program(path)
+    return done.p4info_text, done.json_text.encode()
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    return compiled(tmp_path_factory.mktemp("good"), "good", "size = 16;")
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
+    return compiled(tmp_path_factory.mktemp("bad"), "bad", "const entries = { 5..3 : n(); }")
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_an_engine_that_refuses_a_program_keeps_the_one_that_it_runs(
+    kind: str, good: tuple[str, bytes], bad: tuple[str, bytes]
+) -> None:
+    running: Any = engine(kind)
+    running.load(load_program(good[1]))
+    handle = running.insert_entry("i.t", ENTRY)
+    with pytest.raises(EngineError, match=r"table i\.t, field m\.key: the range 0x5\.\.0x3 is empty"):
+        running.load(load_program(bad[1]))
+    running.delete_entry("i.t", handle)  # a table of the refused program is constant
+    running.insert_entry("i.t", ENTRY)
+
+
+def test_a_program_with_an_entry_that_cannot_be_is_refused_before_any_device_has_it(bad: tuple[str, bytes]) -> None:
+    config = p4rt.ForwardingPipelineConfig(p4_device_config=bad[1])
+    config.p4info.CopyFrom(parse_p4info_text(bad[0]).message)
+    with pytest.raises(P4RuntimeError) as refused:
+        PipelineCache(load_program).read(config.SerializeToString())
+    assert refused.value.code == Code.INVALID_ARGUMENT
+    assert refused.value.message == (
+        "pipeline config: p4_device_config: table i.t, field m.key: the range 0x5..0x3 is empty"
+    )
+
+
+def test_an_engine_is_given_a_program_after_everything_else_was_checked(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = harness.client()
+    client.primary()
+    client.set_pipeline()
+    before: Program = harness.data_plane.engines[1].program
+
+    def refuse(*_: object) -> None:
+        raise P4RuntimeError(Code.INVALID_ARGUMENT, "refused")
+
+    monkeypatch.setattr(server, "EntityStore", refuse)
+    with pytest.raises(Exception, match="refused"):
+        client.set_pipeline(cookie=5)
+    assert harness.data_plane.engines[1].program is before
