@@ -67,6 +67,7 @@ class NativeEngine:
         self._sessions: set[int] = set()
         self._buffer: ctypes.Array[ctypes.c_char] | None = None
         self._recorder = NativeRecorder()
+        self._packets, self._bytes = words([0]), words([0])  # of one counter, inside the guard
 
     @property
     def device(self) -> int:
@@ -242,11 +243,13 @@ class NativeEngine:
         return loaded.index
 
     def _counter(self, direct: bool, number: int, index: int, value: CounterValue | None, name: str) -> CounterValue:
-        packets, count = words([value.packets if value else 0]), words([value.bytes if value else 0])
+        packets, count = self._packets, self._bytes
         with self._guard:
+            if value is not None:
+                packets[0], count[0] = value.packets, value.bytes
             if self._c.access_counter(self.device, direct, number, index, value is not None, packets, count):
                 raise EngineError(f"{name}: no counter {index}")
-        return CounterValue(packets[0], count[0])
+            return CounterValue(packets[0], count[0])
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         self._meter(False, self._loaded.meter(name), index, config, name)

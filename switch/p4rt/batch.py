@@ -15,10 +15,13 @@ from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
+from switch.p4rt.limits import REFUSED_MAX, WILDCARDS_MAX, write_bytes_max
 from switch.p4rt.store import EntityStore
 
 # One message of a streamed read: well below gRPC's default limit of 4 MiB.
 READ_RESPONSE_BYTES = 256 * 1024
+# Objects and entities between two such messages, so that a Read does not hold the server.
+STEPS_PER_TURN = 256
 # Status details travel as gRPC metadata, of which a client by default accepts 8 KiB.
 STATUS_BYTES_MAX = 6 * 1024
 
@@ -118,34 +121,76 @@ def _write_one(store: EntityStore, update: Any) -> None:
 
 
 def read(store: EntityStore, request: Any) -> Iterator[bytes]:
-    """Serialised ReadResponses of bounded size. Raises BatchError at the end when a request failed."""
+    """Serialised ReadResponses of bounded size and bounded work, some of them empty: a place to let others have a turn.
+
+    Raises BatchError at the end when an entity was refused, P4RuntimeError for a Read that asks for too much.
+    """
+    most = write_bytes_max(store.pipeline.p4info)
     errors: list[P4RuntimeError | None] = []
     parts: list[bytes] = []
-    size = 0
+    size = answered = steps = wildcards = refused = 0
     for entity in request.entities:
-        error: P4RuntimeError | None = None
-        try:
-            which = entity.WhichOneof("entity")
-            reader = READERS.get(which)
-            if reader is None:
-                raise _unsupported(which)
-            for encoded in reader(store, getattr(entity, which)):
-                part = wire.block(_ENTITIES, encoded)
+        wildcard = _is_wildcard(entity)
+        wildcards += wildcard
+        if wildcards > WILDCARDS_MAX:
+            raise exhausted(f"a Read must have at most {WILDCARDS_MAX} entities that select more than one object")
+        for found in _selected(store, entity):
+            if isinstance(found, bytes):
+                part = wire.block(_ENTITIES, found)
                 parts.append(part)
                 size += len(part)
-                if size >= READ_RESPONSE_BYTES:
-                    yield b"".join(parts)
-                    parts.clear()
-                    size = 0
-        except P4RuntimeError as refused:
-            error = refused
-        except EngineError as refused:
-            error = P4RuntimeError(Code.INTERNAL, str(refused))
-        errors.append(error)
+                answered += len(part)
+                steps += 1
+            else:
+                errors.append(found)
+                refused += found is not None
+                steps += STEPS_PER_TURN if wildcard else 1  # which may have looked at many objects for few
+            if answered > most:
+                raise exhausted(f"the answer to a Read must have at most {most} bytes; ask for fewer entities")
+            if refused > REFUSED_MAX:
+                first = next(error for error in errors if error is not None)
+                raise exhausted(f"more than {REFUSED_MAX} entities of the Read are refused; the first: {first}")
+            if size >= READ_RESPONSE_BYTES or steps >= STEPS_PER_TURN:
+                yield b"".join(parts)
+                parts.clear()
+                size = steps = 0
     if parts:
         yield b"".join(parts)
-    if any(errors):
+    if refused:
         raise BatchError("requests", errors)
+
+
+def _selected(store: EntityStore, entity: Any) -> Iterator[bytes | P4RuntimeError | None]:
+    """The serialised entities that one entity of a Read selects, and at last its error or None."""
+    try:
+        which = entity.WhichOneof("entity")
+        reader = READERS.get(which)
+        if reader is None:
+            raise _unsupported(which)
+        yield from reader(store, getattr(entity, which))
+    except P4RuntimeError as refused:
+        yield refused
+    except EngineError as refused:
+        yield P4RuntimeError(Code.INTERNAL, str(refused))
+    else:
+        yield None
+
+
+def _is_wildcard(entity: Any) -> bool:
+    """Whether an entity of a Read may select more than one object of a kind."""
+    which = entity.WhichOneof("entity")
+    if which not in READERS:
+        return False
+    message = getattr(entity, which)
+    if which in ("counter_entry", "meter_entry", "register_entry"):
+        return not message.HasField("index")
+    if which in ("direct_counter_entry", "direct_meter_entry"):
+        message, which = message.table_entry, "table_entry"
+    if which == "table_entry":
+        return not message.match and not message.is_default_action
+    if which == "packet_replication_engine_entry":
+        return not message.multicast_group_entry.multicast_group_id and not message.clone_session_entry.session_id
+    return not (message.member_id if which == "action_profile_member" else message.group_id)
 
 
 def _unsupported(which: str | None) -> P4RuntimeError:

@@ -15,13 +15,18 @@ STREAM_BYTES_MAX = 1 << 16
 """Of a message on the stream: a frame with its metadata, an election, an acknowledgement."""
 ASIDE_BYTES = 1 << 16
 """Longer messages are parsed in another thread, while the server goes on answering."""
+WILDCARDS_MAX = 256
+"""Of the entities in one Read, those that select more than one object. Each may cost a look at all objects."""
+REFUSED_MAX = 1024
+"""Of the entities in one Read. Their errors travel as metadata, in which a client by default takes about 100."""
 _ENTRY_BYTES = 96  # tags, lengths, counters, metadata
 _FIELD_BYTES = 32  # of a match field or a parameter, beside its value
 _ENTRIES = 1 << 14  # of a table or profile without a size
 
 
 def write_bytes_max(p4info: P4Info | None) -> int:
-    """The longest Write or Read request for this program: each table's size times its largest entry, and the arrays."""
+    """The longest Write or Read request for this program, and the longest answer: each table's size times its largest
+    entry, and the arrays."""
     if p4info is None:
         return MESSAGE_BYTES_MIN
     total = 0

@@ -11,7 +11,7 @@ from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action, encode_action
 from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented, unready
 from switch.p4rt.p4info import ActionInfo, ProfileInfo
-from switch.p4rt.store import ActionProfileState, EntityStore, Group, Member
+from switch.p4rt.store import ActionProfileState, EntityStore, Group, Member, chosen
 
 T = TypeVar("T")
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
@@ -121,15 +121,14 @@ def read_member(store: EntityStore, message: Any) -> Iterator[bytes]:
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
             continue
-        for member_id, member in state.members.items():
-            if message.member_id in (0, member_id):
-                action = next(a for a in profile_actions(store, profile).values() if a.name == member.action.name)
-                yield wire.block(
-                    _MEMBER_ENTITY,
-                    wire.number(_MEMBER_PROFILE, profile.id)
-                    + wire.number(_MEMBER_ID, member_id)
-                    + wire.block(_MEMBER_ACTION, encode_action(action, member.action.args)),
-                )
+        actions = {action.name: action for action in profile_actions(store, profile).values()}
+        for member_id, member in chosen(state.members, message.member_id):
+            yield wire.block(
+                _MEMBER_ENTITY,
+                wire.number(_MEMBER_PROFILE, profile.id)
+                + wire.number(_MEMBER_ID, member_id)
+                + wire.block(_MEMBER_ACTION, encode_action(actions[member.action.name], member.action.args)),
+            )
 
 
 def _selected(store: EntityStore, profile_id: int) -> list[tuple[ProfileInfo, ActionProfileState]]:
@@ -206,9 +205,8 @@ def read_group(store: EntityStore, message: Any) -> Iterator[bytes]:
     for profile, state in _selected(store, message.action_profile_id):
         if state.one_shots:
             continue
-        for group_id, group in state.groups.items():
-            if message.group_id in (0, group_id):
-                yield encode_group(profile, group_id, group.members, group.max_size)
+        for group_id, group in chosen(state.groups, message.group_id):
+            yield encode_group(profile, group_id, group.members, group.max_size)
 
 
 def encode_group(profile: ProfileInfo, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:

@@ -11,7 +11,7 @@ from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode
 from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented
-from switch.p4rt.store import CloneSessionRow, EntityStore, MulticastGroup
+from switch.p4rt.store import CloneSessionRow, EntityStore, MulticastGroup, chosen
 from switch.rules import SESSION_MAX
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
@@ -99,12 +99,8 @@ def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     """All multicast groups and clone sessions when the type is not set."""
     which = message.WhichOneof("type")
     if which != "clone_session_entry":
-        wanted = message.multicast_group_entry.multicast_group_id
-        for group_id, group in store.multicast.items():
-            if wanted in (0, group_id):
-                yield wire.block(_ENTITY, wire.block(_MULTICAST, group.encoded))
+        for _, group in chosen(store.multicast, message.multicast_group_entry.multicast_group_id):
+            yield wire.block(_ENTITY, wire.block(_MULTICAST, group.encoded))
     if which != "multicast_group_entry":
-        wanted = message.clone_session_entry.session_id
-        for session_id, session in store.clones.items():
-            if wanted in (0, session_id):
-                yield wire.block(_ENTITY, wire.block(_CLONE, session.encoded))
+        for _, session in chosen(store.clones, message.clone_session_entry.session_id):
+            yield wire.block(_ENTITY, wire.block(_CLONE, session.encoded))

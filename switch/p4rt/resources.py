@@ -125,6 +125,8 @@ def decode_counter(owner: str, message: Any) -> CounterValue:
 
 def counter_bytes(value: CounterValue) -> bytes:
     """A serialised CounterData."""
+    if not value.packets and not value.bytes:  # most cells of most counters
+        return b""
     return wire.number(_BYTE_COUNT, min(value.bytes, COUNT_MAX)) + wire.number(
         _PACKET_COUNT, min(value.packets, COUNT_MAX)
     )

@@ -1,7 +1,8 @@
 """The gRPC server: one address, many device ids.
 
-Everything runs in one asyncio loop: requests of all devices are handled one after the other, which gives the strict
-serialisability that the specification asks of writes. Only reading a new pipeline (parse, compile) leaves the loop.
+Everything runs in one asyncio loop: requests about a device are handled one after the other, which gives the strict
+serialisability that the specification asks of writes. A long Read pauses between its parts; then only requests about
+its device wait. Reading a new pipeline (parse, compile) leaves the loop.
 This is one of the two files that import gRPC.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -40,6 +42,7 @@ class P4RuntimeServer:
     def __init__(self, devices: Devices, load_program: ProgramLoader) -> None:
         self._devices = devices
         self._pipelines = PipelineCache(load_program)
+        self._turns: dict[int, asyncio.Lock] = {}
         self._loop: asyncio.AbstractEventLoop
         self._streams: Streams
         self._server: Any
@@ -112,13 +115,20 @@ class P4RuntimeServer:
             return _message(kind, data)
         return await self._loop.run_in_executor(None, _message, kind, data)
 
+    @asynccontextmanager
+    async def _turn(self, device_id: int) -> AsyncIterator[Device]:
+        """The device, for one request at a time. Raises P4RuntimeError (NOT_FOUND)."""
+        find_device(self._devices, device_id)
+        async with self._turns.setdefault(device_id, asyncio.Lock()):
+            yield find_device(self._devices, device_id)  # again: time has passed
+
     async def _write(self, data: bytes, context: Any) -> bytes:
         try:
             request = await self._parsed(p4rt.WriteRequest, data)
-            device = find_device(self._devices, request.device_id)
-            self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
-            with device.lock:
-                batch.write(store_of(device), request)
+            async with self._turn(request.device_id) as device:
+                self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
+                with device.lock:
+                    batch.write(store_of(device), request)
         except batch.BatchError as error:
             await _abort_batch(context, error)
         except P4RuntimeError as error:
@@ -129,10 +139,9 @@ class P4RuntimeServer:
         responses: list[bytes] = []
         try:
             request = await self._parsed(p4rt.ReadRequest, data)
-            device = find_device(self._devices, request.device_id)
-            # Collected under the lock, as the specification asks, and sent without it: a slow reader delays no other.
-            with device.lock:
-                responses.extend(batch.read(store_of(device), request))
+            # Collected in the device's turn, as the specification asks, and sent after: a slow reader delays no other.
+            async with self._turn(request.device_id) as device:
+                await _collect(device, request, responses)
         except batch.BatchError as error:
             for response in responses:
                 yield response
@@ -191,18 +200,18 @@ class P4RuntimeServer:
         pipeline = await self._loop.run_in_executor(None, self._read_pipeline, config)
         if action == SetRequest.VERIFY:
             return
-        # Time has passed: the device may be gone, or the primary another.
-        device = find_device(self._devices, request.device_id)
-        self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
-        with device.lock:
-            if device.removed:
-                raise not_found(f"device {device.name} has been removed")
-            if action == SetRequest.RECONCILE_AND_COMMIT:
-                _reconcile(device, pipeline)
-                return
-            store = EntityStore(pipeline, device.engine)
-            device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
-            device.store = store
+        async with self._turn(request.device_id) as device:
+            # Time has passed: the device may be gone, or the primary another.
+            self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
+            with device.lock:
+                if device.removed:
+                    raise not_found(f"device {device.name} has been removed")
+                if action == SetRequest.RECONCILE_AND_COMMIT:
+                    _reconcile(device, pipeline)
+                    return
+                store = EntityStore(pipeline, device.engine)
+                device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
+                device.store = store
 
     def _read_pipeline(self, config: bytes) -> ForwardingPipeline:
         """Parse and compile. This may take seconds, and is done once for each distinct config."""
@@ -237,6 +246,21 @@ async def _stream_requests(messages: AsyncIterator[bytes]) -> AsyncIterator[Any]
         if len(data) > STREAM_BYTES_MAX:
             raise exhausted(f"a message of a stream must have at most {STREAM_BYTES_MAX} bytes (got {len(data)})")
         yield _message(p4rt.StreamMessageRequest, data)
+
+
+async def _collect(device: Device, request: Any, responses: list[bytes]) -> None:
+    """The answers to a Read, in the device's turn: no Write comes in between, but the control socket may crash it."""
+    with device.lock:
+        blocks = batch.read(store_of(device), request)
+    while True:
+        with device.lock:
+            store_of(device)
+            block = next(blocks, None)
+        if block is None:
+            return
+        if block:
+            responses.append(block)
+        await asyncio.sleep(0)
 
 
 def _role_of(request: Any) -> str:

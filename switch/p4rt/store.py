@@ -6,8 +6,9 @@ pipeline and goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from switch.device import Device
 from switch.engine import Engine, MeterConfig, Replica
@@ -15,6 +16,7 @@ from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, Membe
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 
+T = TypeVar("T")
 RowKey = tuple[int, tuple[Match, ...]]  # priority and matches, which identify an entry
 
 
@@ -77,6 +79,13 @@ def loaded(device: Device) -> EntityStore | None:
     store = device.store
     assert store is None or isinstance(store, EntityStore)
     return store
+
+
+def chosen(items: Mapping[int, T], id_: int) -> Iterable[tuple[int, T]]:
+    """The object with this id, if there is one; all objects for id 0."""
+    if not id_:
+        return items.items()
+    return [(id_, items[id_])] if id_ in items else []
 
 
 class EntityStore:

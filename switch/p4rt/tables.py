@@ -204,11 +204,11 @@ def _decode_entry_action(
                 "its tables cannot also refer to members or groups"
             )
         member = kind == "action_profile_member_id"
-        noun, known = ("member", sorted(state.members)) if member else ("group", sorted(state.groups))
+        noun, known = ("member", state.members.keys()) if member else ("group", state.groups.keys())
         id_ = getattr(message, kind)
         if id_ not in known:
             where = f"{table}: action profile {profile.name}"
-            raise not_found(f"{where} has no {noun} {id_}; {noun}s: {choices(known)}")
+            raise not_found(f"{where} has no {noun} {id_}; {noun}s: {choices(sorted(known))}")
         return MemberRef(id_) if member else GroupRef(id_)
     valid = "a member id, a group id or an action set" if profile.selector else "a member id"
     raise invalid(f"{table}: has action profile {profile.name}, so the action must be {valid}, not {kind or 'nothing'}")
