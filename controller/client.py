@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
 from switch.p4rt import wire
@@ -109,6 +110,9 @@ class P4RuntimeClient:
         with _errors(self):
             return bytes(call(request, timeout=timeout_s))
 
+    def _nonsense(self, method: str) -> ClientError:
+        return ClientError(f"{self.name} ({self.address}): the answer to {method} is no P4Runtime message")
+
     # --- session ----------------------------------------------------------------------------------------------------
 
     def as_primary(self) -> P4RuntimeClient:
@@ -145,18 +149,32 @@ class P4RuntimeClient:
         request.arbitration.election_id.low = election_id & (1 << 64) - 1
         self._election_id = request.arbitration.election_id
         self._requests.put(request)
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self._stream.cancel()
+
         # A silent server must not hold us for ever; a stream itself has no deadline.
-        timer = threading.Timer(RPC_TIMEOUT_S, self._stream.cancel)
+        timer = threading.Timer(RPC_TIMEOUT_S, give_up)
         timer.daemon = True
         timer.start()
+        where = f"{self.name} ({self.address})"
         try:
             with _errors(self):
-                response = next(self._stream, None)
+                # Packets, and errors about them, may come before the answer: an arbitration of another kind of message
+                # would read as OK.
+                for response in self._stream:
+                    if response.WhichOneof("update") == "arbitration":
+                        return response.arbitration
+        except ClientError:
+            if not late.is_set():
+                raise
+            message = f"{where}: the switch must answer an election within {RPC_TIMEOUT_S:g} s; no answer came"
+            raise ClientError(message) from None
         finally:
             timer.cancel()
-        if response is None:
-            raise ClientError(f"{self.name} ({self.address}): the switch ended the session without a word")
-        return response.arbitration
+        raise ClientError(f"{where}: the switch ended the session without an answer to the election")
 
     def close(self) -> None:
         """End the session, if there is one."""
@@ -195,7 +213,10 @@ class P4RuntimeClient:
             data = self._call("GetForwardingPipelineConfig", request.SerializeToString())
         except UnreadyError:
             return None  # simple_switch_grpc answers so; the specification wants an empty answer
-        response = p4rt.GetForwardingPipelineConfigResponse.FromString(data)
+        try:
+            response = p4rt.GetForwardingPipelineConfigResponse.FromString(data)
+        except DecodeError:
+            raise self._nonsense("GetForwardingPipelineConfig") from None
         return int(response.config.cookie.cookie) if response.HasField("config") else None
 
     def set_pipeline(self, config: bytes) -> None:
@@ -239,9 +260,11 @@ class P4RuntimeClient:
         entities: list[bytes] = []
         with _errors(self):
             for response in self._channel.unary_stream(_SERVICE + "Read")(request, timeout=RPC_TIMEOUT_S):
-                for number, _, start, end in wire.fields(response):
-                    if number == _READ_ENTITIES:
-                        entities.append(response[start:end])
+                try:
+                    fields = list(wire.fields(response))
+                except P4RuntimeError:
+                    raise self._nonsense("Read") from None
+                entities.extend(response[start:end] for number, _, start, end in fields if number == _READ_ENTITIES)
         return entities
 
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
+
+from google.protobuf.message import DecodeError
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from switch.engine import MeterConfig
 from switch.entries import ActionCall, Match
 from switch.p4rt import codec, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bytestring import SHOWN_BYTES_MAX
 from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.meters import unconfigured_cell
-from switch.p4rt.p4info import ActionInfo, P4Info, TableInfo
+from switch.p4rt.p4info import ActionInfo, P4Info, ProfileInfo, TableInfo
 from switch.p4rt.profiles import encode_group
 
+T = TypeVar("T")
 TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"
 # Members before the groups of them, groups before the entries that refer to them.
 WRITE_ORDER = (MEMBER, GROUP, TABLE_ENTRY, DEFAULT, METER)
@@ -56,7 +60,7 @@ def encode(p4info: P4Info, entity: Entity) -> Item:
         return Item(DEFAULT, key, wire.block(_TABLE_ENTRY, key + action + wire.number(_IS_DEFAULT, 1)), entity)
     if isinstance(entity, SelectorMember):
         profile = p4info.profile(entity.profile)
-        actions = p4info.tables[profile.table_ids[0]].actions
+        actions = _member_actions(p4info, profile)
         key = wire.number(_MEMBER_PROFILE, profile.id) + wire.number(_MEMBER_ID, entity.member_id)
         body = codec.encode_action(_action(p4info, actions, entity.action, entity.profile), entity.args)
         return Item(MEMBER, key, wire.block(_MEMBER, key + wire.block(_MEMBER_ACTION, body)), entity)
@@ -88,6 +92,11 @@ def _matches(table: TableInfo, match: dict[str, Match]) -> list[Match]:
     return matches
 
 
+def _member_actions(p4info: P4Info, profile: ProfileInfo) -> dict[int, ActionInfo]:
+    """Of the tables that the profile implements; a profile of no table has none."""
+    return {id_: action for table_id in profile.table_ids for id_, action in p4info.tables[table_id].actions.items()}
+
+
 def _action(p4info: P4Info, allowed: Mapping[int, ActionInfo], name: str, owner: str) -> ActionInfo:
     action = p4info.action(name)
     if action.id not in allowed:
@@ -104,15 +113,27 @@ def reset(item: Item) -> Item:
 
 
 def decode(p4info: P4Info, body: bytes) -> Item | None:
-    """The item of a serialised Entity that a switch returned; None for one that means "nothing configured"."""
-    message = p4rt.Entity.FromString(body)
+    """The item of a serialised Entity that a switch returned; None for one that means "nothing configured".
+
+    Raises P4RuntimeError for bytes that are no Entity, and for one of an object that the P4Info does not have.
+    """
+    try:
+        message = p4rt.Entity.FromString(body)
+    except DecodeError:
+        raise invalid(f"an entity that is no P4Runtime message: {body[:SHOWN_BYTES_MAX].hex()}") from None
     which = message.WhichOneof("entity")
     entity = _DECODERS[which](p4info, getattr(message, which)) if which in _DECODERS else None
     return None if entity is None else encode(p4info, entity)
 
 
+def _known(objects: Mapping[int, T], kind: str, id_: int) -> T:
+    if id_ not in objects:
+        raise invalid(f"an entity of {kind} id {id_}, which the P4Info does not have")
+    return objects[id_]
+
+
 def _decode_entry(p4info: P4Info, message: Any) -> Entity | None:
-    table = p4info.tables[message.table_id]
+    table = _known(p4info.tables, "table", message.table_id)
     if message.is_const:
         return None
     if message.is_default_action:
@@ -135,15 +156,16 @@ def _alias(actions: Mapping[int, ActionInfo], call: ActionCall) -> str:
 
 
 def _decode_member(p4info: P4Info, message: Any) -> Entity:
-    profile = p4info.profiles[message.action_profile_id]
-    actions = p4info.tables[profile.table_ids[0]].actions
+    profile = _known(p4info.profiles, "action profile", message.action_profile_id)
+    actions = _member_actions(p4info, profile)
     call = codec.decode_action(profile.name, actions, message.action)
     return SelectorMember(profile.alias, message.member_id, _alias(actions, call), call.args)
 
 
 def _decode_group(p4info: P4Info, message: Any) -> Entity:
     members = tuple(sorted(member.member_id for member in message.members))
-    return SelectorGroup(p4info.profiles[message.action_profile_id].alias, message.group_id, members, message.max_size)
+    profile = _known(p4info.profiles, "action profile", message.action_profile_id)
+    return SelectorGroup(profile.alias, message.group_id, members, message.max_size)
 
 
 def _decode_meter(p4info: P4Info, message: Any) -> Entity | None:
@@ -151,7 +173,7 @@ def _decode_meter(p4info: P4Info, message: Any) -> Entity | None:
     if not message.HasField("config"):
         return None
     values = MeterConfig(config.cir, config.cburst, config.pir, config.pburst)
-    return MeterEntry(p4info.meters[message.meter_id].alias, message.index.index, values)
+    return MeterEntry(_known(p4info.meters, "meter", message.meter_id).alias, message.index.index, values)
 
 
 _DECODERS = {
@@ -196,7 +218,7 @@ def compare(p4info: P4Info, wanted: Iterable[Item], present: Iterable[bytes]) ->
     for body in others:
         try:
             found = decode(p4info, body)
-        except (P4RuntimeError, KeyError) as error:
+        except P4RuntimeError as error:
             unreadable.append(str(error))
             continue
         if found is None:
