@@ -26,7 +26,6 @@ class Purpose(Enum):
     HUNTED_CASE = auto()  # the fabric, load and faults of one try
     HUNTED_TOPOLOGY = auto()  # whether that fabric has another topology than two even tiers
     HUNTED_FAULT = auto()  # whether that try has a fault of a verb that hunts learned later
-    RESAMPLING = auto()  # the samples of a bootstrap interval
     FIGURE = auto()  # the links that a figure of the paper breaks
     PLACEMENT = auto()  # the hosts of the jobs of workload files
     PATTERN = auto()  # a permutation that is written as a connection matrix

@@ -21,7 +21,7 @@ Kept = Callable[[VariantStatement, Row], Path | None]
 
 EXPLAINED = (
     "Every algorithm gets the same seeds, and a seed draws the same faults for all. A difference is the mean over"
-    " seeds of the algorithm minus the reference, with the 95 % interval of a percentile bootstrap over seeds. Each"
+    " seeds of the algorithm minus the reference, with its 95 % interval (Student's, over the pairs). Each"
     " interval holds by itself: of twenty, one is wrong on average. Look at the true verdicts first: a run that ended"
     " early or moved little may look good in other metrics."
 )

@@ -1,23 +1,22 @@
-"""Two variants on the same seeds: by how much they differ, with a bootstrap interval.
+"""Two variants on the same seeds: by how much they differ, with an interval.
 
 A seed draws the same faults for both, so the difference of a pair says more than two distributions side by side. The
-interval is the percentile bootstrap of the mean difference (B. Efron, Annals of Statistics 7, 1979): pairs are drawn
-again with replacement, from a seeded generator, so that equal rows give equal intervals.
+interval of the mean difference is Student's (W. S. Gosset, Biometrika 6, 1908). A percentile bootstrap would be too
+narrow for the few pairs that contests have: 95 % intervals of five pairs would hold the truth in 84 % of all cases.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import cos, pi, sin, sqrt, tan
+from statistics import fmean, stdev
 
-from common.seeds import Purpose, derive
-from judging.arrays import np
 from studies.sweeping.proportion import CONFIDENCE
 
-RESAMPLES = 10_000
-SEED = 20_271_828
-PAIRS_MIN = 5  # fewer pairs have too few resamples to speak of an interval
-DRAWN_AT_ONCE = 4_000_000  # numbers: 32 MB
+PAIRS_MIN = 5  # fewer pairs say too little of how much pairs vary
+HALVINGS = 60  # of the angle that is looked for: what a float can tell apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,42 @@ def difference(
     if not seeds:
         return None
     values = [second[seed] - first[seed] for seed in seeds]
-    mean = sum(values) / len(values)
     if len(values) < PAIRS_MIN:
-        return PairedDifference(len(values), mean, None, None)
-    return PairedDifference(len(values), mean, *bootstrap(values, confidence))
+        return PairedDifference(len(values), fmean(values), None, None)
+    return PairedDifference(len(values), fmean(values), *interval(values, confidence))
 
 
-def bootstrap(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The percentile interval of the mean."""
-    generator = np.random.default_rng(int(derive(SEED, Purpose.RESAMPLING)))
-    array = np.asarray(values, dtype=float)
-    at_once = max(1, DRAWN_AT_ONCE // len(array))
-    means: list[float] = []
-    while len(means) < RESAMPLES:
-        count = min(at_once, RESAMPLES - len(means))
-        means += array[generator.integers(0, len(array), (count, len(array)))].mean(axis=1).tolist()
-    tail = 100 * (1 - confidence) / 2
-    low, high = np.percentile(means, [tail, 100 - tail])
-    return float(low), float(high)
+def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Where the mean of all values lies of which these two or more were drawn.
+
+    Exact for a normal distribution. Where one tail is much longer it holds the mean less often: of exponential values,
+    95 % intervals do so in 88 % of all cases with 5 values, in 92 % with 20 and in 94 % with 100.
+    """
+    mean = fmean(values)
+    reach = student(confidence, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return mean - reach, mean + reach
+
+
+@cache
+def student(confidence: float, degrees: int) -> float:
+    """The t that a value of Student's distribution is between −t and t of with this probability."""
+    low, high = 0.0, pi / 2
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if _within(middle, degrees) < confidence:
+            low = middle
+        else:
+            high = middle
+    return sqrt(degrees) * tan(low)
+
+
+def _within(angle: float, degrees: int) -> float:
+    """The probability of −t to t where t is √degrees · tan(angle): the finite sums of Abramowitz and Stegun, 26.7.3
+    and 26.7.4."""
+    square, odd = cos(angle) ** 2, degrees % 2
+    term = cos(angle) if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for power in range(2 + odd, degrees - 1, 2):
+        term *= square * (power - 1) / power
+        total += term
+    return (angle + sin(angle) * total) * 2 / pi if odd else sin(angle) * total

@@ -25,8 +25,8 @@ BANDED = (
     " seeds with 95 % confidence (Dvoretzky, Kiefer, Wolfowitz): ± {band:.1%} for {runs} runs."
 )
 PAIRED = (
-    "Two variants get the same faults from the same seed. The interval of the mean difference is a percentile bootstrap"
-    " over seeds."
+    "Two variants get the same faults from the same seed. The mean difference has a 95 % interval (Student's, over the"
+    " pairs)."
 )
 
 

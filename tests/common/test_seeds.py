@@ -34,7 +34,6 @@ AS_GIVEN = {
     Purpose.MODEL,
     Purpose.PICTURES,
     Purpose.BATCHES,
-    Purpose.RESAMPLING,
     Purpose.FIGURE,
     Purpose.RANKS,
     Purpose.SURVEY,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from judging.run import Run
 from studies.sweeping.metric import measured
-from studies.sweeping.paired import bootstrap, difference
+from studies.sweeping.paired import difference, interval, student
 from studies.sweeping.proportion import down, share, up, wilson
 from studies.sweeping.quantile import Quantile, band, quantile, ranks
 from studies.sweeping.row import Row
@@ -145,14 +145,23 @@ def test_words_for_a_share_are_read_and_refused() -> None:
         Until(1.0)
 
 
-def test_a_bootstrap_interval_is_about_that_of_student_where_student_is_right() -> None:
+@pytest.mark.parametrize(
+    ("confidence", "degrees", "expected"),
+    [(0.95, 1, 12.706), (0.95, 4, 2.776), (0.95, 5, 2.571), (0.95, 19, 2.093), (0.99, 4, 4.604), (0.99, 9, 3.250),
+     (0.999, 10, 4.587), (0.9, 2, 2.920), (0.95, 120, 1.980)],
+)  # fmt: skip
+def test_quantiles_of_student_are_those_of_printed_tables(confidence: float, degrees: int, expected: float) -> None:
+    """Abramowitz and Stegun, table 26.10."""
+    assert student(confidence, degrees) == pytest.approx(expected, abs=5e-4)
+
+
+@pytest.mark.parametrize("pairs", [5, 8, 20])
+def test_intervals_of_few_pairs_hold_the_mean_as_often_as_they_say(pairs: int) -> None:
+    """Of 2,000 intervals some 1,900 do, give or take three times ten."""
     chance = random.Random(11)
-    values = [chance.gauss(2.0, 3.0) for _ in range(400)]
-    mean = sum(values) / 400
-    error = (sum((value - mean) ** 2 for value in values) / 399 / 400) ** 0.5
-    low, high = bootstrap(values)
-    assert [low, high] == pytest.approx([mean - 1.966 * error, mean + 1.966 * error], abs=0.03)
-    assert bootstrap(values) == (low, high)
+    samples = ([chance.gauss(2.0, 3.0) for _ in range(pairs)] for _ in range(2_000))
+    held = sum(low <= 2.0 <= high for low, high in map(interval, samples))
+    assert 1_870 <= held <= 1_930
 
 
 @pytest.mark.parametrize(("pairs", "bounded"), [(4, False), (5, True)])
