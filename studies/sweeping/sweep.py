@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from shlex import join
 
 from studies.sweeping.engine import RunEngine
 from studies.sweeping.row import Row
@@ -18,6 +19,7 @@ class Sweep:
 
     Rows are kept the moment they come, so a sweep that is broken off at any point goes on from there. Results do not
     depend on who made a run when: with `until`, a subject's rows end where its test does, in the order of seeds.
+    ValueError for two subjects with the same runs: one row cannot count for both.
     """
 
     def __init__(
@@ -31,7 +33,15 @@ class Sweep:
         self._rows: list[dict[int, Row]] = [{} for _ in subjects]
         self._tests = [Until(until) if until is not None else None for _ in subjects]
         self._tested = [0] * len(subjects)
-        self._keys = {subject.key(seed): (i, seed) for seed in seeds for i, subject in enumerate(subjects)}
+        self._keys: dict[str, tuple[int, int]] = {}
+        for seed in seeds:
+            for index, subject in enumerate(subjects):
+                first, _ = self._keys.setdefault(subject.key(seed), (index, seed))
+                if first != index:
+                    one, other = (join(same.variant.words) for same in (subjects[first], subject))
+                    raise ValueError(
+                        f"variants must differ, and no two of them be the same run (got {one} and {other})"
+                    )
         for key, row in store.find(self._keys).items():
             index, seed = self._keys[key]
             self._rows[index][seed] = row

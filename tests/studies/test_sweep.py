@@ -84,6 +84,9 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
         (["nowhere"], "no scenario 'nowhere': valid are smoke"),
         (["smoke,spray"], "'smoke,spray' is one name: where a command takes several"),
         (["smoke", "--workers", "0"], "--workers must be between 1 and 256"),
+        (["smoke", "--setting", "evs_min_active_share=0.5,0.50"], "--setting evs_min_active_share=0.50"),
+        (["smoke", "--set", "trimming.share=0.5,0.50"], "no two of them be the same run (got smoke"),
+        (["smoke", "--plan", "lab,topo/plans/lab.toml"], "and smoke --transport mrc --plan topo/plans/lab.toml"),
         (["smoke", "--cluster", "tcp://localhost:1", "--world", "emulated"], "only with --world simulated"),
     ],
 )
