@@ -132,6 +132,7 @@ def document(found: Sequence[VariantStatement]) -> dict[str, Any]:
 def _variant(one: VariantStatement) -> dict[str, Any]:
     return {
         **dict(one.variant.axes),
+        "options": one.variant.options,
         "claim": one.claim,
         "runs": len(one.rows),
         "seeds": [row.seed for row in one.rows],
@@ -155,10 +156,10 @@ def _variant(one: VariantStatement) -> dict[str, Any]:
 
 
 def table(found: Sequence[VariantStatement]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows for people's own tools: a line per run, every axis, verdict, metric and finding a column."""
+    """Head and rows for people's own tools: a line per run; every axis, verdict, metric and finding is a column."""
     axes = list(dict.fromkeys(name for one in found for name in one.variant.axes))
     checks = sorted({name for one in found for row in one.rows for name in row.findings})
-    head = [*axes, "seed", "verdict", *METRICS, *(f"check {name}" for name in checks), "error", "key"]
+    head = [*axes, "options", "seed", "verdict", *METRICS, *(f"check {name}" for name in checks), "error", "key"]
     lines = []
     for one in found:
         own = one.variant.axes
@@ -166,7 +167,9 @@ def table(found: Sequence[VariantStatement]) -> tuple[list[str], list[list[str]]
             numbers = [f"{row.metrics[name]:.9g}" if name in row.metrics else "" for name in METRICS]
             holds = [WORDS[row.findings[name]] if name in row.findings else "" for name in checks]
             first = [own.get(name, "") for name in axes]
-            lines.append([*first, str(row.seed), row.verdict, *numbers, *holds, row.error, row.key])
+            lines.append(
+                [*first, one.variant.options, str(row.seed), row.verdict, *numbers, *holds, row.error, row.key]
+            )
     return head, lines
 
 

@@ -50,6 +50,11 @@ class Variant:
         }
 
     @property
+    def options(self) -> str:
+        """The words that all variants share, as one text."""
+        return shlex.join(self.others)
+
+    @property
     def title(self) -> str:
         """For tables: the scenario, the transport and what else was chosen."""
         parts = [Path(self.scenario).stem, self.transport, *([self.plan] if self.plan else [])]

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from cli.commands.run import chosen
-from cli.commands.seeds.sweep import parse_seeds
-from cli.main import main
+from cli.commands.seeds.sweep import asked, name_of, parse_seeds
+from cli.main import main, parser
 from studies.sweeping import report
 from studies.sweeping.engine import Inline, WorkerDiedError
 from studies.sweeping.perform import kept, perform
@@ -95,6 +95,31 @@ def test_words_that_cannot_be_are_refused_before_anything_is_run(
 ) -> None:
     assert main(["sweep", *words, "--runs", str(tmp_path)]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--rate", "50"], ["--time", "2"], ["--short"], ["--world", "emulated", "--rate", "50"], ["--payload", "real"]],
+    ids=lambda words: words[0],
+)
+def test_each_choice_that_all_variants_share_is_in_the_name_of_the_page(words: list[str]) -> None:
+    plain, other = (asked(parser("sweep").parse_args(["sweep", "smoke", *given])) for given in ([], words))
+    assert name_of(plain) != name_of(other)
+    assert name_of(plain) == name_of(list(plain))
+
+
+def test_files_of_one_name_in_two_folders_have_two_pages(tmp_path: Path) -> None:
+    one, other = ([Variant(str(tmp_path / folder / "mine.py"))] for folder in ("a", "b"))
+    assert name_of(one) != name_of(other)
+
+
+def test_rows_name_the_choices_that_all_variants_share() -> None:
+    rows = [Row("k", 1, "true")]
+    found = [statement(Variant("smoke", others=("--rate", rate)), "A claim", rows) for rate in ("50", "100")]
+    head, first, second = report.csv_text(found).splitlines()
+    place = head.split(",").index("options")
+    assert [line.split(",")[place] for line in (first, second)] == ["--rate 50", "--rate 100"]
+    assert [one["options"] for one in document(found)["variants"]] == ["--rate 50", "--rate 100"]
 
 
 def test_seeds_are_a_number_or_a_range() -> None:
@@ -255,7 +280,7 @@ def test_the_page_has_the_worst_seeds_first_with_the_command_that_repeats_them(t
     assert "3 bytes differ &lt;somewhere&gt;" in page
     assert page.count("<svg") >= 2
     head = (tmp_path / "rows.csv").read_text().splitlines()[0].split(",")
-    assert head[:5] == ["scenario", "transport", "plan", "seed", "verdict"]
+    assert head[:6] == ["scenario", "transport", "plan", "options", "seed", "verdict"]
     assert json.loads((tmp_path / "sweep.json").read_text())["variants"][0]["worst"][0]["seed"] == 9
 
 

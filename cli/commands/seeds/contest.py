@@ -87,15 +87,14 @@ def contest_command(arguments: argparse.Namespace) -> int:
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
     folder = arguments.runs / "sweeps"
-    titles = [*(one.variant.title for one in subjects), *others(arguments), reference]
-    place = arguments.runs / "contests" / name_of(subjects[0].variant.scenario, titles)
+    place = arguments.runs / "contests" / name_of([one.variant for one in subjects], reference)
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place.parent, place))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
         if not (sweep.decided or arguments.cluster):
             want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        by_title = {one.variant.title: one for one in subjects}
-        find: Kept = lambda one, row: kept(place / "worst", by_title[one.variant.title].task(row.seed))  # noqa: E731
+        by_variant = {one.variant: one for one in subjects}
+        find: Kept = lambda one, row: kept(place / "worst", by_variant[one.variant].task(row.seed))  # noqa: E731
         try:
             if not sweep.decided:
                 with (

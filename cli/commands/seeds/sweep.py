@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -160,7 +161,7 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     console = LastingConsole(quiet=not told)
     folder = arguments.runs / "sweeps"
     subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
-    place = folder / name_of(subjects[0].variant.scenario, [one.variant.title for one in subjects])
+    place = folder / name_of([one.variant for one in subjects])
     scenarios = {arguments.runs / str(one.options["scenario"]) for one in subjects}
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, place, *scenarios))
@@ -227,11 +228,15 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) ->
             perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs)))
 
 
-def name_of(scenario: str, titles: Sequence[str]) -> str:
-    """The folder of a sweep's page: the same for the same variants, so that more seeds replace the page."""
+def name_of(variants: Sequence[Variant], *others: str) -> str:
+    """The folder of a sweep's page: the same for the same variants, so that more seeds replace the page.
+
+    `others` are further words that tell two pages apart.
+    """
     from running.identity import digest
 
-    return f"{Path(scenario).stem}-{digest(chr(10).join(titles).encode())[:8]}"
+    words = [*(shlex.join(variant.words) for variant in variants), *others]
+    return f"{Path(variants[0].scenario).stem}-{digest(chr(10).join(words).encode())[:8]}"
 
 
 def status(found: Sequence[VariantStatement]) -> int:
