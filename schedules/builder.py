@@ -64,8 +64,8 @@ class Builder:
         return self._rank[number]
 
     def finish(self, ranks: int) -> Schedule:
-        """The schedule, which takes the builder's columns. ScheduleError when a send has no receive, or an operation
-        waits for itself.
+        """The schedule, which takes the builder's columns. ScheduleError when a send has no receive, an operation
+        waits for itself, or a chain of operations takes longer than a clock can count.
         """
         kind, lines = column(self._kind), column(self._line)
         partner = array("i", [-1]) * len(kind)
@@ -76,7 +76,11 @@ class Builder:
         starts = grouped(column(self._starts_before), column(self._starts_after), len(kind))
         self._starts_before = self._starts_after = array("I")
         need = predecessors(len(kind), successors.after, starts.after)
-        waiting, chain_ns = order.walk(self._kind, self._amount, partner, need, successors, starts)
+        try:
+            waiting, chain_ns = order.walk(self._kind, self._amount, partner, need, successors, starts)
+        except OverflowError:
+            most = f"at most {order.CHAIN_NS_MAX} ns together"
+            raise at(self.source, 0, f"operations that wait for each other must take {most}") from None
         if waiting:
             raise self._circle(waiting, column(need), lines)
         del need

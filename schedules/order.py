@@ -10,6 +10,7 @@ from schedules.edges import Edges, Ints
 NOMINAL_BPS = 100e9
 NOMINAL_DELAY_NS = 5_000
 """For the length of the longest chain: the rate of a host and the delay of a message."""
+CHAIN_NS_MAX = (1 << 63) - 1
 GONE_THROUGH = -1
 
 
@@ -18,7 +19,8 @@ def walk(
 ) -> tuple[int, int]:
     """How many operations never start, and the end of the last one, ns, where each takes its nominal time.
 
-    `need` is used up: it is above 0 for operations that never start, and `GONE_THROUGH` for the others.
+    `need` is used up: it is above 0 for operations that never start, and `GONE_THROUGH` for the others. OverflowError
+    for an end beyond `CHAIN_NS_MAX`.
     """
     next_at, following = indexed(successors.start), indexed(successors.after)
     start_at, starting = indexed(starts.start), indexed(starts.after)
@@ -62,6 +64,8 @@ def walk(
             need[target] -= 1
             if not need[target]:
                 stack.append(target)
+    if latest_ns > CHAIN_NS_MAX:
+        raise OverflowError
     return len(kind) - seen, latest_ns
 
 

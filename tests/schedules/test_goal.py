@@ -162,3 +162,13 @@ def test_lines_are_read_as_they_are_needed():
     endless = chain(["num_ranks 2", "rank 0 {", "calc 1", "oops"], repeat("calc 1"))
     with pytest.raises(ScheduleError, match=r"f\.goal:4: an operation must be"):
         GoalReader("f.goal").read(endless)
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_a_chain_that_a_clock_cannot_count_is_refused(count):
+    """Each calculation is as long as one may be; eight of them take 2^63 ns."""
+    calculations = [f"c{number}: calc {1 << 60}" for number in range(count)]
+    after = [f"c{number} requires c{number - 1}" for number in range(1, count)]
+    rank_0, rank_1 = ["rank 0 {", "send 1b to 1", *calculations, *after, "}"], ["rank 1 {", "recv 1b from 0", "}"]
+    with pytest.raises(ScheduleError, match=r"^f\.goal: operations that wait for each other must take at most 9223372"):
+        read("\n".join(["num_ranks 2", *rank_0, *rank_1]))
