@@ -104,9 +104,12 @@ class TrainingSchedule:
             raise ScheduleError(f"the program must have at most {OPERATIONS_MAX} operations (this one has {count})")
 
     def operations(self) -> int:
-        """About how many operations the program has."""
-        reduces = 4 * self.sizes().layers // self.pipeline * self.microbatches
-        return self.ranks * self.rounds * (reduces * (4 * self.tensor - 3) + 4 * self.microbatches + 4 * self.data)
+        """How many operations the program has."""
+        layers = self.sizes().layers // self.pipeline
+        half_layer = 1 + 4 * (self.tensor - 1) + (self.tensor > 1)  # a calculation, a ring, and its end
+        passes = layers * (4 * self.microbatches * half_layer + 4 * (self.data - 1))
+        handed_on = 6 * (self.pipeline - 1) * self.microbatches * self.tensor * self.data
+        return self.rounds * (self.ranks * passes + handed_on) + (self.rounds - 1) * self.ranks
 
 
 def program(what: TrainingSchedule) -> Iterator[str]:
