@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from schedules.errors import ScheduleError
 
@@ -16,6 +17,10 @@ RANKS_MAX = 4096
 SIZE_MAX = 1 << 32
 ROUNDS_MAX = 10_000
 COMPUTE_NS_MAX = 1 << 50
+OPERATIONS_MAX = 100_000_000
+"""More than an all-reduce of `RANKS_MAX` ranks has whose messages are whole shares."""
+SHARES = {"all_reduce": 2, "all_gather": 1, "all_to_all": 1}
+"""How many shares of the buffer a rank sends per other rank, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,8 @@ class CollectiveSchedule:
     rounds: int = 1
     compute_ns: int = 0
 
-    def check(self) -> None:
-        """ScheduleError for a number out of its range."""
+    def check(self, kind: str = "all_reduce") -> None:
+        """ScheduleError for a number out of its range, or a program that is too long."""
         ranges = (
             ("ranks", self.ranks, 2, RANKS_MAX),
             ("size", self.size, ITEM_BYTES * max(1, self.ranks), SIZE_MAX),
@@ -45,12 +50,29 @@ class CollectiveSchedule:
                 raise ScheduleError(f"--{name} must be between {low} and {high} (got {value})")
         if self.segment % ITEM_BYTES:
             raise ScheduleError(f"--segment must be a multiple of {ITEM_BYTES} bytes (got {self.segment})")
+        if (count := self.operations(kind)) > OPERATIONS_MAX:
+            raise ScheduleError(f"the program must have at most {OPERATIONS_MAX} operations (this one has {count})")
 
-    def pieces(self) -> list[int]:
+    @property
+    def share(self) -> int:
+        """The bytes of a rank's share."""
+        return -(-self.size // ITEM_BYTES // self.ranks) * ITEM_BYTES
+
+    @property
+    def cuts(self) -> int:
+        """How many messages a share is cut into."""
+        return -(-self.share // self.segment)
+
+    def pieces(self) -> Iterator[int]:
         """The bytes of each message that a rank's share is cut into."""
-        items = -(-self.size // ITEM_BYTES // self.ranks)
-        chunk = items * ITEM_BYTES
-        return [min(self.segment, chunk - start) for start in range(0, chunk, self.segment)]
+        share = self.share
+        return (min(self.segment, share - start) for start in range(0, share, self.segment))
+
+    def operations(self, kind: str) -> int:
+        """How many operations a program of this kind has."""
+        messages = self.ranks * SHARES[kind] * (self.ranks - 1) * self.cuts
+        calculations = self.ranks * (self.rounds * (self.compute_ns > 0) + self.rounds - 1)
+        return self.rounds * 2 * messages + calculations
 
 
 def all_reduce(what: CollectiveSchedule) -> Iterator[str]:
@@ -88,41 +110,42 @@ def program(what: CollectiveSchedule, block: Callable[[int], Iterator[str]]) -> 
 def ring(what: CollectiveSchedule, rank: int, steps: int) -> Iterator[str]:
     """In each step a rank passes on what the step before brought."""
     right, left = (rank + 1) % what.ranks, (rank - 1) % what.ranks
-    pieces = list(enumerate(what.pieces()))
     for number in range(what.rounds):
         begun = yield from computing(what, number)
         for step in range(steps):
-            for piece, size in pieces:
-                tag = (number * steps + step) * len(pieces) + piece
+            for piece, size in enumerate(what.pieces()):
+                tag = (number * steps + step) * what.cuts + piece
                 send, before = f"s{number}_{step}_{piece}", f"r{number}_{step - 1}_{piece}" if step else begun
                 yield f"{send}: send {size}b to {right} tag {tag}"
                 receive = f"r{number}_{step}_{piece}"
                 yield f"{receive}: recv {size}b from {left} tag {tag}"
                 yield from required(send, before)
                 yield from required(receive, begun)  # what comes early from a neighbour waits for this rank's round
-        ends = [f"{kind}{number}_{step}_{piece}" for step in range(steps) for piece, _ in pieces for kind in "sr"]
+        ends = (
+            f"{kind}{number}_{step}_{piece}" for step in range(steps) for piece in range(what.cuts) for kind in "sr"
+        )
         yield from ending(what, number, ends)
 
 
 def exchange(what: CollectiveSchedule, rank: int) -> Iterator[str]:
     """Receives first, in the order of ranks, because a NIC makes its queue pairs in the order of the file."""
-    pieces = list(enumerate(what.pieces()))
     others = [other for other in range(what.ranks) if other != rank]
+    targets = [(rank + distance) % what.ranks for distance in range(1, what.ranks)]
     for number in range(what.rounds):
         begun = yield from computing(what, number)
-        ends = []
         for other in others:
-            for piece, size in pieces:
-                ends.append(f"r{number}_{other}_{piece}")
-                yield f"{ends[-1]}: recv {size}b from {other} tag {number * len(pieces) + piece}"
-                yield from required(ends[-1], begun)
-        for piece, size in pieces:
-            for distance in range(1, what.ranks):
-                other = (rank + distance) % what.ranks
-                ends.append(f"s{number}_{other}_{piece}")
-                yield f"{ends[-1]}: send {size}b to {other} tag {number * len(pieces) + piece}"
-                yield from required(ends[-1], begun)
-        yield from ending(what, number, ends)
+            for piece, size in enumerate(what.pieces()):
+                receive = f"r{number}_{other}_{piece}"
+                yield f"{receive}: recv {size}b from {other} tag {number * what.cuts + piece}"
+                yield from required(receive, begun)
+        for piece, size in enumerate(what.pieces()):
+            for other in targets:
+                send = f"s{number}_{other}_{piece}"
+                yield f"{send}: send {size}b to {other} tag {number * what.cuts + piece}"
+                yield from required(send, begun)
+        received = (f"r{number}_{other}_{piece}" for other in others for piece in range(what.cuts))
+        sent = (f"s{number}_{other}_{piece}" for piece in range(what.cuts) for other in targets)
+        yield from ending(what, number, chain(received, sent))
 
 
 def computing(what: CollectiveSchedule, number: int) -> Generator[str, None, str]:
@@ -135,7 +158,7 @@ def computing(what: CollectiveSchedule, number: int) -> Generator[str, None, str
     return f"c{number}"
 
 
-def ending(what: CollectiveSchedule, number: int, ends: list[str]) -> Iterator[str]:
+def ending(what: CollectiveSchedule, number: int, ends: Iterable[str]) -> Iterator[str]:
     """The end of a round, for which the next one waits."""
     if number + 1 < what.rounds:
         yield f"e{number}: calc 0"

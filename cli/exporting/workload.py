@@ -32,7 +32,7 @@ def goal(arguments: argparse.Namespace) -> Iterator[str]:
         "compute_ns": arguments.compute,
     }
     what = collectives.CollectiveSchedule(**{name: value for name, value in given.items() if value is not None})
-    what.check()
+    what.check(str(arguments.name))
     return write(what)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 
 from schedules import collectives, operation
@@ -13,7 +15,7 @@ from schedules.schedule import Schedule
 
 def written(kind: str, **given: int) -> Schedule:
     what = CollectiveSchedule(**given)
-    what.check()
+    what.check(kind)
     return GoalReader(f"{kind}.goal").read(collectives.KINDS[kind](what))
 
 
@@ -28,8 +30,35 @@ def test_each_rank_sends_what_the_algorithm_says(ranks):
 
 
 def test_a_share_is_cut_into_segments_of_whole_numbers():
-    assert CollectiveSchedule(ranks=3, size=1000, segment=256).pieces() == [256, 80]  # 84 numbers of 4 bytes
-    assert CollectiveSchedule(ranks=4, size=4096, segment=4096).pieces() == [1024]
+    assert list(CollectiveSchedule(ranks=3, size=1000, segment=256).pieces()) == [256, 80]  # 84 numbers of 4 bytes
+    assert list(CollectiveSchedule(ranks=4, size=4096, segment=4096).pieces()) == [1024]
+    for size in (4, 8, 12, 400, 404):
+        what = CollectiveSchedule(ranks=1, size=size, segment=8)
+        assert what.cuts == len(list(what.pieces()))
+
+
+@pytest.mark.parametrize("kind", list(collectives.KINDS))
+def test_a_program_is_written_as_it_is_made(kind):
+    """A list of all messages of this one would take more memory than a machine has."""
+    lines = list(islice(collectives.KINDS[kind](CollectiveSchedule(ranks=2, size=1 << 50, segment=4)), 5))
+    assert lines[:3] == ["num_ranks 2", "", "rank 0 {"]
+    assert "send 4b" in lines[3] or "recv 4b" in lines[3]
+
+
+@pytest.mark.parametrize("kind", list(collectives.KINDS))
+@pytest.mark.parametrize("compute_ns", [0, 5])
+def test_operations_are_counted_for_every_kind(kind, compute_ns):
+    what = CollectiveSchedule(ranks=3, size=1000, segment=256, rounds=2, compute_ns=compute_ns)
+    assert what.operations(kind) == len(
+        written(kind, ranks=3, size=1000, segment=256, rounds=2, compute_ns=compute_ns).kind
+    )
+
+
+@pytest.mark.parametrize("kind", list(collectives.KINDS))
+def test_a_program_that_would_never_be_written_to_its_end_is_refused(kind):
+    with pytest.raises(ScheduleError, match="the program must have at most 100000000 operations"):
+        CollectiveSchedule(ranks=2, size=1 << 32, segment=4).check(kind)
+    CollectiveSchedule(ranks=4096).check(kind)
 
 
 def test_a_ring_takes_as_many_steps_as_it_has():
