@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import files
+from common import files, user_code
 from judging import evidence
 from judging.checks import Check
 from judging.journal import write_merged
@@ -23,10 +25,18 @@ def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
     for check in checks:
         try:
             findings.append(check(run))
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except user_code.RAISED as error:
             name = getattr(check, "__qualname__", "check").split(".")[0]
-            findings.append(Finding(name, None, f"could not be judged: {type(error).__name__}: {error}"))
+            findings.append(Finding(name, None, f"could not be judged: {raised(check, error)}"))
     return conclude(findings)
+
+
+def raised(check: Check, error: BaseException) -> str:
+    """An exception of a check, with the line of the check's own file that led to it, else the line that raised it."""
+    own = getattr(inspect.unwrap(check), "__code__", None)
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = ([one for one in frames if own is not None and one.filename == own.co_filename] or frames)[-1]
+    return f"{type(error).__name__}: {error} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 def judge(directory: Path, checks: Sequence[Check], story: Story, again: str = "") -> Verdict:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judging import checks, evidence
-from judging.judge import verdict_of
+from judging.check import check
+from judging.judge import judge, verdict_of
 from judging.measures import goodput, paths, planes, recovery, steps
 from judging.run import Run, Span
+from judging.story import Story
 from judging.verdict import Finding, conclude
 
 Build = Callable[..., Run]
@@ -55,6 +62,29 @@ def test_socket_drops_that_nobody_counted_are_unknown(made_up: Build) -> None:
     verdict = verdict_of(silent, own_checks())
     assert verdict.holds is None
     assert [finding.check for finding in verdict.findings if finding.holds is None] == ["sockets"]
+
+
+@check
+def of_nothing(run: Run, value: Any) -> Finding:
+    return Finding("of nothing", value.holds, "")
+
+
+@pytest.mark.parametrize("own", [of_nothing(None), lambda run: sys.exit(0)], ids=["rule", "exit"])
+def test_a_check_that_raises_anything_is_unknown_and_its_line_is_named(made_up: Build, own: checks.Check) -> None:
+    verdict = verdict_of(made_up(), [own, *own_checks()])
+    assert (verdict.holds, len(verdict.findings)) == (None, len(verdict_of(made_up(), own_checks()).findings) + 1)
+    (found,) = [finding for finding in verdict.findings if finding.holds is None]
+    assert re.fullmatch(
+        r"could not be judged: (AttributeError: .*|SystemExit: 0) at test_judging\.py:\d+", found.reason
+    )
+
+
+def test_a_verdict_is_written_although_a_check_raises(made_up: Build, tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    lines = (json.dumps(line) + "\n" for line in made_up().lines)
+    (tmp_path / "journal" / "all.jsonl").write_text("".join(lines))
+    judge(tmp_path, [of_nothing(None)], Story("Made up", ""))
+    assert json.loads((tmp_path / "verdict.json").read_text())["verdict"] == "unknown"
 
 
 def test_an_interrupted_run_is_unknown(made_up: Build) -> None:
