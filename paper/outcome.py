@@ -123,7 +123,12 @@ class Compared:
         """Whether the same one is ahead, or both are ties; None: not run, not ended, or calibrated."""
         if self.ours is None or self.calibrated:
             return None
-        return (self.paper > 1) == (self.ours > 1) or (tie(self.paper) and tie(self.ours))
+        return ahead(self.paper) == ahead(self.ours) or (tie(self.paper) and tie(self.ours))
+
+
+def ahead(ratio: float) -> int:
+    """1 where the first of two is larger, −1 where the second is, 0 where they are equal."""
+    return (ratio > 1) - (ratio < 1)
 
 
 def tie(ratio: float) -> bool:

@@ -28,6 +28,7 @@ from paper.outcome import (
     UNREACHABLE,
     WITHIN_FAR,
     WITHIN_NEAR,
+    Compared,
     Comparison,
     Outcome,
 )
@@ -70,6 +71,25 @@ def compared(one: Quantity, ours: float | None, interval: tuple[float, float] | 
 )
 def test_a_difference_is_relative_to_the_papers_number(paper: float, ours: float, verdict: str) -> None:
     assert compared(quantity(paper), ours).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("paper", "ours", "agrees"),
+    [
+        (1.0, 0.5, False),
+        (1.0, 2.0, False),
+        (0.5, 1.0, False),
+        (2.0, 1.0, False),
+        (1.0, 1.0, True),
+        (1.0, 0.98, True),
+        (0.98, 1.02, True),
+        (0.5, 0.6, True),
+        (1.5, 3.0, True),
+        (0.9, 1.1, False),
+    ],
+)
+def test_an_exact_tie_agrees_with_ties_alone(paper: float, ours: float, agrees: bool) -> None:
+    assert Compared(Order("first", "second"), paper, ours).agrees is agrees
 
 
 def test_a_number_that_the_paper_gives_as_zero_needs_a_scale() -> None:
