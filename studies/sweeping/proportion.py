@@ -36,7 +36,7 @@ class Share:
             return f"{100:g} % (at least {low})"
         if not self.count:
             return f"0 % (at most {high})"
-        return f"{100 * self.count / self.of:.1f} % ({low} to {high})"
+        return f"{rounded(100 * self.count / self.of)} % ({low} to {high})"
 
 
 def share(count: int, of: int, confidence: float = CONFIDENCE) -> Share:
@@ -60,6 +60,14 @@ def wilson(count: int, of: int, confidence: float = CONFIDENCE) -> tuple[float, 
     centre, half = p + z * z / (2 * of), z * sqrt(p * (1 - p) / of + z * z / (4 * of * of))
     scale = 1 + z * z / of
     return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
+
+
+def rounded(percent: float) -> str:
+    """A share between 0 and 100 %, with so many digits that it is neither."""
+    digits = 1
+    while float(text := f"{percent:.{digits}f}") in (0.0, 100.0):
+        digits += 1
+    return text
 
 
 def down(value: float) -> str:

@@ -42,6 +42,21 @@ def test_no_failure_in_n_runs_bounds_failures_by_the_rule_of_three(n: int, rule_
     assert share(0, n).high == pytest.approx(rule_of_three, rel=0.06)
 
 
+@pytest.mark.parametrize(
+    ("count", "of", "words"),
+    [
+        (9999, 10_000, "99.99 % (99.9 to 100.0)"),
+        (1, 10_000, "0.01 % (0.0 to 0.1)"),
+        (999_999, 1_000_000, "99.9999 % (99.9 to 100.0)"),
+        (298, 300, "99.3 % (97.6 to 99.9)"),
+        (1999, 2000, "99.95 % (99.7 to 100.0)"),
+        (10_000, 10_000, "100 % (at least 99.9)"),
+    ],
+)
+def test_one_failure_is_never_rounded_away(count: int, of: int, words: str) -> None:
+    assert share(count, of).words() == words
+
+
 def test_of_no_runs_nothing_is_known() -> None:
     assert (share(0, 0).low, share(0, 0).high, share(0, 0).value) == (0.0, 1.0, None)
     with pytest.raises(ValueError, match="3 of 2 is no share"):
