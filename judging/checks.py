@@ -301,12 +301,13 @@ def recovered(run: Run, within_s: float) -> Finding:
     if not clean:
         return Finding("recovery", None, f"stalls came with every fault: {stalls.told(run, run.span)}")
     late = [item for item in clean if item.after_ns is None or item.after_ns > run.ns(within_s)]
-    if late and all(item.after_ns is None and item.watched_ns < run.ns(within_s) for item in late):
+    known = [item for item in late if item.after_ns is not None or item.watched_ns >= run.ns(within_s)]
+    if late and not known:
         reason = f"goodput was not back {run.lasting(late[0].watched_ns)} after {late[0].title}: too short a look"
         return Finding("recovery", None, reason)
-    if late:
+    if known:
         limit = f"{within_s:g} s" if run.pace == 1 else run.lasting(run.ns(within_s), 1)
-        finding = Finding("recovery", False, f"goodput was not back {limit} after {late[0].title}")
+        finding = Finding("recovery", False, f"goodput was not back {limit} after {known[0].title}")
         return evidence.blamed(finding, evidence.behind(run, run.span))
     slowest_ns = max(item.after_ns or 0 for item in clean)
     figures = {"slowest_ms": round(slowest_ns / 1e6, 3 if slowest_ns < 1_000_000 else None)}

@@ -272,6 +272,18 @@ def test_without_faults_there_is_nothing_to_recover_from(made_up: Build) -> None
     assert recovery.recoveries(calm, 250_000_000) == []
 
 
+def fault(t_s: float, target: str) -> dict[str, Any]:
+    common = {"kind": "fault", "verb": "link-down", "state": "begin", "arguments": {}}
+    return {"t_ns": round(t_s * 1e9), "node": "runner", "target": target, **common}
+
+
+def test_the_fault_that_is_named_is_one_whose_goodput_was_watched_for_long_enough(made_up: Build) -> None:
+    """The first one's goodput was watched for half a second, until the second fault; the limit is one second."""
+    lines = sorted([*made_up(dip=0.0).lines, fault(14.5, "p0l0-p0s0")], key=lambda line: int(line["t_ns"]))
+    finding = checks.recovered(1.0)(Run([line for line in lines if line["kind"] != "step"]))
+    assert (finding.holds, finding.reason) == (False, "goodput was not back 1 s after link-down p0l0-p0s0")
+
+
 def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
     run = made_up(dip=0.0)
     more = [
