@@ -112,7 +112,10 @@ def apart(ends: Floats, bin_ns: int, spans: Sequence[Span]) -> Bools:
 
 
 def recoveries(run: Run, bin_ns: int | None = None) -> list[Recovery]:
-    """One for each fault or burst of faults, from goodput in sliding bins of `bin_ns`, else at the finest grain."""
+    """One for each fault or burst of faults, from goodput in sliding bins of `bin_ns`, else at the finest grain.
+
+    None for faults after the last phase, as by hand: nothing has to be back there.
+    """
     reference = run.phases.get("reference")
     if reference is None:
         return []
@@ -125,7 +128,7 @@ def recoveries(run: Run, bin_ns: int | None = None) -> list[Recovery]:
     if normal <= 0:
         return []
     stop_ns = max(span.stop_ns for span in run.phases.values())  # after that, workloads only drain
-    together = bursts(run.faults, run.ns(BIN_S))
+    together = bursts([fault for fault in run.faults if fault.start_ns < stop_ns], run.ns(BIN_S))
     ends = [faults[0].start_ns for faults in together[1:]] + [stop_ns] * bool(together)
     result = []
     for index, (faults, next_ns) in enumerate(zip(together, ends, strict=True), 1):

@@ -284,6 +284,13 @@ def test_the_fault_that_is_named_is_one_whose_goodput_was_watched_for_long_enoug
     assert (finding.holds, finding.reason) == (False, "goodput was not back 1 s after link-down p0l0-p0s0")
 
 
+def test_a_fault_after_the_last_phase_has_no_recovery(made_up: Build) -> None:
+    run = made_up()
+    late = Run([*run.lines, fault(25, "p0l0-p0s0")])
+    assert recovery.recoveries(late) == recovery.recoveries(run)
+    assert checks.recovered(4.0)(late) == checks.recovered(4.0)(run)
+
+
 def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
     run = made_up(dip=0.0)
     more = [
