@@ -36,6 +36,7 @@ class StateSpan:
     stop_ns: int
     cause: str
     ended_by: str = ""  # the cause of the next transition; "" when there was none
+    open: bool = False  # whether there was none
 
 
 def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
@@ -55,10 +56,10 @@ def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
     for key, events in sorted(changes.items(), key=lambda item: (item[0].plane, item[0].via, item[0].host, item[0].ev)):
         spans = []
         for index, (t_ns, state, cause) in enumerate(events):
-            stop_ns = events[index + 1][0] if index + 1 < len(events) else run.end_ns
+            last = index + 1 == len(events)
+            stop_ns, ended_by = (run.end_ns, "") if last else (events[index + 1][0], events[index + 1][2])
             if state not in (GOOD, "SKIP"):
-                ended_by = events[index + 1][2] if index + 1 < len(events) else ""
-                spans.append(StateSpan(state, t_ns, stop_ns, cause, ended_by))
+                spans.append(StateSpan(state, t_ns, stop_ns, cause, ended_by, last))
         result[key] = spans
     return result
 
@@ -120,7 +121,7 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
     return [
         key
         for key, spans in histories(run).items()
-        if any(span.start_ns <= t_ns and (t_ns < span.stop_ns or span.stop_ns == run.end_ns) for span in spans)
+        if any(span.start_ns <= t_ns and (t_ns < span.stop_ns or span.open) for span in spans)
     ]
 
 

@@ -291,6 +291,15 @@ def test_a_fault_after_the_last_phase_has_no_recovery(made_up: Build) -> None:
     assert checks.recovered(4.0)(late) == checks.recovered(4.0)(run)
 
 
+def test_a_path_that_heals_with_the_last_line_is_healed(made_up: Build) -> None:
+    lines = made_up().lines
+    (healed,) = (line for line in lines if line["kind"] == "ev" and line["new"] == "GOOD")
+    others, last_ns = [line for line in lines if line is not healed], lines[-1]["t_ns"]
+    assert checks.paths_healed()(Run([*others, {**healed, "t_ns": last_ns}])).holds is True
+    assert checks.paths_healed()(Run([*others, {**healed, "t_ns": last_ns, "new": "DENIED"}])).holds is False
+    assert checks.paths_healed()(Run(others)).holds is False
+
+
 def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
     run = made_up(dip=0.0)
     more = [
