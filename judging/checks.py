@@ -284,6 +284,8 @@ def reference_load(run: Run, at_least: float = 0.60) -> Finding:
     total = sum(step.total_ns for step in inside)
     span = Span("reference", inside[0].start_ns, inside[-1].end_ns)
     sent = sum(planes.bytes_sent(run, span).values())
+    if not sent or not comm:
+        return Finding("load", None, "no host sent anything in the steps of the reference phase")
     share = sent * 8e9 / comm / (int(rate) * len(run.agent_samples))
     figures = {"load": round(share, 3), "comm_share": round(comm / total, 3)}
     reason = f"links carried {share:.0%} of their rate while communicating, {comm / total:.0%} of each step"

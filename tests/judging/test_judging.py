@@ -300,6 +300,15 @@ def test_a_path_that_heals_with_the_last_line_is_healed(made_up: Build) -> None:
     assert checks.paths_healed()(Run(others)).holds is False
 
 
+@pytest.mark.parametrize("missing", ["sample", "communication"])
+def test_the_load_of_a_run_in_which_nothing_was_sent_is_unknown_for_that_reason(made_up: Build, missing: str) -> None:
+    lines = [
+        line if "comm_ns" not in line or missing == "sample" else {**line, "comm_ns": 0} for line in made_up().lines
+    ]
+    finding = checks.reference_load()(Run([line for line in lines if line["kind"] != missing]))
+    assert (finding.holds, finding.reason) == (None, "no host sent anything in the steps of the reference phase")
+
+
 def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made_up: Build) -> None:
     run = made_up(dip=0.0)
     more = [
