@@ -15,7 +15,7 @@ from paper.figures.collectives.figure_16 import RING_16
 from paper.outcome import number
 from paper.random_loss import quantity_name
 from paper.variations import sensitivity
-from paper.variations.sensitivity import Knob, knobs, part
+from paper.variations.sensitivity import Knob, KnobRow, knobs, part
 
 
 def test_every_constant_is_changed_down_and_up_and_by_itself() -> None:
@@ -63,6 +63,17 @@ def test_the_table_counts_what_is_ahead_of_mrc(tmp_path: Path) -> None:
     changes = len(knobs()) - 1 - len(sensitivity.SEEDS)
     assert f"from 50 to 110 Gb/s, and 2 of {changes} changes are above the published setting." in flat
     assert "Another hash alone gives from 50 to 50" in flat
+
+
+def test_settings_under_which_the_ring_did_not_end_are_neither_compared_nor_a_crash() -> None:
+    def told(published: float, changed: float) -> str:
+        others = [KnobRow(knob.title, (changed,)) for knob in knobs()[1:]]
+        return sensitivity.said([KnobRow("MRC, strict", (300.0,)), KnobRow("as published", (published,)), *others])
+
+    count = len(knobs()) - 1 - len(sensitivity.SEEDS)
+    assert f"from 40 to 50 Gb/s, and {count} of {count} changes are above the published setting" in told(40.0, 50.0)
+    assert f"from 50 to 50 Gb/s, and {count} of {count} changes are above the published setting" in told(0.0, 50.0)
+    assert "does not end under any setting" in told(0.0, 0.0)
 
 
 def test_pages_of_their_own_are_made_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
