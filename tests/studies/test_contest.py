@@ -34,8 +34,10 @@ def test_a_paired_interval_is_students() -> None:
     first, second = dict.fromkeys(range(5), 1.0), {0: 2.0, 1: 1.0, 2: 1.0, 3: 1.0, 4: 1.0, 9: 50.0}
     found = difference(first, second)
     assert found is not None
-    assert (found.pairs, found.mean, found.clear) == (5, pytest.approx(0.2), False)
-    assert (found.low, found.high) == (pytest.approx(0.2 - 0.5553, abs=1e-4), pytest.approx(0.2 + 0.5553, abs=1e-4))
+    assert (found.pairs, found.clear) == (5, False)
+    assert found.mean == pytest.approx(0.2)
+    assert found.low == pytest.approx(0.2 - 0.5553, abs=1e-4)
+    assert found.high == pytest.approx(0.2 + 0.5553, abs=1e-4)
     wide = difference(first, second, 0.99)
     assert wide is not None
     assert wide.high == pytest.approx(0.2 + 0.2 * 4.604, abs=1e-4)
