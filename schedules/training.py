@@ -1,6 +1,6 @@
 """A training step of a transformer as a GOAL program, divided among ranks by tensor, pipeline and data.
 
-What a step sends follows Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+The messages of a step follow Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
 Megatron-LM" (SC 2021):
 
 - tensor: the ranks of a layer all-reduce the activations twice per layer and pass, forward and backward;

@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from studies.sweeping.proportion import CONFIDENCE
 
 PAIRS_MIN = 5  # fewer pairs say too little of how much pairs vary
-HALVINGS = 60  # of the angle that is looked for: what a float can tell apart
+HALVINGS = 60  # of the angle that is looked for: as far as floats tell angles apart
 
 
 @dataclass(frozen=True, slots=True)
