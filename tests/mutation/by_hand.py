@@ -36,7 +36,7 @@ BY_HAND: dict[str, list[tuple[str, str, str]]] = {
     ],
     PAGE: [
         (f"{RUN}/search.js", "lines[middle].t_ns <= t", "lines[middle].t_ns < t"),
-        (f"{RUN}/fold.js", 'if (line.state === "end") state.faults', 'if (line.state !== "end") state.faults'),
+        (f"{RUN}/fold.js", '(line.state === "end" ? -1 : 1)', '(line.state === "end" ? 1 : -1)'),
         (f"{RUN}/fold.js", "state.steps += 1", "state.steps += 2"),
         (f"{RUN}/record.js", 'line.state !== "end"', 'line.state === "end"'),
         (f"{RUN}/record.js", "lines.at(-1).t_ns <= line.t_ns", "lines.at(-1).t_ns < line.t_ns"),
