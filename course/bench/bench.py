@@ -1,15 +1,18 @@
 """Compiles a student's control into the lab's program, and runs packets through it in the reference interpreter.
 
 A P4 program is data for the compiler and the interpreter, so it runs in the worker, not in a box: it can compute and
-forward, and no more. It may not include files, whose text could show in an error.
+forward, and no more. It has no directives: the text of an included file could show in an error, and a macro could
+change the lab's part of the program.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -17,7 +20,9 @@ from common import files
 from course.box.box import BoxError
 from course.exercise import StudentWork, shown
 from switch.engine import EngineError, PortConfig, Transmitted
-from switch.frontend.diagnostics import CompileError
+from switch.frontend.diagnostics import CompileError, Diagnostics
+from switch.frontend.parse.lexer import tokenize
+from switch.frontend.parse.preprocessor import STANDARD_INCLUDE
 from switch.model import ModelError, Program
 from switch.reference import ReferenceEngine
 from switch.stf.control import StfControl
@@ -25,13 +30,14 @@ from switch.stf.programs import read_program
 from switch.stf.statements import Add, StfError, parse
 
 FOLDER = Path(__file__).parent
-PARTS = FOLDER.parents[1] / "p4"
+PARTS = FOLDER.parents[1] / "p4" / "parts"
+SHARED = frozenset({*PARTS.glob("*.p4"), STANDARD_INCLUDE / "core.p4", STANDARD_INCLUDE / "v1model.p4"})
+"""The files that a lab's program includes beside the student's."""
 COMPILE_S = 20
 PORTS = range(1, 9)
 EVENTS_MAX = 20_000
 SOURCE_BYTES_MAX = 32 << 10
 TABLE = re.compile(r"\btable\s+(\w+)")
-DIRECTIVE = re.compile(r"^\s*#\s*(\w*)", re.MULTILINE)
 
 
 @contextmanager
@@ -50,21 +56,30 @@ def within(seconds: int, what: str) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def assembled(work: StudentWork, around: str) -> Path:
-    """The whole program as a file: the lab's part, which includes the student's file."""
+def controls(work: StudentWork) -> str:
+    """The student's text with the line ends that the compiler reads. BoxError for a directive, which the compiler's own
+    lexer finds."""
+    text = io.StringIO(work.source, newline=None).read()
+    tokens = tokenize(text, work.path.name, Diagnostics())
+    for sign, word in pairwise(tokens):
+        if sign.text == "#" and sign.first:
+            name = "" if word.kind == "newline" else word.text
+            place = f"{work.path.name}:{sign.span.line}"
+            raise BoxError(f"{place}: #{name} can't be used in a lab: the file holds controls only")
+    return text
+
+
+def assembled(work: StudentWork, around: str) -> tuple[Path, Path]:
+    """The whole program as a file, the lab's part, and the student's file, which it includes."""
     if len(work.source) > SOURCE_BYTES_MAX:
         raise BoxError(f"{work.path.name} must have at most {SOURCE_BYTES_MAX} bytes (got {len(work.source)})")
-    found = DIRECTIVE.search(work.source)
-    if found is not None:
-        line = work.source.count("\n", 0, found.start(1)) + 1
-        raise BoxError(f"{work.path.name}:{line}: #{found[1]} can't be used in a lab: the file holds controls only")
+    text = controls(work)
     work.folder.mkdir(parents=True, exist_ok=True)
     student = work.folder / work.path.name
-    files.write(student, work.source)
+    files.write(student, text)
     path = work.folder / "program.p4"
-    text = (FOLDER / around).read_text().replace("@PARTS@", str(PARTS / "parts")).replace("@STUDENT@", str(student))
-    files.write(path, text)
-    return path
+    files.write(path, (FOLDER / around).read_text().replace("@PARTS@", str(PARTS)).replace("@STUDENT@", str(student)))
+    return path, student
 
 
 def compiled(work: StudentWork, around: str) -> Program:
@@ -73,7 +88,8 @@ def compiled(work: StudentWork, around: str) -> Program:
     def make() -> Program | str:
         try:
             with within(COMPILE_S, "compiling"):
-                return read_program(assembled(work, around))
+                path, student = assembled(work, around)
+                return read_program(path, SHARED | {student})
         except (CompileError, ModelError, RecursionError) as error:
             return str(error).replace(f"{work.folder}/", "")
 

@@ -49,10 +49,13 @@ def _compiler_digest() -> str:
     return digest.hexdigest()
 
 
-def key(path: Path, include_paths: Sequence[Path], definitions: Mapping[str, str]) -> str:
+def key(
+    path: Path, include_paths: Sequence[Path], definitions: Mapping[str, str], includable: frozenset[Path] | None = None
+) -> str:
     """Names the entry for one request."""
     asked = [str(path), str(path.absolute()), [str(p.absolute()) for p in include_paths], sorted(definitions.items())]
-    return hashlib.sha256(json.dumps([asked, _compiler_digest()]).encode()).hexdigest()[:32]
+    allowed = None if includable is None else sorted(map(str, includable))
+    return hashlib.sha256(json.dumps([asked, allowed, _compiler_digest()]).encode()).hexdigest()[:32]
 
 
 def _digest(path: Path) -> str:

@@ -32,6 +32,7 @@ class Compilation:
     path: Path
     include_paths: Sequence[Path] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
+    includable: frozenset[Path] | None = None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     preprocessor: Preprocessor | None = None
     tokens: list[Token] = field(default_factory=list)
@@ -59,7 +60,7 @@ class Compilation:
 
     def read(self) -> None:
         with self._phase():
-            self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths))
+            self.preprocessor = Preprocessor(self.diagnostics, tuple(self.include_paths), self.includable)
             self.preprocessor.define(self.definitions)
             self.tokens = self.preprocessor.run(self.path)
 

@@ -45,11 +45,13 @@ class Preprocessor:
     """Reads `path` and everything it includes into one list of tokens.
 
     `read` lists every file that was used and `missing` every place where an include was looked for in vain: together
-    they tell whether a cached result still stands.
+    they tell whether a cached result still stands. `includable` are the files that an include may lead to, as it finds
+    them; None: any file.
     """
 
     diagnostics: Diagnostics
     include_paths: tuple[Path, ...] = ()
+    includable: frozenset[Path] | None = None
     macros: dict[str, Macro] = field(default_factory=dict)
     read: list[Path] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
@@ -171,6 +173,8 @@ class Preprocessor:
             return
         for place in places:
             candidate = place / name
+            if self.includable is not None and candidate not in self.includable:
+                continue
             try:
                 found = candidate.is_file()
             except OSError:  # a name that no file can have

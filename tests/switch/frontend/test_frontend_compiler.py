@@ -115,6 +115,15 @@ def test_a_file_that_would_now_be_found_first_compiles_again(source: Path, tmp_p
     assert compile_program(source, cache, include_paths=[near]) == before
 
 
+def test_a_result_with_other_includes_is_no_result_for_a_program_that_may_not_have_them(
+    source: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    compile_program(source, cache)
+    with pytest.raises(CompileError, match="cannot find the file"):
+        compile_program(source, cache, includable=frozenset())
+
+
 def test_a_torn_cache_entry_is_compiled_again(source: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     first = compile_program(source, cache)

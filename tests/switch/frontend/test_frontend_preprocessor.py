@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from switch.frontend.diagnostics import Diagnostics
 from switch.frontend.parse.lexer import integer, tokenize
-from switch.frontend.parse.preprocessor import Preprocessor
+from switch.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
 
 
 def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
@@ -57,6 +57,20 @@ def test_a_file_includes_what_stands_beside_it_and_what_is_shipped(tmp_path: Pat
     (tmp_path / "parts" / "two.p4").write_text("inner")
     text = preprocessed(tmp_path, '#include "parts/one.p4"\n#include <core.p4>\n')
     assert text.startswith("inner error { NoError ,")
+
+
+@pytest.mark.parametrize("line", ['#include "{secret}"', '#include "../secret.p4"', "#include <{secret}>"])
+def test_a_program_with_a_list_of_includable_files_reads_no_other(tmp_path: Path, line: str) -> None:
+    secret, source = tmp_path / "secret.p4", tmp_path / "own" / "main.p4"
+    secret.write_text("words")
+    source.parent.mkdir()
+    source.write_text(f"#include <core.p4>\n{line.format(secret=secret)}\n")
+    diagnostics = Diagnostics()
+    preprocessor = Preprocessor(diagnostics, includable=frozenset({STANDARD_INCLUDE / "core.p4"}))
+    tokens = preprocessor.run(source)
+    assert len(tokens) > 1
+    assert preprocessor.read == [source, STANDARD_INCLUDE / "core.p4"]
+    assert [error.message.split(" '")[0] for error in diagnostics.errors] == ["cannot find the file"]
 
 
 def test_an_endless_include_is_refused(tmp_path: Path) -> None:
