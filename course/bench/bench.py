@@ -90,7 +90,7 @@ def compiled(work: StudentWork, around: str) -> Program:
             with within(COMPILE_S, "compiling"):
                 path, student = assembled(work, around)
                 return read_program(path, SHARED | {student})
-        except (CompileError, ModelError, RecursionError) as error:
+        except (BoxError, CompileError, ModelError, RecursionError) as error:
             return str(error).replace(f"{work.folder}/", "")
 
     found = work.once("program", make)

@@ -43,3 +43,18 @@ def test_a_students_program_includes_no_file_of_the_grader(tmp_path: Path, befor
 def test_signs_of_a_directive_in_comments_are_allowed(tmp_path: Path) -> None:
     source = "// #include x\n/* a\n# define b\n*/\r\n" + HOP.starter(1)
     assert isinstance(bench.compiled(work(tmp_path, source), AROUND), Program)
+
+
+def test_a_compilation_that_takes_too_long_is_tried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = []
+
+    def late(path: Path, includable: frozenset[Path]) -> Program:
+        tries.append(path)
+        raise BoxError("compiling took more than 20 s")
+
+    monkeypatch.setattr(bench, "read_program", late)
+    own = work(tmp_path, HOP.starter(1))
+    for _ in range(2):
+        with pytest.raises(BoxError, match="compiling took more than 20 s"):
+            bench.compiled(own, AROUND)
+    assert len(tries) == 1
