@@ -41,10 +41,16 @@ class WordsError(ValueError):
 
 
 class _ToolParser(argparse.ArgumentParser):
-    """Raises instead of ending the process."""
+    """Raises instead of printing or ending the process."""
 
     def error(self, message: str) -> NoReturn:
         raise WordsError(f"{self.prog}: {message}")
+
+    def print_help(self, file: object = None) -> NoReturn:
+        raise WordsError(self.format_help())
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        raise WordsError(f"{self.prog}: {message or 'no command'}")
 
 
 def add_tools(subparsers: Any, prepare: Callable[[argparse.ArgumentParser], object] = lambda parser: None) -> None:
@@ -114,7 +120,9 @@ def _number(value: object) -> str:
 
 
 def parse(text: str) -> tuple[str, dict[str, Any]]:
-    """The tool and the arguments of a line such as `counters p0l0 --watch 8`. WordsError for another line."""
-    parser = _ToolParser(prog="incident", add_help=False, allow_abbrev=False)
+    """The tool and the arguments of a line such as `counters p0l0 --watch 8`. WordsError for another line, and with the
+    help for `-h`.
+    """
+    parser = _ToolParser(prog="incident", allow_abbrev=False)
     add_tools(parser.add_subparsers(required=True, metavar="TOOL", parser_class=_ToolParser))
     return request(parser.parse_args(shlex.split(text)))

@@ -111,6 +111,14 @@ def test_words_that_are_no_command_are_refused(line: str) -> None:
         parse(line)
 
 
+@pytest.mark.parametrize("line", ["counters -h", "counters p0l0 --help"])
+def test_a_question_for_help_is_answered_and_ends_nothing(line: str) -> None:
+    with pytest.raises(WordsError, match=r"(?s)usage: incident counters .*--watch S\s+what S seconds of lab time add"):
+        parse(line)
+    with pytest.raises(WordsError, match=rf"(?s)usage: incident .*{'.*'.join(ARGUMENTS)}"):
+        parse("-h")
+
+
 @pytest.mark.parametrize(
     "line",
     [
