@@ -43,7 +43,7 @@ def check(lab: Exercise, path: Path, student: Student, folder: Path, seed: int |
         text=True,
     )
     resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    trouble = ""
+    said, trouble = "", ""
     try:
         said, errors = process.communicate(json.dumps(request), timeout=SECONDS_MAX)
         if process.returncode == 0:
@@ -52,6 +52,8 @@ def check(lab: Exercise, path: Path, student: Student, folder: Path, seed: int |
         trouble = f"the check ended with status {process.returncode}: {last}"
     except subprocess.TimeoutExpired:
         trouble = f"the check took more than {SECONDS_MAX:g} s"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        trouble = f"the check must answer with a result (got {said[:80]!r}); this is a defect of the lab"
     finally:
         end(process)
     return CheckResult(lab.number, student.name, number, "", (), 0.0, (), trouble)
