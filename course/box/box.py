@@ -20,6 +20,8 @@ from course.box import filter as calls
 INSIDE = Path(__file__).with_name("inside.py")
 ANSWER_BYTES_MAX = 1 << 20
 SOURCE_BYTES_MAX = 64 << 10
+END_S = 2.0
+"""The time that a process with a closed pipe has to end."""
 PRINTED_MAX = 1000
 """Characters of a box's output that a reader is shown."""
 
@@ -150,7 +152,12 @@ class Box:
         return line
 
     def _ended(self) -> BoxError:
-        status = self._process.wait()
+        """The cause why a pipe of the process has ended. The process is gone afterwards."""
+        try:
+            status = self._process.wait(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self.close()
+            return BoxError(f"{self._name}: your code must leave its pipes alone: it closed one and went on")
         if status == -signal.SIGXCPU or status == -signal.SIGKILL:
             cause = f"it used more than {self._limits.processor_s} s of processor time"
         elif status < 0:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from common import bpf
+from course.box import box as box_module
 from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, BoxLimits
 from course.carrying import carry_out
@@ -170,3 +171,11 @@ def test_dangerous_calls_are_on_no_list() -> None:
     names = {name for listed in calls.CALLS.values() for name in listed}
     for name in ("open", "openat", "socket", "clone", "fork", "execve", "kill", "ptrace", "prctl", "process_vm_readv"):
         assert name not in names
+
+
+def test_code_that_closes_its_answers_and_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box_module, "END_S", 0.1)
+    source = "import contextlib\ndef f():\n    for n in range(3, 9):\n        with contextlib.suppress(OSError):\n"
+    source += "            contextlib.os.close(n)\n    contextlib.os.read(0, 1 << 20)\n"
+    with pytest.raises(BoxError, match="it closed one and went on"):
+        asked(source)
