@@ -100,8 +100,13 @@ def junit(lab: Exercise, result: CheckResult) -> str:
 
 
 def clean(text: str) -> str:
-    """Without the control characters that XML 1.0 has no form for: a student's message may hold any."""
-    return "".join(one if one in "\t\n\r" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)
+    """Without the characters that XML 1.0 has no form for: a student's message may hold any."""
+    return "".join(
+        one
+        if one in "\t\n\r" or (one >= " " and not "\ud800" <= one <= "\udfff" and one not in "\ufffe\uffff")
+        else "?"
+        for one in text
+    )
 
 
 FORMATS: Mapping[str, Callable[[Exercise, CheckResult], str]] = {

@@ -20,6 +20,7 @@ from course.page import page
 from course.result import CheckResult
 from course.student import Student
 from course.student_folder import CourseError
+from course.writable import writable
 
 RESULTS, PAGES = "results", "pages"
 
@@ -74,6 +75,13 @@ class Grading:
         files.write_json(self.place(submission), result.document())
         return result
 
+    def not_graded(self, submission: Submission, error: Exception) -> CheckResult:
+        """The result of a submission whose grading ended with an error."""
+        trouble = f"the grading ended with {type(error).__name__}: {error}"
+        return CheckResult(
+            submission.lab.number, submission.student, self.seed(submission), "", (), 0.0, (), writable(trouble)
+        )
+
     def all(
         self, submissions: Sequence[Submission], workers: int, tell: Callable[[Submission, CheckResult, bool], None]
     ) -> list[tuple[Submission, CheckResult]]:
@@ -89,7 +97,10 @@ class Grading:
             try:
                 for future in as_completed(futures):
                     number = futures[future]
-                    results[number] = future.result()
+                    try:
+                        results[number] = future.result()
+                    except Exception as error:  # of one submission, which must not cost the others their grades
+                        results[number] = self.not_graded(submissions[number], error)
                     tell(submissions[number], results[number], False)
             except BaseException:
                 pool.shutdown(cancel_futures=True)

@@ -179,3 +179,17 @@ def test_code_that_closes_its_answers_and_waits_is_ended(monkeypatch: pytest.Mon
     source += "            contextlib.os.close(n)\n    contextlib.os.read(0, 1 << 20)\n"
     with pytest.raises(BoxError, match="it closed one and went on"):
         asked(source)
+
+
+@pytest.mark.parametrize(
+    "body", [r"raise ValueError('\ud800 hello')", r"print('\ud800 hello')", r"return {'\udfff': ['\ud800']}"]
+)
+def test_texts_of_the_code_can_be_written_to_a_file(body: str) -> None:
+    box = Box(f"def f():\n    {body}\n", "mine.py", BoxLimits())
+    try:
+        found = str(box.call("f"))
+    except BoxError as error:
+        found = str(error)
+    finally:
+        box.close()
+    assert (found + box.said).encode().count(b"?") == body.count(r"\ud")

@@ -68,9 +68,11 @@ def grade_command(arguments: argparse.Namespace) -> int:
 
     graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
     for one, result in graded:
+        place = output / RESULTS / one.student
+        place.mkdir(parents=True, exist_ok=True)
         for name, form in FORMATS.items():
             suffix = "xml" if name == "junit" else "json"
-            files.write(output / RESULTS / one.student / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
+            files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
     alike = similar_pairs(submissions, arguments.similar)
     files.write(output / "grades.csv", tables.grades(graded))
     files.write(output / "similar.csv", tables.pairs(alike))

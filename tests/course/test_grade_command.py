@@ -1,0 +1,75 @@
+"""`./lab grade`: one submission spoils no other, machines share a folder, results follow the lab."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+from course import checking
+from course.catalogue import find
+from course.exercise import Exercise
+from course.result import CheckResult, TestOutcome, TestResult
+from course.student import Student
+
+USIDS = find("usids")
+
+
+@pytest.fixture
+def submissions(tmp_path: Path) -> Path:
+    """A folder of three students."""
+    for name in ("anna", "ben", "carl"):
+        (tmp_path / "in" / name).mkdir(parents=True)
+        (tmp_path / "in" / name / USIDS.file).write_text(f"ANSWERS = {{}}  # {name}\n")
+    return tmp_path / "in"
+
+
+def failed(lab: Exercise, path: Path, student: Student, folder: Path, seed: int) -> CheckResult:
+    """In place of a check, which takes a second: the result of a file that fails."""
+    test = TestResult("path-1", "a path", 1, TestOutcome(False, "a", "b"), 0.1)
+    return CheckResult(lab.number, student.name, seed, hashlib.sha256(path.read_bytes()).hexdigest(), (test,), 0.1)
+
+
+def graded(tmp_path: Path, *words: str) -> int:
+    """Grade lab 1 of the folder `in` into `out`; the exit status."""
+    given = ["grade", str(tmp_path / "in"), "--key", "k", "--labs", "1", "--workers", "1"]
+    return main([*given, "--output", str(tmp_path / "out"), *words])
+
+
+def rows(tmp_path: Path, name: str = "grades.csv") -> list[dict[str, str]]:
+    with (tmp_path / "out" / name).open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_a_text_without_a_form_in_utf8_spoils_no_grading(tmp_path: Path) -> None:
+    (tmp_path / "in" / "eve").mkdir(parents=True)
+    (tmp_path / "in" / "eve" / USIDS.file).write_text('raise ValueError("\\ud800 hello")\n')
+    for _ in range(2):
+        assert graded(tmp_path) == 0
+        assert "ValueError: ? hello" in rows(tmp_path)[0]["first failure"]
+
+
+def test_an_old_result_with_such_a_text_can_be_written() -> None:
+    test = TestResult("one", "t", 1, TestOutcome(False, "\ud800", "\udfff", look=("\ud800",)), 0.1, "\ud800")
+    document = CheckResult(1, "anna", 7, "", (test,), 0.1, trouble="\ud800").document()
+    read = CheckResult.read(json.loads(json.dumps(document)))
+    assert json.dumps(read.document(), ensure_ascii=False).encode().count(b"?") == 5
+
+
+def test_an_error_with_one_submission_is_its_trouble(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(lab: Exercise, path: Path, *rest: Any) -> CheckResult:
+        if "anna" in path.parts:
+            raise RuntimeError("not this one")
+        return failed(lab, path, *rest)
+
+    monkeypatch.setattr(checking, "check", check)
+    assert graded(tmp_path) == 1
+    assert [row["status"] for row in rows(tmp_path)] == ["not run", "not yet", "not yet"]
+    assert "RuntimeError: not this one" in rows(tmp_path)[0]["first failure"]
