@@ -83,10 +83,15 @@ class TellingOperations(EndpointOperations):
         peers, ports = self.named(), {port.plane: port for port in self.own}
         for one in send:
             name, plane, number = one if isinstance(one, list) and len(one) == 3 else (None, None, None)
-            if name not in peers or plane not in ports or type(number) is not int or not 0 <= number < REQUEST_IDS:
+            if (
+                not isinstance(name, str) or name not in peers
+                or type(plane) is not int or plane not in ports
+                or type(number) is not int or not 0 <= number < REQUEST_IDS
+            ):  # fmt: skip
                 raise BoxError(
                     f"an update in send must be (peer, plane, number) with a peer of {sorted(peers)}, a plane of"
-                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1} (got {one!r:.80})"
+                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1}; one update for each peer (got"
+                    f" {one!r:.80})"
                 )
             route = peers[name].routes_on(ports[plane].bit).get(ports[plane].number)
             if route is not None and ports[plane].up:

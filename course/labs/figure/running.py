@@ -36,21 +36,20 @@ def plan_of(payload: int) -> Plan:
 
 
 def timeline(answer: object, steps: int, name: str) -> list[Fault]:
-    """A student's timeline. BoxError says what an entry must be."""
+    """A student's timeline; a fault that lasts longer than the run has no end. BoxError says what an entry must be."""
     if not isinstance(answer, list) or len(answer) > FAULTS_MAX:
         raise BoxError(f"{name}: timeline must return a list of at most {FAULTS_MAX} faults (got {answer!r:.80})")
     found: list[Fault] = []
     for one in answer:
         at, verb, target, until = (*one, None)[:4] if isinstance(one, list) and len(one) in (3, 4) else (None,) * 4
-        number = type(at) in (int, float) and isinstance(at, int | float) and 0 <= at < steps
-        ends = until is None or (isinstance(until, int | float) and at is not None and until > at)
-        if not number or not isinstance(verb, str) or not isinstance(target, str) or not ends:
+        begins = type(at) in (int, float) and 0 <= at < steps
+        ends = until is None or (begins and type(until) in (int, float) and until > at)
+        if not begins or not isinstance(verb, str) or not isinstance(target, str) or not ends:
             raise BoxError(
                 f"{name}: a fault must be (step, verb, target) or (step, verb, target, until) with a step from 0 to"
                 f" {steps - 1}, such as (1, 'port-down', 'h0.p0') (got {one!r:.80})"
             )
-        assert isinstance(at, int | float)
-        found.append((float(at), verb, target, None if until is None else float(until)))
+        found.append((float(at), verb, target, None if until is None or until >= steps else float(until)))
     return found
 
 

@@ -17,7 +17,8 @@ PAYLOAD, LINKS, STEPS, PORT_GBPS = 4096, 8, 7, 100
 STEPS_CHANGED = 4  # of the runs with smaller packets, which take longer
 PAYLOADS = (1024, 1152, 1280, 1408)
 READ, REPRODUCED, PREDICTED, WIRE, LINE, LOSS = 3.0, 10.0, 5.0, 3.0, 94.0, 2.0
-WORDS = (60, 250)
+WORDS, CHARACTERS_MAX = (60, 250), 10_000
+NUMBER = r"(?<!\d)\d{1,6}(?!\d)(?:\.\d+)?"
 HEADERS = (138, 162)
 """Bytes before and behind the payload of a write: of the frame, and with preamble, checksum and gap of the wire."""
 LOOK = ("docs/reproduction.md  # figure 9a", "./lab course page figure")
@@ -156,13 +157,18 @@ def wire(work: StudentWork) -> TestOutcome:
 
 def defends(work: StudentWork) -> TestOutcome:
     text = watched(work, "DEFENCE")
-    if not isinstance(text, str):
-        raise BoxError(f"{work.path.name}: DEFENCE must be a text (got {text!r:.80})")
+    if not isinstance(text, str) or len(text) > CHARACTERS_MAX:
+        got = len(text) if isinstance(text, str) else f"{text!r:.80}"
+        raise BoxError(f"{work.path.name}: DEFENCE must be a text of at most {CHARACTERS_MAX} characters (got {got})")
     words = len(text.split())
     base, small = measured(work, PAYLOAD)[0], measured(work, changed_payload(work.seed))[0]
+    if not base:
+        raise BoxError(
+            f"{work.path.name}: timeline must leave a link of h0 up in step 0 (the run carries nothing there)"
+        )
     loss = 100 * (1 - small / base)
-    numbers = [float(one) for one in re.findall(r"\d+(?:\.\d+)?", text)]
-    percent = [float(one) for one in re.findall(r"(\d+(?:\.\d+)?)\s*%", text)]
+    numbers = [float(one) for one in re.findall(NUMBER, text)]
+    percent = [float(one) for one in re.findall(rf"({NUMBER})\s*%", text)]
     names_loss = any(abs(one - loss) <= LOSS for one in percent)
     names_bytes = any(one in HEADERS for one in numbers)
     gates = (

@@ -1,0 +1,84 @@
+"""Answers of a student's code that have another type or size than a lab asks for: the student gets advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from course.box.box import BoxError
+from course.catalogue import find
+from course.exercise import StudentWork
+from course.labs.figure import tests as figure
+from course.labs.figure.running import timeline
+from course.result import TestOutcome
+from course.seams.ports import TellingOperations
+from tests.course.open_box import OpenWork
+
+
+def work(source: str, folder: Path, lab: str = "figure") -> StudentWork:
+    return OpenWork(source, folder / find(lab).file, 1, folder / "checked")
+
+
+@pytest.mark.parametrize(
+    ("update", "advice"),
+    [
+        ([["h2", "h3"], 0, 1], "one update for each peer"),
+        (["h2", [0, 1], 1], "a plane of"),
+        (["h2", {}, 1], "a plane of"),
+        (["h2", True, 1], "a plane of"),
+    ],
+)
+def test_an_update_to_a_list_of_peers_or_planes_gets_advice(update: list[object], advice: str) -> None:
+    ports = [SimpleNamespace(plane=plane) for plane in range(3)]
+    peers = {name: SimpleNamespace() for name in ("h2", "h3")}
+    nic: Any = SimpleNamespace(own=ports, planes=[0, 1, 2], named=lambda: peers)
+    with pytest.raises(BoxError, match=advice):
+        TellingOperations._send(nic, 0, [update])
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ["1", "port-down", "h0.p0", 3],
+        [1, "port-down", "h0.p0", "3"],
+        [1, "port-down", "h0.p0", True],
+        [True, "port-down", "h0.p0"],
+        [1, "port-down", "h0.p0", 1],
+        [None, "port-down", "h0.p0", 2],
+    ],
+)
+def test_a_timeline_of_other_types_gets_advice(fault: list[object]) -> None:
+    with pytest.raises(BoxError, match="a fault must be"):
+        timeline([fault], 7, "figure.py")
+
+
+def test_a_fault_may_last_longer_than_the_run() -> None:
+    assert timeline([[1, "port-down", "h0.p0", 10**400]], 7, "figure.py") == [(1.0, "port-down", "h0.p0", None)]
+    assert timeline([[1, "port-down", "h0.p0", 6.5]], 7, "figure.py") == [(1.0, "port-down", "h0.p0", 6.5)]
+
+
+def defended(monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, gbps: float) -> TestOutcome:
+    """The test of a defence, with runs that carry so much with each payload."""
+    monkeypatch.setattr(figure, "rates", lambda *_: [gbps] * figure.STEPS)
+    return figure.defends(work(f"DEFENCE = {text}\ndef timeline(): return []\n", folder))
+
+
+@pytest.mark.parametrize("text", ['"1" * 900_000', '"1. " * 300_000', '"1" + " " * 900_000'])
+def test_a_defence_of_any_length_is_read_soon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+    with pytest.raises(BoxError, match=r"DEFENCE must be a text of at most 10000 characters \(got \d0000[01]\)"):
+        defended(monkeypatch, tmp_path, text, 1500.0)
+
+
+def test_a_number_of_many_digits_names_no_loss(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = defended(monkeypatch, tmp_path, '"1" * 9_000 + " 138.0 bytes, 0.0 %"', 1500.0)
+    assert [gate.value for gate in found.gates[2:]] == [1, 1]
+    found = defended(monkeypatch, tmp_path, '"9" * 9_000 + "138 bytes, " + "9" * 20 + "0 %"', 1500.0)
+    assert [gate.value for gate in found.gates[2:]] == [0, 0]
+
+
+def test_a_run_that_carries_nothing_at_first_gets_advice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(BoxError, match=r"timeline must leave .* up in step 0"):
+        defended(monkeypatch, tmp_path, '"words"', 0.0)
