@@ -50,7 +50,8 @@ class TestOutcome:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test of a lab, carried out. `score` is 0 or `points`; `printed` is the end of what the code printed."""
+    """One test of a lab, carried out. `score` is 0 or `points`; `printed` is the end of what the code printed.
+    `defect`: the test itself ended with an error, so a teacher has to look at it."""
 
     __test__ = False  # pytest collects classes of this name
 
@@ -60,6 +61,7 @@ class TestResult:
     outcome: TestOutcome
     seconds: float
     printed: str = ""
+    defect: bool = False
 
     @property
     def passed(self) -> bool:
@@ -103,6 +105,11 @@ class CheckResult:
         return next((test for test in self.tests if not test.passed), None)
 
     @property
+    def defects(self) -> tuple[TestResult, ...]:
+        """The tests that ended with an error."""
+        return tuple(test for test in self.tests if test.defect)
+
+    @property
     def printed(self) -> str:
         """The end of what the code printed up to the first failure, or at all."""
         first = self.first_failure
@@ -125,6 +132,7 @@ class CheckResult:
                 outcome(one["outcome"]),
                 one["seconds"],
                 one.get("printed", ""),
+                one.get("defect", False),
             )
             for one in values["tests"]
         ]

@@ -21,11 +21,23 @@ def cell(text: str) -> str:
 
 
 def grades(graded: Graded) -> str:
-    """A line per submission."""
+    """A line per submission; `defects` are the tests that ended with an error of their own."""
     lines = io.StringIO()
     writer = csv.writer(lines)
     writer.writerow(
-        ["student", "lab", "name", "status", "score", "points", "passed", "tests", "seconds", "first failure"]
+        [
+            "student",
+            "lab",
+            "name",
+            "status",
+            "score",
+            "points",
+            "passed",
+            "tests",
+            "seconds",
+            "first failure",
+            "defects",
+        ]
     )
     for one, result in graded:
         first = result.first_failure
@@ -33,6 +45,7 @@ def grades(graded: Graded) -> str:
         writer.writerow([
             cell(one.student), one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
             sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, cell(" ".join(why.split())),
+            " ".join(test.name for test in result.defects),
         ])  # fmt: skip
     return lines.getvalue()
 

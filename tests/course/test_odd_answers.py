@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,11 +13,14 @@ from typing import Any
 import pytest
 
 from course.box.box import BoxError
+from course.carrying import carried_out, carry_out
 from course.catalogue import find
-from course.exercise import StudentWork
+from course.exercise import NotPossibleError, StudentWork, Test
+from course.grading import tables
+from course.grading.submissions import Submission
 from course.labs.figure import tests as figure
 from course.labs.figure.running import timeline
-from course.result import TestOutcome
+from course.result import CheckResult, TestOutcome
 from course.seams.ports import TellingOperations
 from tests.course.open_box import OpenWork
 
@@ -82,3 +89,32 @@ def test_a_number_of_many_digits_names_no_loss(monkeypatch: pytest.MonkeyPatch, 
 def test_a_run_that_carries_nothing_at_first_gets_advice(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(BoxError, match=r"timeline must leave .* up in step 0"):
         defended(monkeypatch, tmp_path, '"words"', 0.0)
+
+
+def test_an_error_of_a_test_is_that_tests_failure_and_told_as_the_labs(tmp_path: Path) -> None:
+    def breaks(work: StudentWork) -> TestOutcome:
+        raise ZeroDivisionError("by zero")
+
+    def holds(work: StudentWork) -> TestOutcome:
+        return TestOutcome(True, "a", "b")
+
+    lab = replace(find("usids"), tests=(Test("one", "the first", 1, breaks), Test("two", "the second", 2, holds)))
+    first, second = carry_out(lab, work("x = 1\n", tmp_path))
+    assert second.passed
+    assert "ended with ZeroDivisionError: by zero" in first.outcome.happened
+    assert "test_odd_answers.py:" in first.outcome.happened
+    assert first.defect
+    read = CheckResult.read(json.loads(json.dumps(CheckResult(1, "anna", 7, "", (first, second), 0.1).document())))
+    assert [test.name for test in read.defects] == ["one"]
+    submission = Submission("anna", lab, tmp_path)
+    (row,) = csv.DictReader(io.StringIO(tables.grades([(submission, read)])))
+    assert (row["status"], row["score"], row["defects"]) == ("not yet", "2", "one")
+
+
+@pytest.mark.parametrize("error", [NotPossibleError("no compiler"), OSError("disk full"), MemoryError()])
+def test_a_check_that_is_not_possible_is_no_students_failure(tmp_path: Path, error: Exception) -> None:
+    def impossible(work: StudentWork) -> TestOutcome:
+        raise error
+
+    with pytest.raises(type(error)):
+        carried_out(Test("one", "the first", 1, impossible), work("x = 1\n", tmp_path))

@@ -25,7 +25,7 @@ EXAMPLES = """examples:
   ./lab grade submissions --key net-2026 --part 2/4       the share of the second of four machines
   ./lab grade submissions --key net-2026 --fresh secret   algorithms on seeds that students can't know
 output: grades.csv, similar.csv, index.html, pages/STUDENT/, results/STUDENT/
-exit status: 0 every submission was checked, 1 some could not be, 2 nothing was graded"""
+exit status: 0 every submission was checked, 1 some could not be or met a defect of a lab, 2 nothing was graded"""
 SIMILAR = 0.6
 
 
@@ -62,9 +62,10 @@ def grade_command(arguments: argparse.Namespace) -> int:
     def tell(one: Submission, result: CheckResult, kept: bool) -> None:
         nonlocal done
         done += 1
-        words = printable(result.trouble) or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
+        words = result.trouble or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
+        words += "".join(f", {test.name}: {test.outcome.happened}" for test in result.defects)
         words += ", kept from before" if kept else ""
-        write_out(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {words}\n")
+        write_out(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {printable(words)}\n")
 
     graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
     for one, result in graded:
@@ -79,7 +80,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     files.write(output / "index.html", tables.overview(graded, alike))
     passed = sum(result.status == 0 for _, result in graded)
     write_out(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
-    return 1 if any(result.trouble for _, result in graded) else 0
+    return 1 if any(result.trouble or result.defects for _, result in graded) else 0
 
 
 def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, float, str, str]]:
