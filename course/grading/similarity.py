@@ -14,17 +14,21 @@ from collections.abc import Mapping
 from itertools import combinations
 
 TOKENS, WINDOW = 8, 4
-TOKEN = re.compile(r"#[^\n]*|//[^\n]*|\"\"\".*?\"\"\"|\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z_]\w*|\d[\w.]*|\S", re.DOTALL)
+COMMENTS = {".py": r"#[^\n]*|\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'", ".p4": r"//[^\n]*|/\*.*?(?:\*/|\Z)"}
+"""By the suffix of a file; long texts of Python are comments as well."""
+REST = r"(?P<text>\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*')|[A-Za-z_]\w*|\d[\w.]*|\S"
+TOKEN = {suffix: re.compile(f"(?P<comment>{comment})|{REST}", re.DOTALL) for suffix, comment in COMMENTS.items()}
 WORDS = {*keyword.kwlist, "self", "action", "table", "key", "apply", "control", "bit", "register"}
 
 
-def tokens(text: str) -> list[str]:
-    """The text's tokens without comments; names that it chose itself are all alike."""
+def tokens(text: str, suffix: str) -> list[str]:
+    """The tokens of a file of this suffix, without comments; names that it chose itself are all alike."""
     found = []
-    for token in TOKEN.findall(text):
-        if token.startswith(("#", "//", '"""')):
+    for match in TOKEN[suffix].finditer(text):
+        token = match.group()
+        if match.lastgroup == "comment":
             continue
-        if token[0] in "\"'":
+        if match.lastgroup == "text":
             token = "text"
         elif token[0].isdigit():
             token = "number"
@@ -34,9 +38,9 @@ def tokens(text: str) -> list[str]:
     return found
 
 
-def fingerprints(text: str) -> set[int]:
+def fingerprints(text: str, suffix: str) -> set[int]:
     """The kept hashes of a text."""
-    found = tokens(text)
+    found = tokens(text, suffix)
     grams = [" ".join(found[at : at + TOKENS]) for at in range(len(found) - TOKENS + 1)]
     hashes = [int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "big") for gram in grams]
     if len(hashes) < WINDOW:
@@ -44,10 +48,10 @@ def fingerprints(text: str) -> set[int]:
     return {min(hashes[at : at + WINDOW]) for at in range(len(hashes) - WINDOW + 1)}
 
 
-def similar(texts: Mapping[str, str], starter: str) -> list[tuple[float, str, str]]:
+def similar(texts: Mapping[str, str], starter: str, suffix: str) -> list[tuple[float, str, str]]:
     """Pairs by the share of fingerprints that they have in common, largest first; texts with nothing new have none."""
-    common = fingerprints(starter)
-    prints = {name: fingerprints(text) - common for name, text in texts.items()}
+    common = fingerprints(starter, suffix)
+    prints = {name: fingerprints(text, suffix) - common for name, text in texts.items()}
     pairs = []
     for one, other in combinations(sorted(prints), 2):
         union = prints[one] | prints[other]

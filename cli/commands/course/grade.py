@@ -102,6 +102,6 @@ def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, fl
                     continue
         with suppress(CourseError):  # a clone that was handed out without references
             texts["(the reference)"] = reference(lab, 0)
-        pairs = similar(texts, lab.starter(0))
+        pairs = similar(texts, lab.starter(0), Path(lab.file).suffix)
         result += [(lab.name, share, one, other) for share, one, other in pairs if share >= least]
     return result
