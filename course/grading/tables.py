@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
 from course.grading.submissions import Submission
 from course.result import CheckResult
@@ -84,7 +85,7 @@ def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]]) -> 
             _, result = cells[student, number]
             total += result.score
             kind = "full" if result.status == 0 else ("some" if result.score else "none")
-            link = f"pages/{escape(student, quote=True)}/{lab.name}.html"
+            link = f"pages/{quote(student, safe='')}/{lab.name}.html"
             row.append(f'<td class="{kind}"><a href="{link}">{result.score}/{lab.points}</a></td>')
         rows.append("<tr>" + "".join(row) + f"<td><b>{total}</b></td></tr>")
     head = "".join(f"<th>{number} {lab.name}</th>" for number, lab in labs)

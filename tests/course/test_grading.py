@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -19,7 +21,7 @@ import pytest
 from course.catalogue import LABS, find
 from course.grading import formats, packing, tables
 from course.grading.grading import Grading, part
-from course.grading.similarity import similar
+from course.grading.similarity import similar, tokens
 from course.grading.submissions import Submission, found
 from course.result import CheckResult, Gate, TestOutcome, TestResult
 from course.student import Student
@@ -112,7 +114,9 @@ def test_renamed_copies_are_similar_and_own_work_is_not() -> None:
     other = "class Spray:\n    def __init__(self, ps):\n        self.at = 0\n    def choose(self, us):\n"
     other += "        self.at += 1\n        for n in range(9):\n            if (self.at + n) % 9 in us:\n"
     other += "                return (self.at + n) % 9\n        return None\n"
-    pairs = {(one, two): share for share, one, two in similar({"a": text, "b": renamed, "c": other}, spray.starter(0))}
+    pairs = {
+        (one, two): share for share, one, two in similar({"a": text, "b": renamed, "c": other}, spray.starter(0), ".py")
+    }
     assert pairs["a", "b"] == 1.0
     assert max(pairs.get(("a", "c"), 0.0), pairs.get(("b", "c"), 0.0)) < 0.3
 
@@ -173,3 +177,18 @@ def test_grading_goes_on_after_what_cannot_be_read(tmp_path: Path) -> None:
     graded = Grading(tmp_path / "out", "k").all(submissions, 1, lambda *_: None)
     assert graded[0][1].status == 2
     assert "root:" not in (tmp_path / "out" / "pages" / "x" / "usids.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["anna #2", "50%41", "a?b", "ä'\"<"])
+def test_links_to_pages_lead_there_whatever_a_folder_is_called(tmp_path: Path, name: str) -> None:
+    (link,) = re.findall(r'href="([^"]*)"', tables.overview([(Submission(name, USIDS, tmp_path), result())], []))
+    parts = urlsplit(html.unescape(link))
+    assert (unquote(parts.path), parts.query, parts.fragment) == (f"pages/{name}/usids.html", "", "")
+
+
+def test_comments_are_those_of_the_language() -> None:
+    assert tokens("x = a // b + secret(1)  # c // d\n", ".py") == tokens("y = c // d + open(2)", ".py")
+    assert tokens("x = a // b", ".py") == ["name", "=", "name", "/", "/", "name"]
+    assert tokens("x = 1; /* a b\n c */ // d\ny = 2;", ".p4") == tokens("x = 1; y = 2;", ".p4")
+    assert tokens("x = 1; /* never closed", ".p4") == ["name", "=", "number", ";"]
+    assert tokens("'''a\nb'''\nx = \"# no comment\" + 'it\\'s'", ".py") == ["name", "=", "text", "+", "text"]
