@@ -74,7 +74,10 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """A check of one file against one lab. `trouble` says why a check could not be run; it has no tests then."""
+    """A check of one file against one lab. `trouble` says why a check could not be run; it has no tests then.
+
+    `version` is the digest of the code that graded the file, "" for a check outside of a grading.
+    """
 
     lab: int
     student: str
@@ -84,6 +87,7 @@ class CheckResult:
     seconds: float
     protection: tuple[str, ...] = ()
     trouble: str = ""
+    version: str = ""
 
     @property
     def status(self) -> int:

@@ -1,7 +1,7 @@
 """Grades a folder: each file is checked in its own process, and each result is kept as soon as it is there.
 
-A result is valid for one digest of the file, one seed and one lab: a grading that was killed goes on where it was, and
-who submits again is graded again.
+A result is valid for one digest of the file, one seed, one lab and one version of the labs: a grading that was killed
+goes on where it was, and a file that was submitted again, or a lab that was changed, is graded again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import files
@@ -21,8 +21,23 @@ from course.result import CheckResult
 from course.student import Student
 from course.student_folder import CourseError
 from course.writable import writable
+from running import identity
 
 RESULTS, PAGES = "results", "pages"
+JUDGES = (
+    "course/bench", "course/box", "course/labs", "course/seams", "course/carrying.py", "course/checking.py",
+    "course/exercise.py", "course/result.py", "course/student.py", "course/worker.py", "judging", "operations/incident",
+    "paper", "studies/hunting",
+)  # fmt: skip
+"""The code that decides a result beside that of a run. Labs share code, so one version is for all of them."""
+PROGRAMS = ("course/bench", "p4/parts")
+
+
+def version() -> str:
+    """The digest of everything that decides a result but for the submission and its seed."""
+    code = identity.code_digest((*JUDGES, *(place for places in identity.CODE.values() for place in places)))
+    programs = [path.read_bytes() for place in PROGRAMS for path in sorted((identity.ROOT / place).glob("*.p4"))]
+    return identity.digest(b"\0".join([code.encode(), *programs]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +59,13 @@ class Grading:
         return self.output / RESULTS / submission.student / f"{submission.lab.name}.json"
 
     def known(self, submission: Submission) -> CheckResult | None:
-        """The result of an earlier grading of the same file with the same seed; None without one."""
+        """The result of an earlier grading of the same file with the same seed by the same labs; None without one."""
         try:
             result = CheckResult.read(json.loads(self.place(submission).read_text()))
             digest = hashlib.sha256(submission.source().encode()).hexdigest()
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        same = result.digest == digest and result.seed == self.seed(submission)
+        same = (result.digest, result.seed, result.version) == (digest, self.seed(submission), version())
         return result if same and not result.trouble else None
 
     def grade(self, submission: Submission) -> CheckResult:
@@ -68,7 +83,8 @@ class Grading:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / submission.lab.file  # kept: a counterexample runs this file
             files.write(path, source)
-            result = checking.check(submission.lab, path, student, folder, seed)
+            graded_by = version()
+            result = replace(checking.check(submission.lab, path, student, folder, seed), version=graded_by)
         pages.mkdir(parents=True, exist_ok=True)
         files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
         self.place(submission).parent.mkdir(parents=True, exist_ok=True)

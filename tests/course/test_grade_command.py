@@ -14,8 +14,10 @@ from cli.main import main
 from course import checking
 from course.catalogue import find
 from course.exercise import Exercise
+from course.grading import grading
 from course.result import CheckResult, TestOutcome, TestResult
 from course.student import Student
+from running import identity
 
 USIDS = find("usids")
 
@@ -73,3 +75,37 @@ def test_an_error_with_one_submission_is_its_trouble(
     assert graded(tmp_path) == 1
     assert [row["status"] for row in rows(tmp_path)] == ["not run", "not yet", "not yet"]
     assert "RuntimeError: not this one" in rows(tmp_path)[0]["first failure"]
+
+
+def test_results_of_a_lab_that_was_changed_are_made_again(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(checking, "check", failed)
+    assert graded(tmp_path) == graded(tmp_path) == 0
+    assert capsys.readouterr().out.count("kept from before") == 3
+    monkeypatch.setattr(grading, "version", lambda: "another")
+    assert graded(tmp_path) == 0
+    assert "kept from before" not in capsys.readouterr().out
+
+
+def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity, "ROOT", tmp_path)
+    monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)  # type: ignore[attr-defined]
+    places = [
+        tmp_path / "course" / "labs" / "usids" / "tests.py",
+        tmp_path / "course" / "seams" / "trial.py",
+        tmp_path / "course" / "bench" / "around.p4",
+        tmp_path / "p4" / "parts" / "headers.p4",
+        tmp_path / "endpoint" / "agent.py",
+    ]
+    seen = {grading.version()}
+    for place in places:
+        place.parent.mkdir(parents=True)
+        place.write_text("LIMIT = 1\n")
+        seen.add(grading.version())
+    assert len(seen) == 1 + len(places)
+    (tmp_path / "course" / "grading").mkdir()
+    (tmp_path / "course" / "grading" / "tables.py").write_text("LIMIT = 1\n")
+    assert grading.version() in seen
