@@ -58,19 +58,30 @@ class Grading:
     def place(self, submission: Submission) -> Path:
         return self.output / RESULTS / submission.student / f"{submission.lab.name}.json"
 
-    def known(self, submission: Submission) -> CheckResult | None:
-        """The result of an earlier grading of the same file with the same seed by the same labs; None without one."""
+    def stored(self, submissions: Sequence[Submission]) -> list[tuple[Submission, CheckResult]]:
+        """The submissions that a machine has graded, with their results; a trouble is a result here."""
+        results = ((one, self.known(one, trouble=True)) for one in submissions)
+        return [(one, result) for one, result in results if result is not None]
+
+    def known(self, submission: Submission, trouble: bool = False) -> CheckResult | None:
+        """The result of an earlier grading of the same file with the same seed by the same labs; None without one.
+
+        `trouble`: a check that could not be run counts as well, and it has no file to compare.
+        """
         try:
             result = CheckResult.read(json.loads(self.place(submission).read_text()))
+            if (result.seed, result.version) != (self.seed(submission), version()):
+                return None
+            if result.trouble:
+                return result if trouble else None
             digest = hashlib.sha256(submission.source().encode()).hexdigest()
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        same = (result.digest, result.seed, result.version) == (digest, self.seed(submission), version())
-        return result if same and not result.trouble else None
+        return result if result.digest == digest else None
 
     def grade(self, submission: Submission) -> CheckResult:
         """Check one file, and keep result and page."""
-        seed = self.seed(submission)
+        seed, graded_by = self.seed(submission), version()
         student = Student(submission.student, self.key)
         pages = self.output / PAGES / submission.student
         try:
@@ -83,8 +94,8 @@ class Grading:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / submission.lab.file  # kept: a counterexample runs this file
             files.write(path, source)
-            graded_by = version()
-            result = replace(checking.check(submission.lab, path, student, folder, seed), version=graded_by)
+            result = checking.check(submission.lab, path, student, folder, seed)
+        result = replace(result, version=graded_by)
         pages.mkdir(parents=True, exist_ok=True)
         files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
         self.place(submission).parent.mkdir(parents=True, exist_ok=True)

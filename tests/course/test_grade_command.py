@@ -17,6 +17,7 @@ from course.exercise import Exercise
 from course.grading import grading
 from course.result import CheckResult, TestOutcome, TestResult
 from course.student import Student
+from course.student_folder import reference
 from running import identity
 
 USIDS = find("usids")
@@ -109,3 +110,29 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
     (tmp_path / "course" / "grading").mkdir()
     (tmp_path / "course" / "grading" / "tables.py").write_text("LIMIT = 1\n")
     assert grading.version() in seen
+
+
+def test_machines_with_a_common_folder_write_tables_of_all_results(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("anna", "ben"):  # in different parts
+        (submissions / name / "spray.py").write_text(reference(find("spray"), 0))
+    (submissions / "ben" / USIDS.file).unlink()
+    (submissions / "ben" / USIDS.file).symlink_to("/etc/passwd")
+    monkeypatch.setattr(checking, "check", failed)
+    statuses = [graded(tmp_path, "--labs", "1,5", "--part", f"{number}/3") for number in (1, 2, 3)]
+    assert statuses == [0, 1, 0]
+    assert "the tables have 5 of 5 results" in capsys.readouterr().out
+    assert [f"{row['student']} {row['lab']} {row['status']}" for row in rows(tmp_path)] == [
+        "anna 1 not yet", "anna 5 not yet", "ben 1 not run", "ben 5 not yet", "carl 1 not yet",
+    ]  # fmt: skip
+    assert {"one": "anna", "other": "ben", "lab": "spray", "share": "1.00"} in rows(tmp_path, "similar.csv")
+    assert "carl" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_a_part_without_students_is_refused(
+    submissions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert graded(tmp_path, "--part", "4/4") == 2
+    assert "--part 4/4 must have a student (got 3 students for 4 parts)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from common.standard_streams import write_out
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission
+    from course.grading.tables import Graded
     from course.result import CheckResult
 
 DESCRIPTION = "Grade a folder of submissions, DIR/STUDENT/FILE. A grading that was stopped goes on where it was."
@@ -44,7 +45,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def grade_command(arguments: argparse.Namespace) -> int:
     from common import files
     from course.catalogue import LABS, find
-    from course.grading import tables
     from course.grading.formats import FORMATS
     from course.grading.grading import RESULTS, Grading, part
     from course.grading.submissions import found
@@ -53,7 +53,12 @@ def grade_command(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.similar <= 1:
         raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:g})")
     labs = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else list(LABS.values())
-    submissions = list(part(found(arguments.submissions, labs, arguments.key), arguments.part))
+    everyone = found(arguments.submissions, labs, arguments.key)
+    submissions = list(part(everyone, arguments.part))
+    if not submissions:
+        students = len({one.student for one in everyone})
+        of = arguments.part.partition("/")[2]
+        raise ValueError(f"--part {arguments.part} must have a student (got {students} students for {of} parts)")
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
     grading = Grading(output, arguments.key, arguments.fresh)
@@ -74,13 +79,40 @@ def grade_command(arguments: argparse.Namespace) -> int:
         for name, form in FORMATS.items():
             suffix = "xml" if name == "junit" else "json"
             files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
-    alike = similar_pairs(submissions, arguments.similar)
-    files.write(output / "grades.csv", tables.grades(graded))
-    files.write(output / "similar.csv", tables.pairs(alike))
-    files.write(output / "index.html", tables.overview(graded, alike))
     passed = sum(result.status == 0 for _, result in graded)
     write_out(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
+    there = write_tables(output, graded, everyone, grading.stored, arguments.similar)
+    if len(everyone) > len(graded):
+        write_out(f"the tables have {there} of {len(everyone)} results, of all parts so far\n")
     return 1 if any(result.trouble or result.defects for _, result in graded) else 0
+
+
+def write_tables(
+    output: Path,
+    graded: Graded,
+    everyone: Sequence[Submission],
+    stored: Callable[[Sequence[Submission]], Graded],
+    least: float,
+) -> int:
+    """Write the tables of all parts that share the folder; how many results they have.
+
+    They are written again while results of other machines arrive: the last machine to write has seen all of them.
+    """
+    from common import files
+    from course.grading import tables
+
+    alike = similar_pairs(everyone, least)
+    files.write(output / "similar.csv", tables.pairs(alike))
+    mine = {one.path for one, _ in graded}
+    others = [one for one in everyone if one.path not in mine]
+    seen: Graded | None = None
+    rows: Graded = []
+    while (there := stored(others)) != seen:
+        seen = there
+        rows = sorted([*graded, *there], key=lambda row: (row[0].student, row[0].lab.number))
+        files.write(output / "grades.csv", tables.grades(rows))
+        files.write(output / "index.html", tables.overview(rows, alike))
+    return len(rows)
 
 
 def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, float, str, str]]:
