@@ -11,23 +11,40 @@ from pathlib import Path
 
 from common import plain_file
 from common.interpreter import python
+from course.box.box import SOURCE_BYTES_MAX
 from course.exercise import Exercise
 from course.result import CheckResult
 from course.student import Student
+from course.student_folder import CourseError
 
 MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much that they never touch
 SECONDS_MAX = 600.0
 
 
-def check(lab: Exercise, path: Path, student: Student, folder: Path, seed: int | None = None) -> CheckResult:
-    """Check one file. OSError when it cannot be read; a check that could not be run says so in its result."""
-    with plain_file.open_named(path):  # a clear error before a process is started
-        pass
+def read(path: Path) -> str:
+    """The text of a student's file. OSError when it cannot be read, CourseError when it is too large."""
+    with plain_file.open_named(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > SOURCE_BYTES_MAX:
+            raise CourseError(f"{path} must have at most {SOURCE_BYTES_MAX} bytes (got {size})")
+        return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
+
+
+def not_run(lab: Exercise, student: Student, seed: int, trouble: str) -> CheckResult:
+    """The result of a check that could not be run."""
+    return CheckResult(lab.number, student.name, seed, "", (), 0.0, (), trouble)
+
+
+def check(
+    lab: Exercise, path: Path, source: str, student: Student, folder: Path, seed: int | None = None
+) -> CheckResult:
+    """Check the text of the file at `path`. A check that could not be run says so in its result."""
     folder.mkdir(parents=True, exist_ok=True)
     number = student.seed(lab.number) if seed is None else seed
     request = {
         "lab": lab.number,
         "path": str(path.resolve()),
+        "source": source,
         "student": student.name,
         "seed": number,
         "folder": str(folder.resolve()),
@@ -56,7 +73,7 @@ def check(lab: Exercise, path: Path, student: Student, folder: Path, seed: int |
         trouble = f"the check must answer with a result (got {said[:80]!r}); this is a defect of the lab"
     finally:
         end(process)
-    return CheckResult(lab.number, student.name, number, "", (), 0.0, (), trouble)
+    return not_run(lab, student, number, trouble)
 
 
 def end(process: subprocess.Popen[str]) -> None:

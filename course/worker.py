@@ -24,12 +24,11 @@ from course.result import CheckResult, TestResult
 
 
 def checked(request: dict[str, Any]) -> CheckResult:
-    """The result of a request: lab, path, student, seed, and the folder for files to look at."""
+    """The result of a request: lab, path, source, student, seed, and the folder for files to look at."""
     began_s = time.monotonic()
-    path = Path(request["path"])
-    lab, raw = LABS[request["lab"]], path.read_bytes()
-    digest = hashlib.sha256(raw).hexdigest()
-    work = StudentWork(raw.decode(errors="replace"), path, request["seed"], Path(request["folder"]))
+    lab, source = LABS[request["lab"]], request["source"]
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    work = StudentWork(source, Path(request["path"]), request["seed"], Path(request["folder"]))
     trouble = ""
     tests: tuple[TestResult, ...] = ()
     try:

@@ -87,14 +87,13 @@ class Grading:
         try:
             source = submission.source()
         except (OSError, CourseError) as error:
-            result = CheckResult(submission.lab.number, student.name, seed, "", (), 0.0, (), str(error))
-            source = ""
+            result, source = checking.not_run(submission.lab, student, seed, str(error)), ""
         else:
             folder = pages / submission.lab.name
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / submission.lab.file  # kept: a counterexample runs this file
             files.write(path, source)
-            result = checking.check(submission.lab, path, student, folder, seed)
+            result = checking.check(submission.lab, path, source, student, folder, seed)
         result = replace(result, version=graded_by)
         pages.mkdir(parents=True, exist_ok=True)
         files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
@@ -105,9 +104,8 @@ class Grading:
     def not_graded(self, submission: Submission, error: Exception) -> CheckResult:
         """The result of a submission whose grading ended with an error."""
         trouble = f"the grading ended with {type(error).__name__}: {error}"
-        return CheckResult(
-            submission.lab.number, submission.student, self.seed(submission), "", (), 0.0, (), writable(trouble)
-        )
+        student = Student(submission.student, self.key)
+        return checking.not_run(submission.lab, student, self.seed(submission), writable(trouble))
 
     def all(
         self, submissions: Sequence[Submission], workers: int, tell: Callable[[Submission, CheckResult, bool], None]

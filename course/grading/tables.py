@@ -22,7 +22,7 @@ def cell(text: str) -> str:
 
 
 def grades(graded: Graded) -> str:
-    """A line per submission; `defects` are the tests that ended with an error of their own."""
+    """A line per submission; `defects` are the tests that ended with an error."""
     lines = io.StringIO()
     writer = csv.writer(lines)
     writer.writerow(

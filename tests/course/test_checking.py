@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from course import checking
+from course.box.box import SOURCE_BYTES_MAX
 from course.catalogue import find
 from course.student import Student
 
@@ -17,7 +20,32 @@ USIDS = find("usids")
 @pytest.mark.parametrize("said", ["", "[]", '{"tests": []}', "[" * 100_000])
 def test_an_answer_that_cannot_be_read_is_a_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     monkeypatch.setattr(checking, "python", lambda *_: [sys.executable, "-c", f"print({said!r})"])
-    (tmp_path / USIDS.file).write_text("ANSWERS = {}\n")
-    result = checking.check(USIDS, tmp_path / USIDS.file, Student("anna"), tmp_path / "checked")
+    result = checking.check(USIDS, tmp_path / USIDS.file, "x = 1\n", Student("anna"), tmp_path / "checked")
     assert result.status == 2
     assert "the check must answer with a result" in result.trouble
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = tmp_path / USIDS.file
+    with large.open("wb") as file:
+        file.write(b"the text")
+        file.truncate(1 << 40)  # no machine can hold it
+    monkeypatch.setattr(checking, "python", lambda *_: pytest.fail("no process is needed"))
+    results = tmp_path / "results.json"
+    words = ["--folder", str(tmp_path / "mylab"), "--results", f"gradescope={results}"]
+    (tmp_path / "mylab").mkdir()
+    assert main(["check", "1", str(large), *words]) == 2
+    assert f"must have at most {SOURCE_BYTES_MAX} bytes (got {1 << 40})" in capsys.readouterr().out.replace("\n", "")
+    assert "must have at most" in results.read_text()
+    assert "the text" not in (tmp_path / "mylab" / "checked" / "usids" / "page.html").read_text()
+
+
+def test_a_check_and_its_page_have_the_text_that_was_read(tmp_path: Path) -> None:
+    (tmp_path / USIDS.file).write_bytes(b"x = '\xff\n")
+    source = checking.read(tmp_path / USIDS.file)
+    assert source == "x = '\ufffd\n"
+    (tmp_path / USIDS.file).write_text("another text, written meanwhile\n")
+    result = checking.check(USIDS, tmp_path / USIDS.file, source, Student("anna"), tmp_path / "checked")
+    assert result.digest == hashlib.sha256(source.encode()).hexdigest()

@@ -32,10 +32,10 @@ def submissions(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def failed(lab: Exercise, path: Path, student: Student, folder: Path, seed: int) -> CheckResult:
+def failed(lab: Exercise, path: Path, source: str, student: Student, folder: Path, seed: int) -> CheckResult:
     """In place of a check, which takes a second: the result of a file that fails."""
     test = TestResult("path-1", "a path", 1, TestOutcome(False, "a", "b"), 0.1)
-    return CheckResult(lab.number, student.name, seed, hashlib.sha256(path.read_bytes()).hexdigest(), (test,), 0.1)
+    return CheckResult(lab.number, student.name, seed, hashlib.sha256(source.encode()).hexdigest(), (test,), 0.1)
 
 
 def graded(tmp_path: Path, *words: str) -> int:
@@ -93,7 +93,7 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(identity, "ROOT", tmp_path)
-    monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)
     places = [
         tmp_path / "course" / "labs" / "usids" / "tests.py",
         tmp_path / "course" / "seams" / "trial.py",

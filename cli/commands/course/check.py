@@ -52,7 +52,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     from course import checking, terminal
     from course.catalogue import find
     from course.page import page
-    from course.student_folder import StudentFolder, reference
+    from course.student_folder import CourseError, StudentFolder, reference
 
     lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     wanted = [formed(word) for word in arguments.results]
@@ -63,16 +63,23 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.reference:
         with Scratch("mrclab-course-") as scratch:
             path = scratch / lab.file
-            files.write(path, reference(lab, student.seed(lab.number)))
-            result = checking.check(lab, path, student, scratch / "checked")
+            source = reference(lab, student.seed(lab.number))
+            files.write(path, source)
+            result = checking.check(lab, path, source, student, scratch / "checked")
         what = "the reference"
     else:
         if not path.exists():
             raise ValueError(f"{path} is missing: ./lab start {lab.number} puts the starter there")
         folder = mylab.folder / "checked" / lab.name
-        result = checking.check(lab, path, student, folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            source = checking.read(path)
+        except CourseError as error:
+            result, source = checking.not_run(lab, student, student.seed(lab.number), str(error)), ""
+        else:
+            result = checking.check(lab, path, source, student, folder)
         what = str(path)
-        files.write(folder / "page.html", page(lab, result, path.read_text(errors="replace")))
+        files.write(folder / "page.html", page(lab, result, source))
         if path == mylab.folder / lab.file and mylab.notes():
             mylab.record(result)
     for form, place in wanted:
