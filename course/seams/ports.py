@@ -89,9 +89,8 @@ class TellingOperations(EndpointOperations):
                 or type(number) is not int or not 0 <= number < REQUEST_IDS
             ):  # fmt: skip
                 raise BoxError(
-                    f"an update in send must be (peer, plane, number) with a peer of {sorted(peers)}, a plane of"
-                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1}; one update for each peer (got"
-                    f" {one!r:.80})"
+                    f"an update in send must be (peer, plane, number) with one peer of {sorted(peers)}, a plane of"
+                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1} (got {one!r:.80})"
                 )
             route = peers[name].routes_on(ports[plane].bit).get(ports[plane].number)
             if route is not None and ports[plane].up:

@@ -32,7 +32,7 @@ def work(source: str, folder: Path, lab: str = "figure") -> StudentWork:
 @pytest.mark.parametrize(
     ("update", "advice"),
     [
-        ([["h2", "h3"], 0, 1], "one update for each peer"),
+        ([["h2", "h3"], 0, 1], "with one peer of"),
         (["h2", [0, 1], 1], "a plane of"),
         (["h2", {}, 1], "a plane of"),
         (["h2", True, 1], "a plane of"),

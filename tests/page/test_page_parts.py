@@ -147,6 +147,23 @@ def test_a_fault_that_is_in_force_twice_ends_with_its_second_end(opened: browser
         assert len(opened.value("lab.picture().faults")) == expected, t_ns
 
 
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ([("runner", "begin"), ("lab", "end"), ("lab", "begin")], 1),
+        ([("runner", "begin"), ("runner", "end"), ("lab", "begin"), ("lab", "end")], 0),
+        ([("runner", "begin"), ("lab", "begin"), ("lab", "end")], 1),
+    ],
+)
+def test_in_virtual_time_each_line_of_the_lab_is_a_change_by_hand(
+    said: list[tuple[str, str]], left: int, opened: browsers.Page
+) -> None:
+    options: Line = {"t_ns": 0, "node": "runner", "kind": "options", "world": "simulated"}
+    lines = [fault(place * S, state, 20, node) for place, (node, state) in enumerate(said, 1)]
+    told(opened, [options, *lines], len(said) * S)
+    assert len(opened.value("lab.picture().faults")) == left
+
+
 def test_where_no_two_samples_differ_nothing_is_said_of_drops_and_rates(opened: browsers.Page) -> None:
     """As at the end of a run in virtual time, of which the totals alone are known."""
     told(opened, [switch(S, "p0l0", 3, 1_000_000, drops=346)], S)

@@ -3,7 +3,7 @@
 export function begin() {
   return {
     t: 0, phase: null, faults: new Map(), evs: new Map(), planes: new Map(), links: new Map(), qps: new Map(),
-    announced: new Map(), samples: new Map(), switches: new Map(), states: new Map(), steps: 0, loss: null, error: null, ended: false, last: null,
+    announced: new Map(), samples: new Map(), switches: new Map(), states: new Map(), steps: 0, loss: null, error: null, ended: false, last: null, virtual: false,
   };
 }
 
@@ -19,6 +19,7 @@ export function apply(state, line) {
   switch (line.kind) {
     case "sample": sample(line.device ? state.switches : state.samples, line.device ?? line.node, line); break;
     case "phase": phase(state, line); break;
+    case "options": state.virtual = line.world === "simulated"; break;
     case "fault": fault(state, line); break;
     case "ev": state.evs.set(`${line.node} ${line.qp} ${line.ev}`, line); break;
     case "qp": state.qps.set(`${line.node} ${line.qp}`, line); break;
@@ -65,12 +66,15 @@ function phase(state, line) {
   else if (state.phase === line.name) state.phase = null;
 }
 
-// A fault may be in force more than once, with different seeds of its chance. The runner announces what the lab then
-// carries out: the lab's line of the same is no other fault.
+// A fault may be in force more than once, with different seeds of its chance. On real links the runner announces what the
+// lab then carries out: the lab's line of the same is no other fault. In virtual time lab lines are changes by hand only.
 function fault(state, line) {
   const key = faultKey(line), byHand = line.node !== "runner";
-  if (!byHand) state.announced.set(key, line.state);
-  else if (state.announced.get(key) === line.state) return void state.announced.delete(key);
+  if (!byHand) {
+    if (!state.virtual) state.announced.set(key, line.state);
+  } else if (state.announced.get(key) === line.state) {
+    return void state.announced.delete(key);
+  }
   const before = state.faults.get(key), count = (before?.count ?? 0) + (line.state === "end" ? -1 : 1);
   if (count > 0) state.faults.set(key, { ...(before ?? { ...line, by_hand: byHand }), count });
   else state.faults.delete(key);
