@@ -157,7 +157,7 @@ class ControlServer:
                 self._turn_away()
             return
         if len(self._clients) >= CLIENTS_MAX:
-            idle = [client for client in list(self._clients) if not client.owed]
+            idle = [client for client in list(self._clients) if not (client.owed or client.unsent or client.lines)]
             if idle:
                 self._drop(min(idle, key=lambda client: client.heard_s))
         if len(self._clients) >= CLIENTS_MAX:

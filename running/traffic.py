@@ -83,6 +83,8 @@ class Traffic:
             raise TrafficError(f"transport {chosen.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
         journals = self.lab.site.journals or self.lab.root / "agents"
         journals.mkdir(exist_ok=True)
+        for asked in self.asked():  # of agents that were all killed: no workload outlives them
+            self._file(asked.name).unlink(missing_ok=True)
         both = {**chosen.settings, **settings}
         # A lab may stay up for weeks, and /run is memory: two small files per host, and slower samples. `up --journals`
         # keeps whole journals.

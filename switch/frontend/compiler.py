@@ -22,7 +22,7 @@ def compile_program(
     """Compile the program at `path`, or take the result of an earlier run over the same text from `cache_dir`.
 
     `cache_dir` is by default `$XDG_CACHE_HOME/mrclab` or `~/.cache/mrclab`. A stranger's program may include only the
-    files in `includable`. Raises CompileError, whose text is every diagnostic with its place, if the program is wrong
+    files in `includable`. Raises CompileError, whose text is the diagnostics with their places, if the program is wrong
     or not supported.
     """
     path = Path(path)

@@ -88,7 +88,11 @@ class Diagnostics:
         return [d for d in self.items if d.severity == "error"]
 
     def render(self) -> str:
-        shown = [self.render_one(d) for d in self.items[:_SHOWN_MAX]]
+        """Messages in their order; where these are too many, errors before warnings."""
+        items = self.items
+        if len(items) > _SHOWN_MAX:
+            items = sorted(items, key=lambda item: item.severity != "error")
+        shown = [self.render_one(item) for item in items[:_SHOWN_MAX]]
         if len(self.items) > _SHOWN_MAX:
             shown.append(f"and {count(len(self.items) - _SHOWN_MAX, 'more message')}")
         return "\n".join(shown)

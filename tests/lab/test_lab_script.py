@@ -369,6 +369,14 @@ def test_p4runtime_shell_is_installed_wherever_the_labs_name_is_said(machine: Ma
     assert pip_lines(machine) == []
 
 
+def test_the_shell_is_installed_where_nothing_else_is_missing(machine: Machine) -> None:
+    for command in ("cc", "gcc", "mnexec", "ip", "ping", "tcpdump"):
+        machine.fake(command, "#!/bin/sh\n")
+    assert machine.run("list").returncode == 0
+    assert machine.run("controller", "shell", "p0l0").returncode == 0
+    assert pip_lines(machine)[-1].endswith("locks/shell.txt")
+
+
 def test_a_controller_without_a_shell_installs_none(machine: Machine) -> None:
     assert machine.run("controller", "show", "shell").returncode == 0
     assert not any(line.endswith("locks/shell.txt") for line in pip_lines(machine))
@@ -409,7 +417,9 @@ def test_an_environment_of_another_user_is_said_to_be_that(clone: Machine) -> No
     done = clone.run(user=12345, fresh=False)
     assert done.returncode == 2
     assert f"lab: {clone.folder}/venv must be writable" in done.stderr
-    assert done.stderr.endswith(f": sudo chown -R 0 {clone.folder}/venv*\n")  # the fake `id` says 0
+    assert done.stderr.endswith(
+        f": sudo chown -R 0 '{clone.folder}/venv' '{clone.folder}/venv.lock'\n"
+    )  # the fake `id` says 0
 
 
 def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:

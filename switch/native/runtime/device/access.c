@@ -54,7 +54,10 @@ int access_modify(struct device *d, u32 table, u32 handle, u32 kind, u32 action,
         return (int)target;
     u32 kind_before = e->target, target_before = e->action;
     int code = table_modify(t, handle, kind, (u32)target, args);
-    let_go(d, t, kind_before, target_before);
+    if (code < 0)
+        let_go(d, t, kind, (u32)target);
+    else
+        let_go(d, t, kind_before, target_before);
     return code;
 }
 
