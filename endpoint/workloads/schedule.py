@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
+from endpoint.workloads.contents_workload import ContentsWorkload
 from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.progress import ScheduleProgress
 from endpoint.workloads.result import ResultTable
-from endpoint.workloads.workload import LAST, UNDER_WAY, Setup, Workload
+from endpoint.workloads.workload import LAST, UNDER_WAY, Setup
 from schedules import operation
 from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError
@@ -84,7 +85,7 @@ class _Incoming:
     offset: int = 0  # of the message under way, in bytes
 
 
-class ScheduleWorkload(Workload):
+class ScheduleWorkload(ContentsWorkload):
     """One rank of a schedule. Ranks that take no part end at once."""
 
     OPTIONS: ClassVar[type[Options]] = ScheduleOptions
@@ -168,18 +169,6 @@ class ScheduleWorkload(Workload):
 
     def request_stop(self, now_ns: int) -> None:
         """A schedule has no place to stop: peers wait for what is left of it."""
-
-    def memory_bytes(self) -> int:
-        return self._contents.size
-
-    def common_bytes(self) -> int:
-        return self._contents.common_bytes
-
-    def register(self) -> None:
-        self._contents.open()
-
-    def release(self) -> None:
-        self._contents.close()
 
     def table(self) -> ResultTable:
         table = ResultTable(COLUMNS)

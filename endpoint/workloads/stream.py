@@ -14,10 +14,11 @@ from typing import ClassVar
 
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
+from endpoint.workloads.contents_workload import ContentsWorkload
 from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.result import ResultTable
-from endpoint.workloads.workload import LAST, OVER, Setup, Workload, WorkloadState
+from endpoint.workloads.workload import LAST, OVER, Setup, WorkloadState
 
 PERFTEST_COLUMNS = ("#bytes", "#iterations", "BW peak[Gb/sec]", "BW average[Gb/sec]", "MsgRate[Mpps]")
 
@@ -66,7 +67,7 @@ class _Incoming:
     done: bool = False
 
 
-class StreamWorkload(Workload):
+class StreamWorkload(ContentsWorkload):
     """The common part of streams: a kind says who sends to whom, and how much."""
 
     OPTIONS: ClassVar[type[Options]] = StreamOptions
@@ -209,18 +210,6 @@ class StreamWorkload(Workload):
             self.fail("; ".join(f"{which}: {cause}" for which, cause in self._dead.items()), now_ns)
         else:
             super().finish(now_ns)
-
-    def memory_bytes(self) -> int:
-        return self._contents.size
-
-    def common_bytes(self) -> int:
-        return self._contents.common_bytes
-
-    def register(self) -> None:
-        self._contents.open()
-
-    def release(self) -> None:
-        self._contents.close()
 
     def table(self) -> ResultTable:
         seconds = max(self.ended_ns - self.started_ns, 1) / 1e9

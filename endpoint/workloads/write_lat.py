@@ -8,10 +8,11 @@ from typing import ClassVar
 from common.latency import COLUMNS, row
 from endpoint.transport import Completion
 from endpoint.workloads.contents import Contents
+from endpoint.workloads.contents_workload import ContentsWorkload
 from endpoint.workloads.link import PeerLink
 from endpoint.workloads.options import Options, require
 from endpoint.workloads.result import ResultTable
-from endpoint.workloads.workload import LAST, Setup, Workload, WorkloadState
+from endpoint.workloads.workload import LAST, Setup, WorkloadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class WriteLatOptions(Options):
         require("messages", self.messages, 0, LAST - 1)
 
 
-class WriteLat(Workload):
+class WriteLat(ContentsWorkload):
     OPTIONS: ClassVar[type[Options]] = WriteLatOptions
     RANKS_MAX: ClassVar[int] = 2
 
@@ -84,18 +85,6 @@ class WriteLat(Workload):
         if self._half_ns:
             table.rows.append(row(self._lat.size, [half_ns / 1e3 for half_ns in self._half_ns]))
         return table
-
-    def memory_bytes(self) -> int:
-        return self._contents.size
-
-    def common_bytes(self) -> int:
-        return self._contents.common_bytes
-
-    def register(self) -> None:
-        self._contents.open()
-
-    def release(self) -> None:
-        self._contents.close()
 
     def _post_next(self) -> None:
         rank, number, size = self.rank, self._number, self._lat.size
