@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 from pathlib import Path
+from typing import BinaryIO
 
 from common import plain_file
 from common.interpreter import python
@@ -24,10 +25,15 @@ SECONDS_MAX = 600.0
 def read(path: Path) -> str:
     """The text of a student's file. OSError when it cannot be read, CourseError when it is too large."""
     with plain_file.open_named(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > SOURCE_BYTES_MAX:
-            raise CourseError(f"{path} must have at most {SOURCE_BYTES_MAX} bytes (got {size})")
-        return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
+        return text_of(file, path)
+
+
+def text_of(file: BinaryIO, path: Path) -> str:
+    """The text of an open file. CourseError when it is too large."""
+    size = os.fstat(file.fileno()).st_size
+    if size > SOURCE_BYTES_MAX:
+        raise CourseError(f"{path} must have at most {SOURCE_BYTES_MAX} bytes (got {size})")
+    return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
 
 
 def not_run(lab: Exercise, student: Student, seed: int, trouble: str) -> CheckResult:

@@ -183,7 +183,7 @@ class ChangedCounters:
         self._last: dict[str, _Look] = {}
 
     def look(self, switch: str, t_ns: int, ports: list[dict[str, Any]]) -> None:
-        """What the ports of a switch have counted by now."""
+        """Take the present counts of a switch's ports."""
         last = self._last.get(switch)
         changed = last is None or ports != last.ports
         if changed and last is not None and not last.written:

@@ -90,7 +90,7 @@ def read(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
 
 
 def programs(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, Cells | None]:
-    """What the program of each P4 switch with a chosen port has counted; None for a switch that runs none now."""
+    """The counts of the program of each P4 switch with a chosen port; None for a switch that runs no program now."""
     import controller
     from controller.counting import read_counters
     from controller.provisioning import addresses

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from course.box.box import SOURCE_BYTES_MAX
+from course.checking import text_of
 from course.exercise import Exercise
 from course.student import Student
 from course.student_folder import CourseError
@@ -28,12 +28,9 @@ class Submission:
         """The text; a file that is no ordinary one, or too large, is refused. OSError or CourseError."""
         handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise CourseError(f"{self.path} must be an ordinary file")
-            if status.st_size > SOURCE_BYTES_MAX:
-                raise CourseError(f"{self.path} must have at most {SOURCE_BYTES_MAX} bytes (got {status.st_size})")
-            return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
+            return text_of(file, self.path)
 
 
 def found(folder: Path, labs: Sequence[Exercise], key: str) -> list[Submission]:

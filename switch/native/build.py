@@ -113,7 +113,7 @@ def _file_name(name: str) -> str:
 
 
 def _run(command: tuple[str, ...]) -> str:
-    """What the command says. Whatever ends this call also ends the command and the compiler proper, its child."""
+    """The output of the command. An exception in this call also ends the command and the compiler proper, its child."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -1,4 +1,4 @@
-"""What the page of a lab that is up knows of switches: rates of one interval, which end when the traffic does."""
+"""Rates of switches on the page of a lab that is up: each is of one interval, and ends when the traffic does."""
 
 from __future__ import annotations
 
