@@ -10,7 +10,7 @@ import os
 import sys
 from typing import NoReturn
 
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 
 WORTH_S = 20.0
 """Of interpreted runs in virtual time, by the estimate: less is over before a build is. A build is made once for each

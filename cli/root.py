@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from common.interpreter import python
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from topo.emulation import labname
 from topo.emulation.labname import DEFAULT_LAB
 

@@ -8,8 +8,8 @@ import traceback
 from collections.abc import Callable
 from typing import Final
 
-from common.printable import printable_text
-from common.standard_streams import drop_unread, write_out
+from common.terminal.printable import printable_text
+from common.terminal.standard_streams import drop_unread, write_out
 
 TRUE: Final = 0
 FALSE: Final = 1

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from common.printable import printable_text
+from common.terminal.printable import printable_text
 from course.exercise import Exercise
 from course.result import CheckResult, TestResult
 

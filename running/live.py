@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.journal import Line
-from common.printable import printable, printable_text
+from common.terminal.printable import printable, printable_text
 from judging import units
 from running.directory import RunDirectory
 from running.progress import Progress

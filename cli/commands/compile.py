@@ -36,7 +36,7 @@ def compile_command(arguments: argparse.Namespace) -> int:
             print(f"the endpoint runs {'compiled' if form.compiled else 'interpreted'}: {form.why}")
         return 0
     from common.compiled.build import build
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
 
     started_s = time.monotonic()
     console = LastingConsole(stderr=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
 from cli.options import check_seconds
-from common.columns import aligned
+from common.terminal.columns import aligned
 from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
 from topo.emulation import labname
 from topo.emulation.lab import Lab

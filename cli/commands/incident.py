@@ -18,7 +18,7 @@ from cli.options import add_json, add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from operations.incident.words import add_tools
 from running.directory import RUNS, RunDirectory
 from topo.emulation import labname, namespace

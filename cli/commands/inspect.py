@@ -10,7 +10,7 @@ from typing import Any
 
 from cli.command_table import add
 from cli.commands.counters import traffic_managers
-from common.columns import aligned
+from common.terminal.columns import aligned
 from topo.address import host_address, port_address, switch_usid, usid_address
 from topo.emulation import labname, namespace
 from topo.emulation.lab import Lab

@@ -22,7 +22,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def list_command(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
     from scenarios import library
 
     found = library.scenarios()

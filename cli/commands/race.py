@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import seed_of
 from cli.ownership import hand_over
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
 
@@ -63,7 +63,7 @@ def check(arguments: argparse.Namespace) -> list[str]:
 def race_command(arguments: argparse.Namespace) -> int:
     """Run both, judge both. The exit status is that of the transport that was named first."""
     from cli.choosing import scenario_of
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
     from judging.judge import judge
     from page import export
     from page.live import Going, RunView

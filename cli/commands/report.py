@@ -12,8 +12,8 @@ from cli.damage import told_of
 from cli.options import add_runs
 from cli.ownership import handing_over
 from common import plain_file
-from common.printable import printable
-from common.standard_streams import write_out
+from common.terminal.printable import printable
+from common.terminal.standard_streams import write_out
 from running.directory import find
 
 AGAIN = "-again"

@@ -15,7 +15,7 @@ from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from running import fault_words
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS
@@ -240,7 +240,7 @@ def launch_parts(arguments: argparse.Namespace, spec: RunSpec, directory: RunDir
 def run_command(arguments: argparse.Namespace) -> int:
     # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
     from cli.choosing import choose, scenario_of
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
     from judging.judge import judge
     from page import export
     from running.launch import launch

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.command_table import add
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from topo.emulation import labname
 from topo.emulation.lab import Lab
 from topo.emulation.labname import DEFAULT_LAB

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from cli.command_table import add
 from cli.options import check_seconds
 from cli.root import need_root
-from common.columns import aligned
 from common.interrupts import held_back
 from common.pairs import json_or_text, parse_pair
+from common.terminal.columns import aligned
 from topo.emulation import labname
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from common.printable import printable
+from common.terminal.printable import printable
 from judging.measures import planes, recovery
 from judging.reports import completion, page, plots, tables
 from judging.run import Run

@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from random import Random
 
 from common.seeds import Purpose, derive
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from operations.incident.kind import LEVELS
 from operations.incident.survey import Surveyed, consistent, surveyed, table
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from common.columns import aligned
 from common.scratch import Scratch
+from common.terminal.columns import aligned
 from operations.incident import solving, text
 from operations.incident.draw import CALLED_S, Incident, draw
 from operations.incident.kind import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from common.columns import aligned
+from common.terminal.columns import aligned
 from operations.incident.kind import KINDS
 from topo.show import rate
 

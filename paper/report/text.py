@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.columns import aligned
+from common.terminal.columns import aligned
 from paper.outcome import Outcome
 from paper.report import table
 

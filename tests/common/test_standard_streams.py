@@ -46,7 +46,8 @@ def carried_out(body: str, errors_too: bool = False) -> tuple[int, str | None]:
 @pytest.mark.parametrize("status", [TRUE, FALSE, UNKNOWN])
 @pytest.mark.parametrize("text", ["'short'", LONG], ids=["short", "long"])
 def test_a_verdict_that_no_reader_takes_is_still_the_status(status: int, text: str) -> None:
-    written = f"from common.standard_streams import write_out\nwrite_out({text})\nwrite_out('end')\nreturn {status}"
+    lines = ["from common.terminal.standard_streams import write_out", f"write_out({text})", "write_out('end')"]
+    written = "\n".join([*lines, f"return {status}"])
     assert carried_out(written) == (status, "")
 
 
@@ -63,7 +64,7 @@ def test_an_error_whose_line_no_reader_takes_keeps_its_status() -> None:
 
 
 def test_a_console_goes_on_without_its_reader() -> None:
-    body = "from common.console import LastingConsole\nconsole = LastingConsole()\n"
+    body = "from common.terminal.console import LastingConsole\nconsole = LastingConsole()\n"
     body += f"for line in range(3): console.print(line)\nsys.stdout.write({LONG})\nreturn {UNKNOWN}"
     assert carried_out(body) == (UNKNOWN, "")
 

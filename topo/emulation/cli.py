@@ -254,7 +254,7 @@ def shown_progress() -> Iterator[driver.Progress]:
     """A bar a phase on a terminal; nothing elsewhere."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-    from common.console import LastingConsole  # late, like rich above: only `up` draws
+    from common.terminal.console import LastingConsole  # late, like rich above: only `up` draws
 
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console, disabled = LastingConsole(file=sys.stderr), not sys.stderr.isatty()

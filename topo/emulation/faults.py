@@ -11,7 +11,7 @@ from typing import Literal, assert_never
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cli.command_table import add
 from cli.options import add_exercise
 from cli.ownership import hand_over
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from course.exercise import Exercise
@@ -47,8 +47,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def check_command(arguments: argparse.Namespace) -> int:
     from common import files
-    from common.console import LastingConsole
     from common.scratch import Scratch
+    from common.terminal.console import LastingConsole
     from course import checking, terminal
     from course.catalogue import find
     from course.page import page

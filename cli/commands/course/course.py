@@ -37,7 +37,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def course_command(arguments: argparse.Namespace) -> int:
     from rich.markdown import Markdown
 
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
     from course import terminal
     from course.catalogue import LABS, find
     from course.student_folder import StudentFolder

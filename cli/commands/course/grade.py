@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import check_workers
-from common.printable import printable
-from common.standard_streams import write_out
+from common.terminal.printable import printable
+from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission

@@ -16,7 +16,7 @@ from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from topo.summaries import SET
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def contest_command(arguments: argparse.Namespace) -> int:
-    from common.console import LastingConsole  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.contest import report, text
     from studies.contest.algorithm import parse, variants
     from studies.contest.result import HEAD, table

@@ -15,7 +15,7 @@ from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
 from common.interrupts import sigterm_too
 from common.pairs import json_or_text, parse_pair
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from studies.hunting.hunt import Hunt
@@ -53,7 +53,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def hunt_command(arguments: argparse.Namespace) -> int:
-    from common.console import LastingConsole  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.hunting.attempt_pool import AttemptPool
     from studies.hunting.hunt import Hunt
     from studies.hunting.progress import HuntProgress

@@ -15,7 +15,7 @@ from cli.options import add_json, add_runs
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from operations.rehearsal.change import Planned

@@ -15,7 +15,7 @@ from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -85,7 +85,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                 raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
             return make(arguments)
     from common import files
-    from common.console import LastingConsole  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, perform
     from paper.memory import MemoryBudget, longest_first
     from paper.report import document, page, standing, table, text
@@ -184,7 +184,7 @@ def ablate(arguments: argparse.Namespace) -> int:
     from cli.commands.run import chosen
     from cli.commands.seeds.sweep import parse_seeds
     from common import files
-    from common.console import LastingConsole
+    from common.terminal.console import LastingConsole
     from paper.variations import ablation
     from studies.sweeping.pool import Pool
     from studies.sweeping.progress import SweepProgress

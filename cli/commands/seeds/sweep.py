@@ -20,7 +20,7 @@ from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_wor
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
-from common.standard_streams import write_out
+from common.terminal.standard_streams import write_out
 from running.transport_choice import TRANSPORTS
 from studies.sweeping.address import ClusterAddress
 
@@ -132,7 +132,7 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
 
 @sigterm_too()
 def sweep_command(arguments: argparse.Namespace) -> int:
-    from common.console import LastingConsole  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.sweeping import report, text
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import document, statements

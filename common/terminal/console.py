@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from common.printable import printable_text
-from common.standard_streams import silence
+from common.terminal.printable import printable_text
+from common.terminal.standard_streams import silence
 
 
 class LastingConsole(Console):

@@ -1,0 +1,1 @@
+"""The terminal: columns, a console that outlasts its reader, text without control characters, output cut short."""
