@@ -68,7 +68,8 @@ def fault_spans(lines: Iterable[Line]) -> list[FaultSpan]:
     """Faults from `fault` lines: those of the runner, and those of the lab that the runner did not announce.
 
     The runner journals each of its faults first; the lab journals every fault when it carries the fault out. So a line
-    of the lab without a line of the runner before it is a fault that a person injected by hand.
+    of the lab without a line of the runner before it is a fault that a person injected by hand. A fault that begins
+    again, such as loss at another rate, takes the place of the one before.
     """
     spans: list[FaultSpan] = []
     opened: dict[tuple[str, ...], int] = {}
@@ -82,13 +83,13 @@ def fault_spans(lines: Iterable[Line]) -> list[FaultSpan]:
         elif announced[(*key, state)]:
             announced[(*key, state)] -= 1
             continue
+        if key in opened:
+            index = opened.pop(key)
+            spans[index] = replace(spans[index], stop_ns=int(line["t_ns"]))
         if state == "begin":
             opened[key] = len(spans)
             arguments = line.get("arguments") or {}
             spans.append(FaultSpan(key[0], str(line["target"]), arguments, int(line["t_ns"]), None, by_hand))
-        elif key in opened:
-            index = opened.pop(key)
-            spans[index] = replace(spans[index], stop_ns=int(line["t_ns"]))
     return spans
 
 

@@ -60,6 +60,13 @@ def test_a_fault_of_the_timeline_that_somebody_undoes_ends_there() -> None:
     assert (span.stop_ns, span.by_hand) == (2 * SECOND, False)
 
 
+def test_a_fault_that_begins_again_takes_the_place_of_the_one_before() -> None:
+    spans = fault_spans(
+        [line(t_s, "lab", "loss", "p0l0>p0s1", state) for t_s, state in ((1, "begin"), (2, "begin"), (3, "end"))]
+    )
+    assert [(span.start_ns / SECOND, span.stop_ns and span.stop_ns / SECOND) for span in spans] == [(1, 2), (2, 3)]
+
+
 def test_a_fault_by_hand_is_in_recovery_what_was_done_the_header_and_the_comparison(made_up: Build) -> None:
     plain = made_up()
     silent = ("lab", "blackhole", "p1l0-p1s0")
