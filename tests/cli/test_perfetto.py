@@ -138,6 +138,7 @@ def test_every_node_that_journals_is_a_process_in_the_plans_order(traced: Any) -
     ]
 
 
+@pytest.mark.slow
 def test_counted_trims_and_retransmissions_are_the_totals_of_the_journal(traced: Any) -> None:
     trace, run, _ = traced
     last = {(line["node"], qp["qp"]): qp for line in run.kind("sample") for qp in line.get("qps", ())}
@@ -153,6 +154,7 @@ def test_counted_trims_and_retransmissions_are_the_totals_of_the_journal(traced:
         assert +told == +by_host
 
 
+@pytest.mark.slow
 def test_every_message_is_a_span_with_its_time_and_bytes(traced: Any) -> None:
     trace, run, _ = traced
     lines = [(line["node"], line["start_ns"], line["end_ns"], line["bytes"]) for line in run.kind("transfer")]
@@ -165,6 +167,7 @@ def test_every_message_is_a_span_with_its_time_and_bytes(traced: Any) -> None:
     assert len(lines) > 10
 
 
+@pytest.mark.slow
 def test_faults_and_ev_changes_are_instants_at_their_times(traced: Any) -> None:
     trace, run, _ = traced
     faults = [line["t_ns"] for line in run.kind("fault") if line["node"] == "runner"]
@@ -176,6 +179,7 @@ def test_faults_and_ev_changes_are_instants_at_their_times(traced: Any) -> None:
     assert changes
 
 
+@pytest.mark.slow
 def test_phases_and_faults_are_spans(traced: Any) -> None:
     trace, run, _ = traced
     phases = {event["name"]: (event["t_ns"], event["stop_ns"]) for event in trace.spans if event["cat"] == "phase"}
@@ -184,6 +188,7 @@ def test_phases_and_faults_are_spans(traced: Any) -> None:
     assert [(fault["t_ns"], fault["stop_ns"])] == [(f.start_ns, f.stop_ns) for f in run.faults if f.verb == "link-down"]
 
 
+@pytest.mark.slow
 def test_windows_hold_between_two_samples_what_the_journal_says(traced: Any) -> None:
     trace, run, _ = traced
     for node in ("h1", "h2"):
@@ -203,6 +208,7 @@ def test_windows_hold_between_two_samples_what_the_journal_says(traced: Any) -> 
                 assert now == {"cwnd_bytes": qp["cwnd_bytes"], "inflight_bytes": qp["inflight_bytes"]}
 
 
+@pytest.mark.slow
 def test_every_packet_that_was_trimmed_resent_or_lost_in_the_log_is_an_instant_at_its_place(traced: Any) -> None:
     trace, _, packets = traced
     whole: set[int] = set()

@@ -90,7 +90,8 @@ def started_with(tmp_path: Path, line: str, environment: Mapping[str, str]) -> s
     return found[1] if found else done.stderr
 
 
-@pytest.mark.parametrize("line", [VIRTUAL[0], *(pytest.param(line, marks=pytest.mark.slow) for line in VIRTUAL[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize("line", VIRTUAL)
 def test_virtual_time_starts_with_huge_pages_unless_its_user_knows_better(tmp_path: Path, line: str) -> None:
     assert started_with(tmp_path, line, {}) == "glibc.malloc.hugetlb=1"
     assert started_with(tmp_path, line, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}) == "glibc.malloc.hugetlb=0"

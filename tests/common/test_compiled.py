@@ -160,6 +160,7 @@ def test_a_build_is_used_and_leaves_nothing_beside_itself(tree: Tree) -> None:
     assert tree.leftovers == []
 
 
+@pytest.mark.slow
 def test_an_edit_takes_effect_at_once_and_the_old_source_finds_its_build_again(tree: Tree) -> None:
     tree.square.write_text(SQUARE.replace("side * side", "side + 100"))
     assert tree.run(LOOK).startswith("False 103 False there is no build of these sources")
@@ -167,6 +168,7 @@ def test_an_edit_takes_effect_at_once_and_the_old_source_finds_its_build_again(t
     assert tree.run(LOOK).startswith("True 9 True")
 
 
+@pytest.mark.slow
 def test_the_environment_switches_the_build_off_or_demands_one(tree: Tree) -> None:
     assert tree.run(LOOK, MRCLAB_COMPILED="off").startswith("False 9 False MRCLAB_COMPILED is off")
     tree.square.write_text(SQUARE + "# edited\n")
@@ -187,11 +189,13 @@ def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) ->
     assert tree.run(LOOK_IN_C) == "4 shapes.flat.cube"
 
 
+@pytest.mark.slow
 def test_compiled_code_calls_a_function_in_c_that_a_header_declares(tree: Tree) -> None:
     assert tree.run(LOOK_AT_DIRECT) == "7 0"  # by name it is the Python one, which is the oracle of the other
     assert tree.run(LOOK_AT_DIRECT, MRCLAB_COMPILED="off") == "0 0"
 
 
+@pytest.mark.slow
 def test_a_header_that_declares_what_python_does_not_have_is_refused(tree: Tree) -> None:
     tree.round.write_text(ROUND.replace("turned", "rolled"))
     errors = tree.start(BUILD).communicate(timeout=120)[1]
@@ -217,6 +221,7 @@ def half_a_record(tree: Tree) -> None:
     record.write_text(record.read_text()[:-4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [damaged_size, damaged_library, missing_file, half_a_record])
 def test_a_broken_build_is_never_used(tree: Tree, damage: Callable[[Tree], None]) -> None:
     damage(tree)
@@ -291,6 +296,7 @@ def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
     assert tree.leftovers == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_compiled_is_said_with_the_compilers_words_and_changes_nothing(tree: Tree) -> None:
     tree.square.write_text("def area(side: int) -> int:\n    return str(side)\n")
     process = tree.start(BUILD)

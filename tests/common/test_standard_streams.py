@@ -77,7 +77,7 @@ def test_no_part_of_the_lab_makes_a_console_that_ends_the_process() -> None:
     assert not found
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])
 def test_a_run_without_a_reader_is_whole_and_has_its_own_status(tmp_path: Path, form: str) -> None:
     """A run that is stopped early is unknown."""
     words = ("run", "smoke", "--world", "simulated", "--until", "1", "--seed", "1", "--format", form)

@@ -48,7 +48,7 @@ def lab() -> list[str]:
     [
         ("list",),
         ("run", "smoke", "--world", "simulated", "--seed", "1", *SHORT),
-        ("sweep", "smoke", "--seeds", "2", *SHORT),
+        pytest.param(("sweep", "smoke", "--seeds", "2", *SHORT), marks=pytest.mark.slow),
         ("switch", "compile", str(ROOT / "p4/leaf.p4"), "-o", "made"),
     ],
     ids=lambda words: words[0],

@@ -200,6 +200,7 @@ def test_a_group_made_during_a_collective_lets_the_collective_go_on(tmp_path: Pa
     assert all(SUMMED in log for log in logs)
 
 
+@pytest.mark.slow
 def test_a_group_made_during_a_collective_lets_it_go_on_in_virtual_time(tmp_path: Path) -> None:
     (tmp_path / "groups.py").write_text(GROUP_DURING_COLLECTIVE)
     found = run_ranks(tmp_path, tmp_path / "groups.py", ranks=2)
@@ -215,10 +216,8 @@ DEATHS = {
 }
 
 
-FAST = "killed with a collective under way"
-
-
-@pytest.mark.parametrize("how", [pytest.param(how, marks=[] if how == FAST else [pytest.mark.slow]) for how in DEATHS])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", DEATHS)
 def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: str, tmp_path: Path) -> None:
     require_torch()
     script = tmp_path / "dies.py"

@@ -69,6 +69,7 @@ def test_sampled_lines_are_of_the_packets_that_the_log_has_at_the_times_of_the_l
     assert {one for one in received if begin_ns < one[0] < end_ns} == cards_received
 
 
+@pytest.mark.slow
 def test_the_answer_of_the_log_is_the_answer_that_the_sender_noted(incast: Path, log: list[Line]) -> None:
     noted: dict[tuple[Any, ...], list[int]] = {}
     for one in Run.open(incast).kind("sampled"):
@@ -91,6 +92,7 @@ def test_the_answer_of_the_log_is_the_answer_that_the_sender_noted(incast: Path,
     assert min(seen.values()) > 1
 
 
+@pytest.mark.slow
 def test_a_payload_lies_in_the_memory_that_the_peer_may_write_to(incast: Path, log: list[Line]) -> None:
     memory = {(one["node"], one["peer"]): one for one in Run.open(incast).kind("memory")}
     placed = [line for line in log if line["fate"] == "received" and line["va"] is not None and not line["trimmed"]]
@@ -100,6 +102,7 @@ def test_a_payload_lies_in_the_memory_that_the_peer_may_write_to(incast: Path, l
         assert region["va"] <= line["va"] <= line["va"] + line["payload"] <= region["va"] + region["length"]
 
 
+@pytest.mark.slow
 def test_without_a_log_or_without_the_packet_the_page_is_told_so(incast: Path, run: Path) -> None:
     with pytest.raises(LookupError, match="--record-packets"):
         PacketAnswers([run])(0, 1)

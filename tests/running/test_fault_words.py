@@ -86,6 +86,7 @@ def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(
     assert not runs.exists()
 
 
+@pytest.mark.slow
 def test_added_faults_happen_are_stored_repeat_and_are_what_a_comparison_is_about(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

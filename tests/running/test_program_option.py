@@ -263,12 +263,14 @@ def test_a_program_runs_under_a_scenarios_faults_and_is_in_report_and_replay(
     assert "step   79" in (latest / "logs" / "h0-program.log").read_text()
 
 
+@pytest.mark.slow
 def test_an_old_run_of_a_program_is_judged_by_the_same_checks(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (runs / "latest" / "summary.txt").read_text()
     assert cli.main(["report", "--runs", str(runs)]) == 0
     assert capsys.readouterr().out.startswith(before)
 
 
+@pytest.mark.slow
 def test_the_program_is_part_of_what_the_run_is(runs: Path) -> None:
     from running import identity
 

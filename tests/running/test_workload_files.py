@@ -97,6 +97,7 @@ def test_equal_seeds_give_equal_journals_and_the_file_decides_the_key(tmp_path: 
     assert journals[0] == journals[1] != journals[2]
 
 
+@pytest.mark.slow
 def test_an_old_run_is_judged_again_without_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "pair.cm"
     file.write_text(PAIR.format(size=9000))

@@ -464,6 +464,7 @@ def hunted(name: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_a_planted_bug_is_found_shrunk_and_breaks_again_when_its_file_is_run() -> None:
     result = hunted("ev_never_comes_back")
     assert result["found"]

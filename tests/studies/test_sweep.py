@@ -358,9 +358,8 @@ def wait_for_rows(process: subprocess.Popen[str], runs: Path, count: int) -> Non
     pytest.fail(f"the sweep ended with {process.returncode}: {process.communicate()}")
 
 
-@pytest.mark.parametrize(
-    "how", [signal.SIGINT, *(pytest.param(how, marks=pytest.mark.slow) for how in (signal.SIGTERM, signal.SIGKILL))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_where_it_was(
     how: signal.Signals, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ def reported(runs: Path) -> tuple[int, str]:
     ("moment", "number"),
     [
         pytest.param("phase reference", signal.SIGINT, marks=pytest.mark.slow),
-        ("link-down", signal.SIGINT),
+        pytest.param("link-down", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("link-down", signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )

@@ -136,12 +136,11 @@ def test_a_program_that_does_not_come_back_ends_the_run_by_its_name_and_is_ended
 
 
 BUSY = "import time\nwhile time.process_time() < 4.0: pass\n"
+IN_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)\n"
 
 
 @pytest.mark.parametrize(
-    "code",
-    [BUSY, f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}], check=True)\n"],
-    ids=["itself", "in a child"],
+    "code", [pytest.param(BUSY, id="itself", marks=pytest.mark.slow), pytest.param(IN_A_CHILD, id="in a child")]
 )
 def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str

@@ -101,7 +101,8 @@ def seconds_to_come_up(kind):
     return took
 
 
-@pytest.mark.parametrize("kind", [pytest.param("linux", marks=pytest.mark.slow), "embedded"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["linux", "embedded"])
 def test_killed_anywhere_during_up_down_leaves_nothing(nothing_left, kind, require_kind):
     require_kind(kind)
     took_s = seconds_to_come_up(kind)
