@@ -24,7 +24,7 @@ MODULES = tuple(catalogue.MODULES)
 LONG = ("8", "21")
 FIRST = 2  # MRC and the baseline, where a figure has both
 # Figures that no slice of the slow tests holds: their runs alone take longer than a slice may.
-BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21"), "takes many minutes of one processor")
+BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21", "htsim"), "takes many minutes of one processor")
 
 
 def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
