@@ -22,7 +22,7 @@ examples:
   topo show paper                     the 131,072-NIC fabric, beside a three-tier network
   topo show lab --single-plane        what the RoCE baseline runs on
   topo draw lab                       text for the terminal
-  topo draw lab -o lab.svg            SVG; --path h1 h5 draws the paths of a pair bold
+  topo draw lab -o lab.svg            SVG; --path h1 h5 draws the paths of a pair in thick blue
   topo paths h1 h5                    every EV with its uSID list, switch by switch
   topo paths h1 h5 --ev 0x1c003 --format json
 
@@ -51,7 +51,9 @@ def register(subparsers: Any) -> None:
     draw = commands.add_parser("draw", help="a picture of the plan")
     draw.add_argument("plan", nargs="?", metavar="PLAN")
     draw.add_argument("-o", "--output", type=Path, metavar="FILE", help="write SVG to this file instead of text")
-    draw.add_argument("--path", nargs=2, metavar=("FROM", "TO"), help="draw the paths between two hosts bold (SVG)")
+    draw.add_argument(
+        "--path", nargs=2, metavar=("FROM", "TO"), help="draw the paths between two hosts in thick blue (SVG)"
+    )
     draw.add_argument("--ev", type=_ev, help="only the path of this EV")
     labname.add_option(draw)
     draw.set_defaults(run=run_draw)

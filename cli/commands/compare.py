@@ -27,7 +27,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "names",
         nargs="*",
         metavar="RUN",
-        help="runs to compare; with none, the two newest; with one, that run and the newest",
+        help="runs to compare; with none, the newest run and the one of its scenario before it; with one, that run and"
+        " the newest",
     )
     add_runs(compare)
     compare.add_argument("--output", type=Path, help="where to write the page (compare.html in the last run)")
