@@ -13,10 +13,11 @@ from studies.sweeping.row import Row
 NEAR, FAR = 0.05, 0.15
 TIE = 0.03
 """Two numbers that are this near to each other are a tie."""
-WITHIN_NEAR, WITHIN_FAR, INSIDE, BEYOND = "within 5 %", "within 15 %", "inside the interval", "farther off"
+WITHIN_NEAR, WITHIN_READING, WITHIN_FAR = "within 5 %", "within the reading's error", "within 15 %"
+INSIDE, BEYOND = "inside the interval", "farther off"
 CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE = "calibration", "no power", "out of reach", "not reproduced"
 NOT_RUN = "not run"
-JUDGED = (WITHIN_NEAR, WITHIN_FAR, INSIDE, BEYOND)
+JUDGED = (WITHIN_NEAR, WITHIN_READING, WITHIN_FAR, INSIDE, BEYOND)
 """Only rows with one of these verdicts count."""
 VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE, NOT_RUN)
 
@@ -93,10 +94,12 @@ class Comparison:
         return (value - quantity.paper) / self.scale
 
     def _near(self, value: float) -> str:
-        """How near a value is to the paper's number; what the reading itself may be off is no difference."""
+        """How near a value is to the paper's number; the error of the reading decides only what is not within 5 %."""
         off = abs(self._off(value))
-        if off <= NEAR or (not self.quantity.at_most and abs(value - self.quantity.paper) <= self.quantity.error):
+        if off <= NEAR:
             return WITHIN_NEAR
+        if not self.quantity.at_most and abs(value - self.quantity.paper) <= self.quantity.error:
+            return WITHIN_READING
         return WITHIN_FAR if off <= FAR else BEYOND
 
     def _inside(self, value: float) -> bool:

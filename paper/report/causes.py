@@ -12,7 +12,7 @@ from paper.outcome import BEYOND
 
 Rows = list[list[str]]
 BAR = 0.75
-"""The share of judged rows that ought to be within 15 % or inside their interval."""
+"""The share of judged rows that should not be farther off."""
 HEAD = ["cause", "rows", "figures", "too low", "too high"]
 INTRODUCTION = (
     "Each row that is farther off has one cause: something that the paper does not publish, or that the lab leaves out."
@@ -122,7 +122,7 @@ def bar(made: Sequence[Mapping[str, Any]]) -> str:
     judged = [row for row in made if row["counts"]]
     near = len(judged) - sum(row["verdict"] == BEYOND for row in judged)
     wanted = ceil(BAR * len(judged))
-    told = f"{near} of {len(judged)} judged rows are within 15 % or inside their interval"
+    told = f"{near} of {len(judged)} judged rows are within 15 %, within the reading's error or inside their interval"
     if near >= wanted:
         return f"{told}; the bar is {wanted} ({BAR:.0%})."
     missing = "1 row is" if wanted - near == 1 else f"{wanted - near} rows are"

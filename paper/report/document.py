@@ -13,11 +13,14 @@ INTRODUCTION = (
     "Figures of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run here"
     " in virtual time at the paper's own rates, beside the paper's numbers. A quantity counts only if an experiment"
     " makes it fail, and if it set nothing of the model. A quantity that is more than 15 % off keeps its row, with what"
-    " experiments (one knob at a time) or the paper say of the reason. `reproduction.json` has the same for programs."
+    " experiments (one knob at a time) or the paper say of the reason. A number that was read off one of the paper's"
+    " curves has an error. A quantity that is more than 5 % off, but by no more than this error, is “within the"
+    " reading's error”. `reproduction.json` has the same for programs, and the error of each reading."
 )
 POWER = (
     "Each quantity names an experiment: a broken transport, a fault that stays, a rule that is off. If ours is still"
-    " within 15 % of the paper's there, or inside the interval, the quantity says nothing of the transport."
+    " within 15 % of the paper's there, within the reading's error, or inside the interval, the quantity says nothing"
+    " about the transport."
 )
 REACH = "No setting of the transport could give the paper's number here, so these do not count either."
 SET = "The model, or a device profile, was set to these numbers of the paper."

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.reports import page
-from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, Outcome
+from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
 from paper.report import causes, standing, table
 from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
 
 WHERE = "Where the paper has each quantity, and how it is measured here"
-MARKS = {WITHIN_NEAR: "true", WITHIN_FAR: "unknown", INSIDE: "unknown", BEYOND: "false"}
+MARKS = {WITHIN_NEAR: "true", **dict.fromkeys((WITHIN_READING, WITHIN_FAR, INSIDE), "unknown"), BEYOND: "false"}
 VERDICT = QUANTITY_HEAD.index("verdict")
 
 

@@ -18,6 +18,7 @@ from paper.outcome import (
     UNREACHABLE,
     WITHIN_FAR,
     WITHIN_NEAR,
+    WITHIN_READING,
     Comparison,
     Outcome,
     count,
@@ -27,9 +28,10 @@ from paper.report import causes
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first eight."""
+    """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first nine."""
 
     within_5: int
+    within_reading: int
     within_15: int
     inside: int
     beyond: int
@@ -47,6 +49,7 @@ class Standing:
         orders = [one.agrees for outcome in outcomes for one in outcome.orders if one.agrees is not None]
         return cls(
             within_5=found[WITHIN_NEAR],
+            within_reading=found[WITHIN_READING],
             within_15=found[WITHIN_FAR],
             inside=found[INSIDE],
             beyond=found[BEYOND],
@@ -59,9 +62,14 @@ class Standing:
         )
 
     @property
+    def near_enough(self) -> int:
+        """Quantities that count and are not farther off: `within_15_or_interval` of `reproduction.json`."""
+        return self.within_5 + self.within_reading + self.within_15 + self.inside
+
+    @property
     def judged(self) -> int:
         """Quantities that count."""
-        return self.within_5 + self.within_15 + self.inside + self.beyond
+        return self.near_enough + self.beyond
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
@@ -70,7 +78,8 @@ def document(outcomes: Sequence[Outcome]) -> str:
     content = {
         "judged": standing.judged,
         "within_5": standing.within_5,
-        "within_15_or_interval": standing.within_5 + standing.within_15 + standing.inside,
+        "within_reading": standing.within_reading,
+        "within_15_or_interval": standing.near_enough,
         "calibrating": standing.calibrating,
         "without_power": standing.without_power,
         "out_of_reach": standing.out_of_reach,

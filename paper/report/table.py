@@ -25,8 +25,9 @@ SUMMARY_HEAD = [
     "figure",
     "",
     "within 5 %",
+    "within reading",
     "5 to 15 %",
-    "inside interval",
+    "interval",
     "farther off",
     "judged",
     "calibrating",
@@ -129,7 +130,7 @@ def summary(outcomes: Sequence[Outcome]) -> Rows:
         figure = outcome.figure
         ended = f"{outcome.seconds:.0f}" if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
         ended = ended if outcome.rows else "not run"
-        cells = counted(Standing.of([outcome])) if figure.of_paper else ["not of the paper", *[""] * 8]
+        cells = counted(Standing.of([outcome])) if figure.of_paper else ["not of the paper", *[""] * 9]
         rows.append([figure.name, figure.title, *cells, "broken off" if outcome.errors else ended])
     seconds = sum(outcome.seconds for outcome in outcomes)
     return [*rows, ["all", "", *counted(Standing.of(outcomes)), f"{seconds:.0f}"]]
@@ -139,6 +140,7 @@ def counted(standing: Standing) -> list[str]:
     """The cells of the summary between a figure's title and its seconds."""
     cells = [
         standing.within_5,
+        standing.within_reading,
         standing.within_15,
         standing.inside,
         standing.beyond,
@@ -155,11 +157,11 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     standing = Standing.of(outcomes)
     return (
         f"{standing.judged} quantities are judged: {standing.within_5} are within 5 % of the paper,"
-        f" {standing.within_15} more within 15 %, {standing.inside} more have the paper's number inside their interval"
-        f" over seeds, and {standing.beyond} are farther off. {standing.calibrating} more calibrate the model,"
-        f" {standing.without_power} have no power, {standing.out_of_reach} are out of reach, and {standing.not_run}"
-        f" were not run; none of these counts. The paper's order holds in {standing.order_agree} of"
-        f" {standing.order_compared} comparisons."
+        f" {standing.within_reading} more are within the reading's error, {standing.within_15} more within 15 %,"
+        f" {standing.inside} more have the paper's number inside their interval over seeds, and {standing.beyond} are"
+        f" farther off. {standing.calibrating} more calibrate the model, {standing.without_power} have no power,"
+        f" {standing.out_of_reach} are out of reach, and {standing.not_run} were not run; none of these counts. The"
+        f" paper's order holds in {standing.order_agree} of {standing.order_compared} comparisons."
     )
 
 

@@ -48,7 +48,8 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     assert [line[1:5] for line in table] == [["2", "16, 17", "1", "1"], ["1", "17", "0", "1"], ["1", "99", "0", "1"]]
     assert table[2][0] == causes.UNKNOWN
     assert causes.bar(made) == (
-        "1 of 5 judged rows are within 15 % or inside their interval. The bar is 4 (75%), so 3 rows are missing."
+        "1 of 5 judged rows are within 15 %, within the reading's error or inside their interval."
+        " The bar is 4 (75%), so 3 rows are missing."
     )
     assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")

@@ -28,6 +28,7 @@ from paper.outcome import (
     UNREACHABLE,
     WITHIN_FAR,
     WITHIN_NEAR,
+    WITHIN_READING,
     Compared,
     Comparison,
     Outcome,
@@ -119,9 +120,34 @@ def test_an_interval_over_seeds_agrees_with_what_lies_in_it_and_has_no_power_ove
     assert Comparison(quantity(100.0), 150.0, (90.0, 200.0), failing=199.0).verdict == POWERLESS
 
 
-def test_what_the_reading_may_be_off_is_no_difference() -> None:
-    assert compared(quantity(0.5, error=0.1), 0.6).verdict == WITHIN_NEAR
-    assert compared(quantity(0.5, error=0.1), 0.65).verdict == BEYOND
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(0.51, WITHIN_NEAR), (0.54, WITHIN_READING), (0.6, WITHIN_READING), (0.65, BEYOND)]
+)
+def test_a_difference_no_larger_than_the_readings_error_has_its_own_verdict(ours: float, verdict: str) -> None:
+    assert compared(quantity(0.5, error=0.1), ours).verdict == verdict
+
+
+def test_a_row_whose_experiment_is_within_the_readings_error_has_no_power() -> None:
+    assert Comparison(quantity(0.5, error=0.1), 0.5, failing=0.6).verdict == POWERLESS
+
+
+def test_rows_within_the_readings_error_are_counted_apart_on_the_page_and_in_json() -> None:
+    figure = own_figure()
+    rate, *others = figure.quantities
+    made_ = [made(["one"], replace(figure, quantities=(replace(rate, error=20.0), *others)))]
+    content = json.loads(standing.document(made_))
+    assert (content["judged"], content["within_5"], content["within_reading"]) == (1, 0, 1)
+    assert content["within_15_or_interval"] == 1
+    shown = document.markdown(made_)
+    assert (
+        "1 quantities are judged: 0 are within 5 % of the paper, 1 more are within the reading's error, 0 more"
+        in " ".join(shown.split())
+    )
+    assert "| −20.0% | within the reading's error |" in shown
+    assert "| figure |  | within 5 % | within reading | 5 to 15 % | interval | farther off | judged |" in shown
+    assert "| all |  | 0 | 1 | 0 | 0 | 0 | 1 |" in shown
+    assert '<span class="mark unknown">within the reading&#x27;s error</span>' in page.html(made_)
+    assert "within the reading's error" in text.quantities(made_)
 
 
 def test_a_calibrating_number_counts_for_nothing_however_near_it_is() -> None:

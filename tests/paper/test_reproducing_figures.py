@@ -121,14 +121,15 @@ def test_the_page_in_docs_sums_its_figures_up_and_has_the_parameters(tmp_path: P
     assert kept["Parameters of the model"] == unmade["Parameters of the model"]
     rows = [line.strip("| ").split(" | ") for line in kept["Summary"].splitlines() if line.startswith("| ")][2:]
     *figures, whole = (row for row in rows if "not of the paper" not in row)
-    for column in range(2, 10):
+    for column in range(2, 11):
         assert sum(int(row[column]) for row in figures) == int(whole[column])
     content = json.loads(PAGE.with_suffix(".json").read_text())
-    assert content["judged"] == sum(row["counts"] for row in content["rows"]) == int(whole[6])
+    assert content["judged"] == sum(row["counts"] for row in content["rows"]) == int(whole[7])
     near = content["within_15_or_interval"]
-    assert near == sum(int(whole[column]) for column in (2, 3, 4))
+    assert near == sum(int(whole[column]) for column in (2, 3, 4, 5))
+    assert (content["within_5"], content["within_reading"]) == (int(whole[2]), int(whole[3]))
     assert [content[name] for name in ("calibrating", "without_power", "out_of_reach")] == [
-        int(cell) for cell in whole[7:10]
+        int(cell) for cell in whole[8:11]
     ]
-    assert whole[10] == f"{content['order_agree']} of {content['order_compared']}"
+    assert whole[11] == f"{content['order_agree']} of {content['order_compared']}"
     assert content["order_compared"] == sum(one["agrees"] is not None for one in content["orders"])
