@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
+from paper.figures.collectives.figure_16 import BARE, LEAF
 from paper.outcome import BEYOND
+from paper.random_loss import PROFILE, quantity_name
+from paper.report.cited import Changed, Sentence
 
 Rows = list[list[str]]
 BAR = 0.75
@@ -26,7 +29,7 @@ class Cause:
     """A cause: its name, the experiments that show it, and by figure a pattern of the quantities it explains."""
 
     name: str
-    shown: str
+    sentences: Sequence[Sentence]
     quantities: Mapping[str, str]
 
     def explains(self, figure: str, quantity: str) -> bool:
@@ -34,48 +37,141 @@ class Cause:
         pattern = self.quantities.get(figure)
         return pattern is not None and re.match(pattern, quantity) is not None
 
+    def shown(self, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
+        """The sentences whose numbers are on the page."""
+        filled = [sentence.filled(made, changed) for sentence in self.sentences]
+        return " ".join(text for text in filled if text is not None)
 
+
+def ring(transport: str, loss: float, size_mb: int) -> tuple[str, str]:
+    """The row of a ring all-reduce."""
+    return "16", quantity_name(transport, loss, size_mb)
+
+
+def exchange(transport: str, loss: float, size_mb: int) -> tuple[str, str]:
+    """The row of an all-to-all."""
+    return "17", quantity_name(transport, loss, size_mb)
+
+
+ONE, SIXTEEN = "RoCE 1 QP", "RoCE 16 QP"
 CAUSES = (
     Cause(
         "RoCE under loss: how cluster C's NIC goes back",
-        "The profile has one time for going back, 2.93 ms, after a NAK and after silence. With none at all (no device"
-        " profile) the ring of 2 MB has 63.8 Gb/s instead of 0.94 at 0.1 %, against the paper's 1.13. At 1 % it has"
-        " 2.9 instead of 0.25, against 0.30. The rows follow this one time: 20 draws of the losses and of the hash move"
-        " the ring's by a seventh, not by the half or more that is missing from 4 MB on.",
+        (
+            Sentence(
+                f"The profile has one time for going back, {PROFILE.roce['repair_ns'] / 1e6:.3g} ms, after a NAK and"
+                " after silence."
+            ),
+            Sentence(
+                "Without a device profile, and so without this time, the ring of 2 MB has {tenth[changed]} Gb/s instead"
+                " of {tenth[here]} at 0.1 %, against the paper's {tenth[paper]}. At 1 % it has {one[changed]} instead"
+                " of {one[here]}, against {one[paper]}.",
+                {"tenth": ring(ONE, 0.1, 2), "one": ring(ONE, 1.0, 2)},
+                BARE,
+            ),
+            Sentence(
+                "Chance does not explain the gap: over 20 draws of the losses and of the hash the ring at 0.1 % has"
+                " {small[interval]} Gb/s for 4 MB and {large[interval]} for 32 MB, against the paper's {small[paper]}"
+                " and {large[paper]}.",
+                {"small": ring(ONE, 0.1, 4), "large": ring(ONE, 0.1, 32)},
+            ),
+        ),
         {"16": r"RoCE .*, (0\.1|1) % loss", "17": r"RoCE .*, (0\.1|1) % loss"},
     ),
     Cause(
         "RoCE on one queue pair without loss, from 32 MB on: the hash, and DCQCN at 400 Gb/s",
-        "The ring of 16 MB has 51 to 111 Gb/s over 20 seeds of the hash, the paper's 102 among them, and 123 with"
-        " neighbouring ranks under one leaf, where no flows share an uplink. Those of 32 and 64 MB have 31 to 126 and"
-        " 42 to 126, the paper's 145 and 178: flows that share an uplink hold the ring up in every draw, and 16 queue"
-        " pairs, which even the hash out, are within 4 %. `dcqcn.md` changes each constant: hardly any moves the ring"
-        " of 16 MB.",
+        (
+            Sentence(
+                "The ring of 16 MB has {ring[interval]} Gb/s over 20 seeds of the hash, {ring[paper]} in the paper, and"
+                " {ring[changed]} with neighbouring ranks under one leaf, where no flows share an uplink.",
+                {"ring": ring(ONE, 0.0, 16)},
+                LEAF,
+            ),
+            Sentence(
+                "The rings of 32 and 64 MB have {small[interval]} and {large[interval]}, the paper's {small[paper]} and"
+                " {large[paper]}: flows that share an uplink hold the ring up in every draw.",
+                {"small": ring(ONE, 0.0, 32), "large": ring(ONE, 0.0, 64)},
+            ),
+            Sentence(
+                "Sixteen queue pairs even the hash out: with them the rings of 32 and 64 MB have {small[here]} and"
+                " {large[here]}, the paper's {small[paper]} and {large[paper]}.",
+                {"small": ring(SIXTEEN, 0.0, 32), "large": ring(SIXTEEN, 0.0, 64)},
+            ),
+            Sentence(
+                "The all-to-all of 64 MB has {one[interval]} with one queue pair per peer, the paper's {one[paper]};"
+                " with two it has {two[interval]}, the paper's with sixteen {two[paper]}.",
+                {"one": exchange(ONE, 0.0, 64), "two": exchange(SIXTEEN, 0.0, 64)},
+            ),
+            Sentence("`dcqcn.md` changes each constant: hardly any moves the ring of 16 MB."),
+        ),
         {"16": r"RoCE .*, 0 % loss", "17": r"RoCE .*, 0 % loss"},
     ),
     Cause(
         "MRC under loss: one repair time",
-        "The profile has one patience, 205 µs, set from the all-to-all of 2 MB at 0.1 %. Without a profile the ring of"
-        " 2 MB at 0.1 % has 48 Gb/s instead of 9.6, against the paper's 7.5. By the paper's own rows a loss costs 0.18"
-        " to 0.31 ms at 2 MB and 0.13 to 0.14 ms at 64 MB.",
+        (
+            Sentence(
+                f"The profile has one repair time, {PROFILE.mrc['loss_patience_ns'] / 1e3:.3g} µs, set from the"
+                " all-to-all of 2 MB at 0.1 %."
+            ),
+            Sentence(
+                "Without a profile the ring of 2 MB at 0.1 % has {ring[changed]} Gb/s instead of {ring[here]}, against"
+                " the paper's {ring[paper]}.",
+                {"ring": ring("MRC", 0.1, 2)},
+                BARE,
+            ),
+            Sentence("By the paper's own rows a loss costs 0.18 to 0.31 ms at 2 MB and 0.13 to 0.14 ms at 64 MB."),
+        ),
         {"16": r"MRC, (0\.1|1) % loss", "17": r"MRC, (0\.1|1) % loss"},
     ),
     Cause(
         "RoCE in compressed time: DCQCN's settings and the switches' marks",
-        "Neither is published. The next setting moves the victim's lowest sample in figure 18 from 190 to 87 Gb/s, and"
-        " the queue in figure 22 follows the marks: 0.91 MB of two to ten flows here, 0.06 MB with MRC's queues.",
+        (
+            Sentence("Neither is published."),
+            Sentence(
+                "With marks and pauses at MRC's queues, flow 1 in figure 20 has {flow[changed]} Gb/s instead of"
+                " {flow[here]}, against the paper's {flow[paper]}.",
+                {"flow": ("20", "RoCE with PFC and DCQCN, 8 QPs, flow 1")},
+                "marks and pauses at MRC's queues",
+            ),
+            Sentence(
+                "The queue in figure 22 follows the marks: with two to ten flows it has {queue[here]} MB here,"
+                " {queue[changed]} with MRC's queues, and {queue[paper]} in the paper.",
+                {"queue": ("22", "default, queue with 2 to 10 flows")},
+                "buffer, marks and pauses as MRC's fabrics have them",
+            ),
+            Sentence(
+                "DCQCN's next setting moves the victim's lowest sample in figure 18 from {victim[here]} to"
+                " {victim[changed]} Gb/s; over 20 seeds of the hash it is {victim[interval]}.",
+                {"victim": ("18", "RoCE with PFC and DCQCN, 8 QPs, victim, lowest")},
+                "DCQCN's next setting",
+            ),
+        ),
         {"18": r"RoCE ", "20": r"RoCE with PFC and DCQCN", "22": r""},
     ),
     Cause(
         "Strict MRC's incast is not even within the run",
-        "A run has 600 round trips, the paper's has millions. Ten times as long, the slowest flow has 47.9 Gb/s and the"
-        " fastest 61.0, 14 % below and 10 % above the paper's 55.5. The receiver's penalty, a rule of the lab's that is"
-        " off here, evens flows out: the scenario `incast` is true with it and false without.",
+        (
+            Sentence("A run has 600 round trips, the paper's has millions."),
+            Sentence(
+                "In a run ten times as long, the slowest flow has 47.9 Gb/s instead of {least[here]} and the fastest"
+                " 61.0 instead of {most[here]}, against the paper's {least[paper]}.",
+                {"least": ("18", "MRC, slowest incast flow"), "most": ("18", "MRC, fastest incast flow")},
+            ),
+            Sentence(
+                "The receiver's penalty, a rule of the lab's that is off here, evens flows out: the scenario `incast`"
+                " is true with it and false without."
+            ),
+        ),
         {"18": r"MRC, "},
     ),
     Cause(
         "PFC alone: which link the hash gives the victim",
-        "The interval over 20 seeds is 32 to 110 Gb/s; the paper's one run has 24.5.",
+        (
+            Sentence(
+                "The interval over 20 seeds is {victim[interval]} Gb/s; the paper's one run has {victim[paper]}.",
+                {"victim": ("21", "PFC alone, 8 QPs, victim")},
+            ),
+        ),
         {"21": r"PFC alone"},
     ),
 )
@@ -112,9 +208,9 @@ def table(made: Sequence[Mapping[str, Any]]) -> Rows:
     return body
 
 
-def shown(name: str) -> str:
-    """The experiments that show a cause, by its name."""
-    return next((cause.shown for cause in CAUSES if cause.name == name), "No experiment has shown it.")
+def shown(name: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
+    """The experiments that show a cause, by its name, with the numbers of these rows and experiments."""
+    return next((cause.shown(made, changed) for cause in CAUSES if cause.name == name), "No experiment has shown it.")
 
 
 def bar(made: Sequence[Mapping[str, Any]]) -> str:

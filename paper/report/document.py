@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paper.outcome import TIE, Outcome
-from paper.report import causes, standing, table
+from paper.report import causes, cited, standing, table
 
 INTRODUCTION = (
     "Figures of Araujo et al., “Resilient AI Supercomputer Networking using MRC and SRv6” (arXiv:2605.04333), run here"
@@ -65,7 +65,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     if reasons := table.reasons(outcomes):
         parts += ["## What differs, and why\n"]
         parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in reasons]
-    parts += missed(standing.all_rows(outcomes))
+    parts += missed(standing.all_rows(outcomes), cited.experiments(outcomes))
     for outcome in outcomes:
         parts += section(outcome)
     for title, text, _, body in apart(outcomes):
@@ -75,7 +75,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(parts).rstrip("\n") + "\n"
 
 
-def missed(made: Sequence[Mapping[str, Any]]) -> list[str]:
+def missed(made: Sequence[Mapping[str, Any]], changed: cited.Changed) -> list[str]:
     """The section of the causes of misses, of rows as `reproduction.json` has them; none where nothing is missed."""
     if not (body := causes.table(made)):
         return []
@@ -83,7 +83,7 @@ def missed(made: Sequence[Mapping[str, Any]]) -> list[str]:
         "## Misses by cause\n",
         wrapped(f"{causes.bar(made)} {causes.INTRODUCTION}"),
         rows(causes.HEAD, body),
-        *(wrapped(f"- **{name}.** {causes.shown(name)}", "  ") for name, *_ in body),
+        *(wrapped(f"- **{name}.** {causes.shown(name, made, changed)}", "  ") for name, *_ in body),
     ]
 
 

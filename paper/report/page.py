@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judging.reports import page
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
-from paper.report import causes, standing, table
+from paper.report import causes, cited, standing, table
 from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
@@ -20,7 +20,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
     title = "The MRC paper, figure by figure"
     reasons, orders = table.reasons(outcomes), table.orders(outcomes)
-    made = standing.all_rows(outcomes)
+    made, changed = standing.all_rows(outcomes), cited.experiments(outcomes)
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
@@ -36,7 +36,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
             *(
                 (
                     page.paragraph(f"{causes.bar(made)} {causes.INTRODUCTION}"),
-                    page.table([*causes.HEAD, ""], [[*row, causes.shown(row[0])] for row in body]),
+                    page.table([*causes.HEAD, ""], [[*row, causes.shown(row[0], made, changed)] for row in body]),
                 )
                 if (body := causes.table(made))
                 else ()

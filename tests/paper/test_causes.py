@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paper import catalogue
 from paper.outcome import BEYOND, WITHIN_NEAR
-from paper.report import causes, document
+from paper.report import causes, cited, document
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduction.md"
 
@@ -17,6 +19,18 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "reproduction.md"
 def kept() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads(PAGE.with_suffix(".json").read_text())["rows"]
     return rows
+
+
+def changed() -> cited.Changed:
+    """The experiments' numbers as the page's tables have them."""
+    found = {}
+    for chapter in PAGE.read_text().split("\n## "):
+        figure, _, text = chapter.partition(": ")
+        for line in text.partition(document.KNOBS)[2].splitlines()[4:]:
+            if line.startswith("| "):
+                knob, quantity, *_, value = line.strip("| ").split(" | ")
+                found[figure, knob, quantity] = value
+    return found
 
 
 def row(figure: str, quantity: str, difference: float, verdict: str = BEYOND, counts: bool = True) -> dict[str, Any]:
@@ -32,7 +46,43 @@ def test_every_miss_of_the_page_has_one_cause_and_every_cause_has_misses() -> No
 
 
 def test_the_page_has_the_table_that_its_rows_make() -> None:
-    assert "\n".join(document.missed(kept())).strip() in PAGE.read_text()
+    assert "\n".join(document.missed(kept(), changed())).strip() in PAGE.read_text()
+
+
+def test_every_sentence_of_a_cause_finds_its_numbers_on_the_page() -> None:
+    for cause in causes.CAUSES:
+        for sentence in cause.sentences:
+            assert sentence.filled(kept(), changed()), sentence.text
+
+
+def test_a_sentence_has_the_numbers_of_its_rows_and_is_left_out_without_them() -> None:
+    sentence = cited.Sentence(
+        "{a[changed]} for {a[here]} ({a[interval]}), not {a[paper]}", {"a": ("7", "rate")}, "knob"
+    )
+    one = {"figure": "7", "quantity": "rate", "paper": 1234.5, "ours": 0.94513, "interval": [0.9, 2.0]}
+    experiment = {("7", "knob", "rate"): "63.83"}
+    assert sentence.filled([one], experiment) == "63.83 for 0.9451 (0.9 to 2), not 1,234"
+    assert sentence.filled([one], {}) is None
+    assert sentence.filled([{**one, "interval": None}], experiment) is None
+    assert sentence.filled([{**one, "ours": None}], experiment) is None
+    assert sentence.filled([{**one, "figure": "8"}], experiment) is None
+
+
+def test_a_number_of_a_row_is_written_as_a_field() -> None:
+    """What is typed is not on the page: values of the profile, losses, a longer run, and the paper's time per loss."""
+    typed = {"2.93", "0.1", "47.9", "61.0", "0.18", "0.31", "0.13", "0.14"}
+    texts = [sentence.text for cause in causes.CAUSES for sentence in cause.sentences]
+    assert {found for text in texts for found in re.findall(r"\d+\.\d+", text)} == typed
+
+
+def test_no_miss_has_a_cause_and_an_unknown_reason() -> None:
+    reasons = {(figure.name, one.name): one.why for figure in catalogue.figures() for one in figure.quantities}
+    assert [one["quantity"] for one in kept() if one["cause"] and not reasons[one["figure"], one["quantity"]]] == []
+
+
+def test_two_queue_pairs_per_peer_are_nearer_to_the_paper_as_the_reason_says() -> None:
+    off = {one["quantity"]: abs(one["difference"]) for one in kept() if one["figure"] == "17" and one["counts"]}
+    assert all(off[f"RoCE 16 QP, 0 % loss, {size} MB"] < off[f"RoCE 1 QP, 0 % loss, {size} MB"] for size in (32, 64))
 
 
 def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
@@ -53,10 +103,10 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     )
     assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")
-    assert document.missed(made[3:5]) == []
+    assert document.missed(made[3:5], {}) == []
 
 
 def test_a_miss_that_two_causes_claim_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(causes, "CAUSES", (*causes.CAUSES, causes.Cause("again", "nothing", {"21": "PFC"})))
+    monkeypatch.setattr(causes, "CAUSES", (*causes.CAUSES, causes.Cause("again", (), {"21": "PFC"})))
     with pytest.raises(ValueError, match="a miss has one cause"):
         causes.cause_of("21", "PFC alone, 8 QPs, victim")
