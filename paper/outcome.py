@@ -17,6 +17,7 @@ WITHIN_NEAR, WITHIN_READING, WITHIN_FAR = "within 5 %", "within the reading's er
 INSIDE, BEYOND = "inside the interval", "farther off"
 CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE = "calibration", "no power", "out of reach", "not reproduced"
 NOT_RUN = "not run"
+UNCHANGED = "the experiment that should take this number away from the paper's does not take it far enough ({})"
 JUDGED = (WITHIN_NEAR, WITHIN_READING, WITHIN_FAR, INSIDE, BEYOND)
 """Only rows with one of these verdicts count."""
 VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE, NOT_RUN)
@@ -83,7 +84,7 @@ class Comparison:
         if quantity.fails is None:
             return quantity.powerless
         shown = f"{quantity.fails.knob}: {number(self.failing)}"
-        return f"it is the same where it should not be ({shown})" if self.verdict == POWERLESS else shown
+        return UNCHANGED.format(shown) if self.verdict == POWERLESS else shown
 
     def _off(self, value: float) -> float:
         quantity = self.quantity

@@ -63,9 +63,9 @@ FIGURE = Figure(
     caption=(
         "Two hosts of cluster B, idle otherwise, under one leaf or across a spine. A latency is half of the time from"
         " posting a write to its completion, as the paper defines it. With n links between two NICs it is L = n · link"
-        " + wire + (post + completion) / 2. The difference of the two latencies is two links; what is left of either is"
-        " the host, which no frame meets. So they agree by construction and count as calibration; everything else"
-        " follows from them."
+        " + wire + (post + completion) / 2. The two latencies differ by two links. The rest of each is time in the"
+        " host, which delays no frame. So both agree by construction and count as calibration. Everything else follows"
+        " from them."
     ),
     parts=parts,
     quantities=(

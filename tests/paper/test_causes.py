@@ -85,6 +85,12 @@ def test_two_queue_pairs_per_peer_are_nearer_to_the_paper_as_the_reason_says() -
     assert all(off[f"RoCE 16 QP, 0 % loss, {size} MB"] < off[f"RoCE 1 QP, 0 % loss, {size} MB"] for size in (32, 64))
 
 
+def test_the_page_counts_the_scenarios_of_the_ablation() -> None:
+    names = re.findall(r"^\| ([\w-]+) \| [\d.]+ % ", (PAGE.parent / "ablation.md").read_text(), re.MULTILINE)
+    assert len({*names} - {"incast", "switch-reboot"}) == 8
+    assert "the eight other scenarios that the ablation goes over, all but `incast`, were true" in document.STRICT
+
+
 def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     made = [
         row("17", "MRC, 1 % loss, 2 MB", 0.18),

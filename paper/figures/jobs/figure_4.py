@@ -42,23 +42,26 @@ FIGURE = Figure(
     parts=parts,
     quantities=(
         READ.quantity(
-            "lost packets a QP at the start, at most",
+            "lost packets per QP at the start, at most",
             "job:lost a QP",
             "packets taken for lost over queue pairs that sent",
             at_most=True,
             fails=fails("lost a QP", OBLIVIOUS, "job"),
         ),
         READ.quantity(
-            "lost packets a QP later",
+            "lost packets per QP later",
             "job:late",
             "of packets sent a unit of time after the start or later",
             scale=5,
             fails=fails("late", OBLIVIOUS, "job"),
         ),
         READ.quantity(
-            "losses a NIC in the steady state",
+            "losses per NIC in the steady state",
             None,
-            why="An input and no outcome: bit errors and flaps of many links. A run has under a million packets.",
+            why=(
+                "This number is an input, not an outcome: it comes from bit errors and flaps of many links. A run has"
+                " under a million packets."
+            ),
         ),
     ),
     charts=(Chart("units of 20 round trips after the start", "all NICs, Gb/s", {"job:rate": "MRC"}),),

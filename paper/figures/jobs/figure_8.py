@@ -75,7 +75,7 @@ FIGURE = Figure(
             fails=Failing("half as many EVs in rotation", "mrc-half:share hit"),
         ),
         READ.quantity(
-            "packets lost a NIC",
+            "packets lost per NIC",
             None,
             why=(
                 "A queue pair that is hit loses one packet (1.0 in the mean here), so the number follows from how many"
@@ -90,17 +90,17 @@ FIGURE = Figure(
             "mrc:sample at the failure",
             "what a sample of 60 real seconds would show, from how much longer the rounds took",
             unreachable=(
-                "The failure costs the rounds of the job some three round trips in all, 50 µs, of which no sample of a"
-                " minute shows anything. The paper's sample lacks eleven seconds. They do not come from the loss: a"
-                " queue pair loses one packet and sends it again by another path. Nor from the waiting of all for the"
-                " slowest: the rounds here wait so, too. What stops a job for seconds lies above the transport."
+                "The failure costs the job's rounds about three round trips in all, 50 µs, which no one-minute sample"
+                " can show. The paper's sample lacks eleven seconds. The loss does not explain them: a queue pair loses"
+                " one packet and retransmits it on another path. Waiting for the slowest rank does not either, because"
+                " the rounds here wait as well. The cause of such a pause lies above the transport."
             ),
         ),
         READ.quantity(
             "job's rate in the minute of the return",
             "mrc:sample at the return",
             "the same",
-            powerless="A run lasts microseconds, of which a minute shows nothing.",
+            powerless="A run lasts microseconds, which a one-minute sample cannot show.",
         ),
     ),
     charts=(
