@@ -73,21 +73,21 @@ int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 {
     struct nic *nic = nic_of(verbs->context);
     struct batch batch = {.head = {0}};
-    int error = 0;
+    struct ibv_send_wr *unsent = wr; /* the first that the agent has not got */
     pthread_mutex_lock(&nic->lock);
-    if (nic->fd < 0)
-        error = EIO;
-    for (; wr && !error; wr = wr->next) {
+    int error = nic->fd < 0 ? EIO : 0, lost = 0;
+    for (; wr && !error && !lost; wr = wr->next) {
         if ((error = add_send(nic, pair_of(verbs), wr, &batch)))
             break;
-        if (batch.head.rows == ROWS_MAX)
-            error = flush(nic, &batch, 0);
+        if (batch.head.rows == ROWS_MAX && !(lost = flush(nic, &batch, 0)))
+            unsent = wr->next;
     }
-    int unsent = flush(nic, &batch, 0);
+    if (!lost)
+        lost = flush(nic, &batch, 0);
     pthread_mutex_unlock(&nic->lock);
-    if (error && bad)
-        *bad = wr;
-    return error ? error : unsent;
+    if (bad && (error || lost))
+        *bad = lost ? unsent : wr;
+    return lost ? lost : error;
 }
 
 /* One batch at a time waits for its answer: the answer of another one would be none that was asked for. */
@@ -104,27 +104,29 @@ int pair_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv
     struct nic *nic = nic_of(verbs->context);
     struct mrc_qp *qp = pair_of(verbs);
     struct batch batch = {.head = {0}};
-    int error = 0;
+    struct ibv_recv_wr *unsent = wr; /* the first that the agent has not got */
+    int error = 0, lost = 0;
     pthread_mutex_lock(&nic->lock);
     if (nic->fd < 0)
         error = EIO;
     else if (qp->verbs.state == IBV_QPS_RESET)
         error = refuse(EINVAL, "a receive on a queue pair in RESET: it can be posted from INIT on");
-    for (; wr && !error; wr = wr->next) {
+    for (; wr && !error && !lost; wr = wr->next) {
         if (qp->receives >= qp->made.cap.max_recv_wr) {
             error = ENOMEM;
             break;
         }
         batch.rows[batch.head.rows++] = (struct request_row){.wr_id = wr->wr_id, .qpn = verbs->qp_num, .opcode = OP_RECV};
         qp->receives++;
-        if (batch.head.rows == ROWS_MAX)
-            error = flush_and_wait(nic, &batch);
+        if (batch.head.rows == ROWS_MAX && !(lost = flush_and_wait(nic, &batch)))
+            unsent = wr->next;
     }
-    int unsent = batch.head.rows ? flush_and_wait(nic, &batch) : 0;
+    if (!lost && batch.head.rows)
+        lost = flush_and_wait(nic, &batch);
     pthread_mutex_unlock(&nic->lock);
-    if (error && bad)
-        *bad = wr;
-    return error ? error : unsent;
+    if (bad && (error || lost))
+        *bad = lost ? unsent : wr;
+    return lost ? lost : error;
 }
 
 /* --- the requests that ibv_wr_* build: kept until ibv_wr_complete posts them ------------------------------------- */

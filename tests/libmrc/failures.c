@@ -1,0 +1,69 @@
+/* What a program finds when a call fails: one case per run, with both ends in one process. Arguments: case, two devices. */
+#include "ends.h"
+
+#include <sys/socket.h>
+
+enum { MANY = 300 }; /* more than fit into a message to the agent */
+
+/* The range is there for as long as the list is used. */
+static void list_writes(struct ibv_send_wr *list, int count, struct ibv_sge *range, const struct end *ends)
+{
+    *range = (struct ibv_sge){(uintptr_t)ends[0].memory, 64, ends[0].mr->lkey};
+    for (int at = 0; at < count; at++) {
+        list[at] = (struct ibv_send_wr){.wr_id = (uint64_t)at, .sg_list = range, .num_sge = 1};
+        list[at].opcode = IBV_WR_RDMA_WRITE;
+        list[at].next = at + 1 < count ? &list[at + 1] : NULL;
+        list[at].wr.rdma.remote_addr = (uintptr_t)ends[1].memory;
+        list[at].wr.rdma.rkey = ends[1].mr->rkey;
+    }
+}
+
+/* The agent ends between two calls: the first request that it has not got is the bad one. */
+static void gone(struct end *ends)
+{
+    static struct ibv_send_wr list[MANY];
+    static struct ibv_recv_wr receives[MANY];
+    struct ibv_send_wr *bad = NULL;
+    struct ibv_recv_wr *bad_receive = NULL;
+    struct ibv_sge range;
+    bool whole_message = getenv("WHOLE_MESSAGE");
+    struct mrc_qp_init_attr attr = {.send_cq = ends[0].sent, .recv_cq = ends[0].arrived, .pd = ends[0].pd,
+                                    .cap = {MANY, MANY, 1, 1, 0}};
+    struct mrc_qp *qp = mrc_create_qp(ends[0].context, &attr);
+    CHECK(qp);
+    connect_qp(qp, &ends[0], &ends[1], ends[1].qp);
+    list_writes(list, MANY, &range, ends);
+    list[whole_message ? MANY - 1 : 5].opcode = IBV_WR_RDMA_READ; /* an error of a later one comes second */
+    for (int at = 0; at < MANY; at++)
+        receives[at].next = at + 1 < (whole_message ? MANY : 3) ? &receives[at + 1] : NULL;
+    for (int end = 0; end < 2; end++)
+        CHECK(!shutdown(ends[end].verbs->cmd_fd, SHUT_RDWR));
+    CHECK(mrc_post_send(qp, list, &bad) == EIO && bad == list);
+    CHECK(mrc_post_recv(ends[1].qp, receives, &bad_receive) == -1 && errno == EIO && bad_receive == receives);
+    bad = NULL;
+    CHECK(mrc_post_send(qp, &list[1], &bad) == EIO && bad == &list[1]); /* now it is known from the start */
+    CHECK(!mrc_destroy_qp(qp));
+}
+
+int main(int count, char **words)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct end *);
+    } cases[] = {{"gone", gone}};
+    static struct end ends[2];
+    CHECK(count == 4);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
+        if (!strcmp(words[1], cases[at].name)) {
+            open_end(&ends[0], words[2], 1);
+            open_end(&ends[1], words[3], 2);
+            connect_ends(ends);
+            cases[at].run(ends);
+            check_guards(&ends[0]);
+            check_guards(&ends[1]);
+            close_end(&ends[0]);
+            close_end(&ends[1]);
+            return 0;
+        }
+    return 2;
+}
