@@ -23,7 +23,8 @@ static int flush(struct nic *nic, struct batch *batch, uint32_t id)
     return error;
 }
 
-static int check_send(const struct mrc_qp *qp, const struct ibv_send_wr *wr)
+/* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
+static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
     if (qp->verbs.state != IBV_QPS_RTS && qp->verbs.state != IBV_QPS_ERR)
         return refuse(EINVAL, "a write on a queue pair in state %d: writes can be posted in RTS only", qp->verbs.state);
@@ -33,32 +34,27 @@ static int check_send(const struct mrc_qp *qp, const struct ibv_send_wr *wr)
         return refuse(EINVAL, "send flags %#x: SIGNALED and SOLICITED are offered (no INLINE, no FENCE)", wr->send_flags);
     if (wr->num_sge != 1 || !wr->sg_list->length)
         return refuse(EINVAL, "a write takes one range of at least one byte (%d ranges given)", wr->num_sge);
-    if (qp->sends >= qp->made.cap.max_send_wr)
+    if (qp->sends + ahead >= qp->made.cap.max_send_wr)
         return ENOMEM;
-    return 0;
-}
-
-static int add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr *wr, struct batch *batch)
-{
-    int error = check_send(qp, wr);
-    if (error)
-        return error;
     struct region *region = region_of(nic, wr->sg_list->lkey);
     if (!region)
         return refuse(EINVAL, "lkey %#x is not registered", wr->sg_list->lkey);
     if (wr->wr.rdma.remote_addr + (wr->sg_list->length - 1) < wr->wr.rdma.remote_addr)
         return refuse(EINVAL, "remote address and length do not fit 64 bits");
-    if ((error = region_load(region, wr->sg_list->addr, wr->sg_list->length)))
-        return error;
+    return region_load(region, wr->sg_list->addr, wr->sg_list->length);
+}
+
+static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr *wr, struct batch *batch)
+{
     bool signaled = wr->send_flags & IBV_SEND_SIGNALED || qp->made.sq_sig_all;
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
-        .offset = wr->sg_list->addr - region->iova,
+        .offset = wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova,
         .remote_addr = wr->wr.rdma.remote_addr,
         .qpn = qp->verbs.qp_num,
         .length = wr->sg_list->length,
-        .lkey = region->mr.lkey,
+        .lkey = wr->sg_list->lkey,
         .rkey = wr->wr.rdma.rkey,
         .imm_data = immediate ? ntohl(wr->imm_data) : 0,
         .opcode = immediate ? OP_WRITE_WITH_IMM : OP_WRITE,
@@ -66,19 +62,23 @@ static int add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr
                            (immediate && wr->send_flags & IBV_SEND_SOLICITED ? FLAG_SOLICITED : 0)),
     };
     qp->sends++;
-    return 0;
 }
 
-int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* Posts a list up to its first wrong request, or with `whole` all of it or nothing. */
+static int post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad, bool whole)
 {
-    struct nic *nic = nic_of(verbs->context);
+    struct nic *nic = nic_of(qp->verbs.context);
     struct batch batch = {.head = {0}};
     struct ibv_send_wr *unsent = wr; /* the first that the agent has not got */
+    unsigned int ahead = 0;
     pthread_mutex_lock(&nic->lock);
     int error = nic->fd < 0 ? EIO : 0, lost = 0;
+    for (const struct ibv_send_wr *one = whole ? wr : NULL; one && !error; one = one->next)
+        error = prepare_send(nic, qp, one, ahead++);
     for (; wr && !error && !lost; wr = wr->next) {
-        if ((error = add_send(nic, pair_of(verbs), wr, &batch)))
+        if (!whole && (error = prepare_send(nic, qp, wr, 0)))
             break;
+        add_send(nic, qp, wr, &batch);
         if (batch.head.rows == ROWS_MAX && !(lost = flush(nic, &batch, 0)))
             unsent = wr->next;
     }
@@ -88,6 +88,11 @@ int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
     if (bad && (error || lost))
         *bad = lost ? unsent : wr;
     return lost ? lost : error;
+}
+
+int pair_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+    return post_send(pair_of(verbs), wr, bad, false);
 }
 
 /* One batch at a time waits for its answer: the answer of another one would be none that was asked for. */
@@ -211,7 +216,6 @@ static void set_inline_list(struct ibv_qp_ex *extended, size_t count, const stru
 static int complete(struct ibv_qp_ex *extended)
 {
     struct mrc_qp *qp = pair_of(&extended->qp_base);
-    struct ibv_send_wr *bad;
     for (unsigned int at = 0; at < qp->built_count; at++) {
         qp->built_wrs[at].sg_list = &qp->built_sges[at];
         qp->built_wrs[at].num_sge = 1;
@@ -219,7 +223,7 @@ static int complete(struct ibv_qp_ex *extended)
     }
     int error = qp->built_error;
     if (!error && qp->built_count)
-        error = pair_post_send(&qp->verbs, qp->built_wrs, &bad);
+        error = post_send(qp, qp->built_wrs, NULL, true);
     leave(extended);
     return error;
 }

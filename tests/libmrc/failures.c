@@ -45,12 +45,61 @@ static void gone(struct end *ends)
     CHECK(!mrc_destroy_qp(qp));
 }
 
+static void build_writes(struct ibv_qp_ex *qp, const struct end *ends, int count)
+{
+    ibv_wr_start(qp);
+    for (int at = 0; at < count; at++) {
+        qp->wr_id = (uint64_t)at;
+        qp->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_rdma_write(qp, ends[1].mr->rkey, (uintptr_t)ends[1].memory);
+        ibv_wr_set_sge(qp, ends[0].mr->lkey, (uintptr_t)ends[0].memory, 64);
+    }
+}
+
+/* ibv_wr_complete posts all that was built or nothing (ibv_wr_post(3)), whichever request is wrong. */
+static void whole(struct end *ends)
+{
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(*(struct ibv_qp **)ends[0].qp);
+    uint8_t *hole = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_mr *unmapped = ibv_reg_mr(ends[0].pd, hole, PAGE, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(qp && unmapped && !munmap(hole, PAGE));
+    const struct {
+        int count, error;
+        uint64_t remote;
+        struct ibv_sge last;
+        unsigned int flags;
+    } wrong[] = {
+        {DEPTH + 1, ENOMEM, 0, {(uintptr_t)ends[0].memory, 64, ends[0].mr->lkey}, 0},
+        {3, EINVAL, 0, {(uintptr_t)ends[0].memory, 64, ends[0].mr->lkey + 99}, 0},
+        {3, EINVAL, 0, {(uintptr_t)ends[0].memory, LENGTH + 1, ends[0].mr->lkey}, 0},
+        {3, EINVAL, 0, {(uintptr_t)ends[0].memory, 0, ends[0].mr->lkey}, 0},
+        {3, EINVAL, 0, {(uintptr_t)ends[0].memory, 64, ends[0].mr->lkey}, IBV_SEND_INLINE},
+        {3, EINVAL, UINT64_MAX - 5, {(uintptr_t)ends[0].memory, 64, ends[0].mr->lkey}, 0},
+        {3, EFAULT, 0, {(uintptr_t)hole, 64, unmapped->lkey}, 0},
+    };
+    fill(&ends[0], 6);
+    for (size_t at = 0; at < sizeof wrong / sizeof *wrong; at++) {
+        build_writes(qp, ends, wrong[at].count - 1);
+        qp->wr_flags = wrong[at].flags;
+        ibv_wr_rdma_write(qp, ends[1].mr->rkey, wrong[at].remote ? wrong[at].remote : (uintptr_t)ends[1].memory);
+        ibv_wr_set_sge(qp, wrong[at].last.lkey, wrong[at].last.addr, wrong[at].last.length);
+        CHECK(ibv_wr_complete(qp) == wrong[at].error);
+        CHECK(!post(&ends[0], &ends[1], 1000 + at, LENGTH - 1, 1, IBV_SEND_SIGNALED, -1));
+        CHECK(next(ends[0].sent).wr_id == 1000 + at && !ends[1].memory[0]); /* the first that completes */
+    }
+    build_writes(qp, ends, DEPTH); /* all places of the queue are free */
+    CHECK(!ibv_wr_complete(qp));
+    for (uint64_t at = 0; at < DEPTH; at++)
+        CHECK(next(ends[0].sent).wr_id == at);
+    CHECK(!memcmp(ends[0].memory, ends[1].memory, 64) && !ibv_dereg_mr(unmapped));
+}
+
 int main(int count, char **words)
 {
     static const struct {
         const char *name;
         void (*run)(struct end *);
-    } cases[] = {{"gone", gone}};
+    } cases[] = {{"gone", gone}, {"whole", whole}};
     static struct end ends[2];
     CHECK(count == 4);
     for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)

@@ -33,3 +33,7 @@ def test_the_first_request_that_a_dead_agent_has_not_got_is_the_bad_one(
     if messages == 2:
         monkeypatch.setenv("WHOLE_MESSAGE", "1")
     run(program, "gone")
+
+
+def test_built_requests_are_posted_together_or_not_at_all(program: str) -> None:
+    run(program, "whole")
