@@ -55,6 +55,10 @@ int stepped_enter(struct nic *nic, const char *host)
         refuse(EBUSY, "a process in virtual time opens its NIC once");
         return -1;
     }
+    if (fcntl(place_fd, F_SETFD, FD_CLOEXEC)) {
+        refuse(errno, "%s must name an open socket (descriptor %d: %s)", variable, place_fd, strerror(errno));
+        return -1;
+    }
     *place = '\0';
     unsetenv(variable); /* the socket is not for children */
     nic->stepped = true;
@@ -63,7 +67,7 @@ int stepped_enter(struct nic *nic, const char *host)
     pthread_mutex_lock(&lock);
     opened = nic;
     pthread_mutex_unlock(&lock);
-    return fcntl(place_fd, F_SETFD, FD_CLOEXEC) ? -1 : place_fd;
+    return place_fd;
 }
 
 void stepped_leave(struct nic *nic)

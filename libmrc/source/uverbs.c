@@ -256,7 +256,7 @@ int uverbs_open(struct nic *nic, const char *host)
     nic->fd = stepped_process() ? stepped_enter(nic, host) : connect_to(host);
     if (nic->fd < 0 || !nic->answer) {
         int error = nic->fd < 0 ? errno : ENOMEM;
-        free(nic->answer);
+        uverbs_close(nic);
         return refuse(error, "no NIC of %s in this network namespace: %s", host, strerror(error));
     }
     strcpy(nic->host, host);

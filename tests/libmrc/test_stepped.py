@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from running import sdk
 from running.directory import RunDirectory
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld
-from tests.libmrc.compiled import compiled
+from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 from topo.planfile import load_plan
 
@@ -82,3 +84,22 @@ def test_a_program_that_meets_by_tcp_is_refused_by_name(tmp_path: Path, capsys: 
     said = capsys.readouterr().err
     assert f"--program: {program} imports connect: programs that meet by TCP run on real links only" in said
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_program_that_has_closed_its_socket_goes_on_without_a_nic(tmp_path: Path) -> None:
+    source = tmp_path / "closed.c"
+    source.write_text(
+        "#include <errno.h>\n#include <infiniband/verbs.h>\n#include <unistd.h>\n"
+        "int main(void) {\n"
+        "    struct ibv_device **list = ibv_get_device_list(0);\n"
+        "    if (!list[0] || ibv_open_device(list[0]) || errno != EBADF)\n"
+        "        return 2;\n"
+        "    ibv_free_device_list(list);\n"
+        "    return usleep(1);\n"
+        "}\n"
+    )
+    program = compiled(source, tmp_path, *SANITIZERS)
+    environment = {**os.environ, "MRCLAB_UVERBS": "999:h0"}  # no such descriptor is open
+    done = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "MRCLAB_UVERBS must name an open socket (descriptor 999: Bad file descriptor)" in done.stderr
