@@ -222,8 +222,12 @@ PUBLIC struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *cont
         return NULL;
     pthread_mutex_lock(&nic->lock);
     int error = uverbs_call(nic, "create_comp_channel", "%s", "");
-    if (!error && (!text_integer(text_find(nic->answer, "result.channel"), &number) || nic->answer_fd < 0))
+    if (!error && !text_integer(text_find(nic->answer, "result.channel"), &number))
         error = EPROTO;
+    if (!error && nic->answer_fd < 0) {
+        uverbs_call(nic, "destroy_comp_channel", ",\"channel\":%u", (uint32_t)number);
+        error = refuse(EMFILE, "ibv_create_comp_channel: this process must have a free descriptor (RLIMIT_NOFILE)");
+    }
     if (!error) {
         *made = (struct mrc_comp_channel){{context, nic->answer_fd, 0}, (uint32_t)number};
         nic->answer_fd = -1;

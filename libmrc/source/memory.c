@@ -82,6 +82,15 @@ static void let_agent_in(struct nic *nic)
         prctl(PR_SET_PTRACER, agent.pid, 0, 0, 0);
 }
 
+/* Maps the memory whose descriptor came with the last answer; locked. */
+static int map_shadow(struct nic *nic, struct region *region, size_t length)
+{
+    if (nic->answer_fd < 0)
+        return refuse(EMFILE, "ibv_reg_mr: this process must have a free descriptor (RLIMIT_NOFILE)");
+    region->shadow = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, nic->answer_fd, 0);
+    return region->shadow == MAP_FAILED ? errno : 0;
+}
+
 PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
     struct nic *nic = nic_of(pd->context);
@@ -105,15 +114,10 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
                           length, access & IBV_ACCESS_REMOTE_WRITE ? "true" : "false", (unsigned long)addr,
                           (unsigned long)iova, (unsigned long)nic->secret);
     if (!error && (!text_integer(text_find(nic->answer, "result.lkey"), &lkey) ||
-                   !text_integer(text_find(nic->answer, "result.rkey"), &rkey) || nic->answer_fd < 0))
+                   !text_integer(text_find(nic->answer, "result.rkey"), &rkey)))
         error = EPROTO;
-    if (!error) {
-        region->shadow = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, nic->answer_fd, 0);
-        if (region->shadow == MAP_FAILED) {
-            error = errno;
-            uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
-        }
-    }
+    if (!error && (error = map_shadow(nic, region, length)))
+        uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
     if (!error) {
         region->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = length};
         region->mr.handle = region->mr.lkey = (uint32_t)lkey;

@@ -125,7 +125,8 @@ static inline struct mrc_qp *pair_of(struct ibv_qp *qp)
 int uverbs_open(struct nic *, const char *host); /* 0 or errno */
 void uverbs_close(struct nic *);
 /* One verb; locked. 0 or errno. `arguments` are JSON members with a comma in front. The result is under "result" of
- * `nic->answer`; a descriptor that came with it is `answer_fd`, which the caller takes by setting it to -1. */
+ * `nic->answer`; a descriptor that came with it is `answer_fd`, which the caller takes by setting it to -1.
+ * Without a free descriptor in this process the kernel drops the one that comes, and `answer_fd` is -1. */
 __attribute__((format(printf, 3, 4))) int uverbs_call(struct nic *, const char *op, const char *arguments, ...);
 int uverbs_send(struct nic *, const void *message, size_t size); /* locked; 0 or errno */
 int uverbs_await(struct nic *, uint32_t id, const char *op);     /* locked: the answer to a message with this id */

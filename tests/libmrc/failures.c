@@ -1,6 +1,7 @@
 /* What a program finds when a call fails: one case per run, with both ends in one process. Arguments: case, two devices. */
 #include "ends.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 enum { MANY = 300 }; /* more than fit into a message to the agent */
@@ -94,12 +95,31 @@ static void whole(struct end *ends)
     CHECK(!memcmp(ends[0].memory, ends[1].memory, 64) && !ibv_dereg_mr(unmapped));
 }
 
+/* Without a free descriptor nothing can be registered, and nothing stays at the agent of what was tried. */
+static void descriptors(struct end *ends)
+{
+    struct mrc_comp_channel *channel = NULL;
+    struct rlimit before, few;
+    int first_free = dup(0);
+    CHECK(first_free >= 0 && !close(first_free) && !getrlimit(RLIMIT_NOFILE, &before));
+    few = (struct rlimit){(rlim_t)first_free, before.rlim_max};
+    CHECK(!setrlimit(RLIMIT_NOFILE, &few));
+    for (int at = 0; at < MANY; at++) { /* the agent keeps 256 regions and 16 channels of a program */
+        CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 100, IBV_ACCESS_LOCAL_WRITE) && errno == EMFILE);
+        CHECK(at > 20 || mrc_create_comp_channel(ends[0].context, &channel) == EMFILE);
+    }
+    CHECK(!setrlimit(RLIMIT_NOFILE, &before));
+    struct ibv_mr *mr = ibv_reg_mr(ends[0].pd, ends[0].memory, 100, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(mr && !ibv_dereg_mr(mr));
+    CHECK(!mrc_create_comp_channel(ends[0].context, &channel) && !mrc_destroy_comp_channel(channel));
+}
+
 int main(int count, char **words)
 {
     static const struct {
         const char *name;
         void (*run)(struct end *);
-    } cases[] = {{"gone", gone}, {"whole", whole}};
+    } cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}};
     static struct end ends[2];
     CHECK(count == 4);
     for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)

@@ -37,3 +37,7 @@ def test_the_first_request_that_a_dead_agent_has_not_got_is_the_bad_one(
 
 def test_built_requests_are_posted_together_or_not_at_all(program: str) -> None:
     run(program, "whole")
+
+
+def test_a_region_or_channel_whose_descriptor_is_lost_is_given_back(program: str) -> None:
+    run(program, "descriptors")
