@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Mapping
 
 from common import uverbs
-from mrclab.connection import Connection
+from mrclab.connection import NO_DESCRIPTOR, Connection
 from mrclab.cq import ArmedQueue
 from mrclab.errors import DeviceGoneError, RefusedError
 
@@ -22,7 +22,8 @@ class CompChannel:
     def __init__(self, connection: Connection, queues: Mapping[int, ArmedQueue]) -> None:
         made, descriptor = connection.call_for_descriptor("create_comp_channel")
         if descriptor is None:
-            raise RefusedError("create_comp_channel: the answer came without a descriptor")
+            connection.call("destroy_comp_channel", channel=made["channel"])
+            raise RefusedError(f"create_comp_channel: {NO_DESCRIPTOR}")
         self.number: int = made["channel"]
         self.closed: Callable[[], object] = lambda: None
         """Called when the channel is destroyed."""

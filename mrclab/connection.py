@@ -16,6 +16,8 @@ from typing import Any
 from common import uverbs
 from mrclab.errors import DeviceGoneError, RefusedError
 
+NO_DESCRIPTOR = "this process must have a free descriptor (RLIMIT_NOFILE)"
+"""Why an answer came without the descriptor that the agent had sent with it: the kernel has dropped it."""
 _NET_UNIX = Path("/proc/thread-self/net/unix")
 _ANSWER_S = 30.0
 _STEPPED_ANSWER_S = 3600.0  # in virtual time programs have turns, and who waits too long for one ends the run

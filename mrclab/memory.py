@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from typing import Any
 
-from mrclab.connection import Connection
+from mrclab.connection import NO_DESCRIPTOR, Connection
 from mrclab.errors import RefusedError
 
 
@@ -19,12 +20,11 @@ class MR:
 
     def __init__(self, connection: Connection, length: int, *, remote_write: bool) -> None:
         result, descriptor = connection.call_for_descriptor("reg_mr", length=length, remote_write=remote_write)
-        if descriptor is None:
-            raise RefusedError("reg_mr: the answer came without memory")
         try:
-            self.buf = memoryview(mmap.mmap(descriptor, length))
-        finally:
-            os.close(descriptor)
+            self.buf = memoryview(_mapped(descriptor, length))
+        except OSError as error:
+            connection.call("dereg_mr", lkey=result["lkey"])
+            raise RefusedError(f"reg_mr: {length} bytes cannot be mapped: {error.strerror}") from error
         self.length = length
         self.lkey: int = result["lkey"]
         self.rkey: int = result["rkey"]
@@ -46,3 +46,13 @@ class MR:
     def close(self) -> None:
         """Deregister: peers can no longer write here. The bytes stay readable for as long as `buf` is kept."""
         self._connection.call("dereg_mr", lkey=self.lkey)
+
+
+def _mapped(descriptor: int | None, length: int) -> mmap.mmap:
+    """The memory behind the descriptor of an answer, which is closed. Raises OSError, also without a descriptor."""
+    if descriptor is None:
+        raise OSError(errno.EMFILE, NO_DESCRIPTOR)
+    try:
+        return mmap.mmap(descriptor, length)
+    finally:
+        os.close(descriptor)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
+import mmap
 import os
 import select
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -146,6 +149,45 @@ def test_shared_memory_can_be_neither_cut_nor_grown_nor_sealed(pair):
     with pytest.raises(PermissionError):
         fcntl.fcntl(descriptor, F_ADD_SEALS, 0x8)  # F_SEAL_WRITE
     os.close(descriptor)
+
+
+WITHOUT_DESCRIPTORS = """
+import mrclab, os, resource, sys
+context = mrclab.Context(sys.argv[1])
+before = resource.getrlimit(resource.RLIMIT_NOFILE)
+os.close(free := os.dup(0))
+resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+for make in [context.create_comp_channel] * 20 + [lambda: context.reg_mr(4096)] * 300:
+    try:
+        make()
+    except mrclab.RefusedError as error:
+        assert "RLIMIT_NOFILE" in str(error), error
+    else:
+        raise AssertionError("it was made without a descriptor")
+resource.setrlimit(resource.RLIMIT_NOFILE, before)
+context.create_comp_channel().close()
+context.reg_mr(4096).close()
+"""
+
+
+def test_memory_or_a_channel_whose_descriptor_is_lost_is_given_back():
+    with rig() as made:
+        words = [sys.executable, "-c", WITHOUT_DESCRIPTORS, made.names[0]]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_memory_that_cannot_be_mapped_is_given_back(pair, monkeypatch):
+    made, one, _ = pair
+    before = len(made.nics[0].memory._regions)
+
+    def fail(*given: object) -> mmap.mmap:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr("mrclab.memory.mmap", SimpleNamespace(mmap=fail))
+    with pytest.raises(mrclab.RefusedError, match="1048576 bytes cannot be mapped: Cannot allocate memory"):
+        one.context.reg_mr(1 << 20)
+    assert len(made.nics[0].memory._regions) == before
 
 
 def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
