@@ -14,7 +14,7 @@ from common import uverbs
 from common.fields import Fields
 from endpoint.transport import Transport
 from endpoint.uverbs.queues import Armed
-from endpoint.uverbs.refusal import RefusedError
+from endpoint.uverbs.refusal import RefusedError, has_room
 
 PROBES_MAX = 128
 """EV probes of one program under way; it waits for all of them before the next."""
@@ -109,8 +109,7 @@ class ControlVerbs:
 
     def _create_qp_hint(self, request: Fields, now_ns: int) -> Any:
         control = self.mrc("QP hints")
-        if len(self.hints) >= self._limits.hints:
-            raise RefusedError(f"a program may have {self._limits.hints} QP hints at a time; destroy one first")
+        has_room(self._limits, "hints", len(self.hints))
         number: int = control.create_qp_hint(**request.fields("attributes", default={}).values)
         self.hints.add(number)
         return {"hint": number}

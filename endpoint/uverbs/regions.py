@@ -44,7 +44,7 @@ class Regions:
         if held + length > self._limits.memory_bytes:
             raise RefusedError(
                 f"reg_mr.length is {length}; {self._limits.memory_bytes - held} bytes are left of the"
-                f" {self._limits.memory_bytes} that a program may register"
+                f" {self._limits.memory_bytes} that a program may register (ENOMEM)"
             )
         remote_write = request.boolean("remote_write", True)
         va = sink = None

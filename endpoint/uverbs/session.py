@@ -242,8 +242,10 @@ class Session:
             if operation is None:
                 raise RefusedError(f"there is no operation {name!r}; valid: {', '.join(self._operations)}")
             result = operation(Fields(name, request, RefusedError), now_ns)
-        except (OSError, ValueError, QueueFull) as error:
+        except (OSError, ValueError) as error:
             self._answer({"id": ident, "ok": False, "error": str(error)})
+        except QueueFull as error:
+            self._answer({"id": ident, "ok": False, "error": f"{error} (ENOMEM)"})
         else:
             if result is not None:
                 self._answer({"id": ident, "ok": True, "result": result})
@@ -282,10 +284,15 @@ class Session:
         events: int = sum(events.queue.capacity for events in self._event_queues.values())
         return self._limits.cqe - taken - events
 
+    def _check_places(self, what: str, places: int) -> None:
+        if places > self._places_left():
+            raise RefusedError(f"the {what} needs {places} places in queues; {self._places_left()} are left (ENOMEM)")
+
     def _new_queue(self, request: Fields) -> tuple[int, int, Channel | None]:
         """Number, capacity and channel of a new queue."""
         has_room(self._limits, "cqs", len(self._cqs) + len(self._event_queues))
-        cqe, channel = request.integer("cqe", 1, self._places_left()), self._channels.named(request)
+        cqe, channel = request.integer("cqe", 1, self._limits.cqe), self._channels.named(request)
+        self._check_places("completion queue", cqe)
         if channel is not None:
             channel.users += 1
         number = self._next_cq = self._next_cq + 1 & 0xFFFFFFFF
@@ -347,8 +354,7 @@ class Session:
         if request.has("recv_cq"):
             receives = self._cq(request, "recv_cq")
             places = sum(found for name in _QUEUES if type(found := attributes[name]) is int)
-            if places > self._places_left():
-                raise RefusedError(f"the queue pair needs {places} places in queues; {self._places_left()} are left")
+            self._check_places("queue pair", places)
             queue = self._transport.create_cq(max(1, places))
         qp = self._transport.create_qp(cq.queue if queue is None else queue, **attributes)
         self.qps[qp.qpn] = GuestQp(qp, cq, receives, queue, places)

@@ -197,9 +197,13 @@ uint32_t uverbs_id(struct nic *nic)
     return nic->last_id;
 }
 
+/* A refusal names an errno in its text, or means EINVAL. */
 static int errno_of(const char *error)
 {
-    return strstr(error, "(EPERM)") ? EPERM : strstr(error, "(EBUSY)") ? EBUSY : EINVAL;
+    return strstr(error, "(EPERM)")    ? EPERM
+           : strstr(error, "(EBUSY)")  ? EBUSY
+           : strstr(error, "(ENOMEM)") ? ENOMEM
+                                       : EINVAL;
 }
 
 int uverbs_await(struct nic *nic, uint32_t id, const char *op)

@@ -281,7 +281,7 @@ static void refusals(struct end *ends)
     struct ibv_qp *qp = ibv_create_qp_ex(ends[0].verbs, &sends);
     CHECK(qp && ibv_qp_to_qp_ex(qp) && !ibv_destroy_qp(qp) && !ibv_destroy_cq(attr.send_cq));
     CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 8, IBV_ACCESS_REMOTE_WRITE) && errno == EINVAL);
-    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, (size_t)1 << 40, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
+    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, (size_t)1 << 40, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
     CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, 0, IBV_ACCESS_LOCAL_WRITE) && errno == EINVAL);
     struct ibv_sge range = {(uintptr_t)ends[0].memory, 8, ends[0].mr->lkey};
     struct ibv_send_wr *bad, wr = {.sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};

@@ -114,12 +114,54 @@ static void descriptors(struct end *ends)
     CHECK(!mrc_create_comp_channel(ends[0].context, &channel) && !mrc_destroy_comp_channel(channel));
 }
 
+/* A limit of the agent is ENOMEM, as it is of a device; here 4 hints and 4 channels. */
+static void limits(struct end *ends)
+{
+    struct mrc_comp_channel *channels[MANY];
+    struct mrc_qp_hint *hints[MANY];
+    struct mrc_cq *queues[MANY];
+    struct ibv_mr *regions[MANY];
+    struct ibv_device_attr device;
+    int made = 0;
+    CHECK(!ibv_query_device(ends[0].verbs, &device));
+    CHECK(!ibv_reg_mr(ends[0].pd, ends[0].memory, device.max_mr_size, IBV_ACCESS_LOCAL_WRITE) && errno == ENOMEM);
+    CHECK(!mrc_create_cq(ends[0].context, device.max_cqe, NULL, NULL, 0) && errno == ENOMEM); /* others are taken */
+    CHECK(!mrc_create_cq(ends[0].context, device.max_cqe + 1, NULL, NULL, 0) && errno == EINVAL);
+    struct mrc_qp_init_attr attr = {.send_cq = ends[0].sent, .recv_cq = ends[0].arrived, .pd = ends[0].pd,
+                                    .cap = {(uint32_t)device.max_qp_wr, 1, 1, 1, 0}};
+    CHECK(!mrc_create_qp(ends[0].context, &attr) && errno == ENOMEM);
+#define UNTIL_FULL(list, count, make, destroy)                 \
+    do {                                                       \
+        for (made = 0; made < MANY && (list[made] = (make)); ) \
+            made++;                                            \
+        CHECK(made == (count) && errno == ENOMEM);             \
+        while (made)                                           \
+            CHECK(!destroy(list[--made]));                     \
+    } while (0)
+    UNTIL_FULL(regions, device.max_mr - 1, ibv_reg_mr(ends[0].pd, ends[0].memory, 8, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr);
+    UNTIL_FULL(queues, device.max_cq - 2, mrc_create_cq(ends[0].context, 1, NULL, NULL, 0), mrc_destroy_cq);
+    UNTIL_FULL(hints, 4, mrc_create_qp_hint(ends[0].context, &(struct mrc_qp_hint_init_attr){{.num_qps_per_peer = 8}}),
+               mrc_destroy_qp_hint);
+#undef UNTIL_FULL
+    int error = 0;
+    while (made < MANY && !(error = mrc_create_comp_channel(ends[0].context, &channels[made])))
+        made++;
+    CHECK(made == 3 && error == ENOMEM); /* one more is that of the end */
+    while (made)
+        CHECK(!mrc_destroy_comp_channel(channels[--made]));
+    struct mrc_ctl_ev_profile_attr profile = {MRC_CTL_PROFILE_OFFLINE, .ev_mode = MRC_CTL_EV_MODE_EXP, .ev_count = 1};
+    int mask = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_COUNT;
+    while (made < MANY && !mrc_ctl_modify_ev_profile(ends[0].context, (uint64_t)made + 1, &profile, mask))
+        made++;
+    CHECK(made == 255 && errno == ENOMEM);
+}
+
 int main(int count, char **words)
 {
     static const struct {
         const char *name;
         void (*run)(struct end *);
-    } cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}};
+    } cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}, {"limits", limits}};
     static struct end ends[2];
     CHECK(count == 4);
     for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)

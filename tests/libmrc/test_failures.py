@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.uverbs_rig import rig
+from common import uverbs
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 
@@ -19,8 +20,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
     return compiled(Path(__file__).with_name("failures.c"), tmp_path_factory.mktemp("failures"), *SANITIZERS)
 
 
-def run(program: str, case: str) -> None:
-    with rig() as made:
+def run(program: str, case: str, **limits: int) -> None:
+    with rig(limits=uverbs.ProgramLimits(**limits)) as made:
         command = [program, case, *(f"mrc_{name}" for name in made.names)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -41,3 +42,7 @@ def test_built_requests_are_posted_together_or_not_at_all(program: str) -> None:
 
 def test_a_region_or_channel_whose_descriptor_is_lost_is_given_back(program: str) -> None:
     run(program, "descriptors")
+
+
+def test_a_limit_of_the_agent_is_enomem(program: str) -> None:
+    run(program, "limits", regions=8, cqs=8, channels=4, hints=4)
