@@ -56,7 +56,7 @@ PUBLIC void mrc_query_version(uint32_t *current, uint32_t *oldest, uint32_t *ven
         *vendor_oldest = 0;
 }
 
-/* Whatever version is said here: OCP's own program gives a protocol version in its place. */
+/* Less than 1.0.0 states no version: 0, and the protocol version that OCP's own program gives in its place. */
 PUBLIC struct mrc_context *mrc_create_context(struct ibv_context *context, struct mrc_context_attr *attr)
 {
     struct mrc_context *made = calloc(1, sizeof *made);
@@ -64,7 +64,8 @@ PUBLIC struct mrc_context *mrc_create_context(struct ibv_context *context, struc
         log_line(LOG_WARN, "vendor API version %#x has no effect: there is no vendor", attr->mrc_vendor_api_version_used);
     if (made) {
         made->nic = nic_of(context);
-        made->nic->event_states = attr && attr->mrc_api_version_used >= MRC_API_VER(1, 0, 1);
+        if (attr && attr->mrc_api_version_used >= MRC_API_VER(1, 0, 0))
+            made->nic->event_states = attr->mrc_api_version_used >= MRC_API_VER(1, 0, 1);
     }
     return made;
 }

@@ -11,11 +11,11 @@
 enum { PROFILES_MAX = 256, EVS_MAX = 4096, EVENTS_MAX = 64, PROBES_MAX = 128 };
 static const char nscc[] = "uet-1.0-nscc";
 
+/* By itself the call tells of a program of 1.0.0, which is what is assumed of one that states no version. */
 PUBLIC int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr *attr)
 {
     static const char *algorithms[] = {nscc, NULL};
     struct nic *nic = nic_of(context);
-    nic->event_states = false; /* a program of 1.0.0, whose events have no state */
     memset(attr, 0, sizeof *attr);
     if (strcmp(nic->transport, "mrc"))
         return failed(refuse(EOPNOTSUPP, "the NIC runs %s: there is nothing of MRC to control", nic->transport));
@@ -45,7 +45,7 @@ PUBLIC int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_conte
     if (supported)
         *supported = there;
     int error = there ? mrc_ctl_query_device(context, attr) : 0;
-    nic->event_states = true;
+    nic->event_states = true; /* the function is new in 1.0.1 */
     return error;
 }
 

@@ -99,7 +99,7 @@ struct nic {
     uint64_t pmtu, rate_bps, max_qp, max_cqe, max_cq, max_mr, max_memory;
     unsigned int planes;
     bool up;
-    bool event_states; /* the program's EV events have a state: mrc_ctl.h from 1.0.1 on */
+    bool event_states; /* the program has stated 1.0.1 of mrc_ctl.h or later, whose EV events have a state */
     bool stepped;      /* in virtual time: stepped.c */
     uint32_t taken;    /* messages of the agent */
     uint32_t last_id, wanted_id;

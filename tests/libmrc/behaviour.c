@@ -365,6 +365,48 @@ static void profiles(struct end *ends)
     CHECK(mrc_ctl_modify_ev_fmt_profile(context, 0, NULL, 0) == -1 && errno == EOPNOTSUPP);
 }
 
+/* Two EVs turn, and their events have the layout of the program's version: with a state from 1.0.1 on. */
+static void check_events(struct mrc_context *context, struct mrc_cq *events, struct mrc_ctl_ev_op_entry *entries, bool states)
+{
+    struct mrc_ctl_ev_profile_attr attr = {.ev_op = {MRC_CTL_EV_OP_MODIFY_EV_STATE, entries, 2}};
+    struct mrc_ctl_ev_event told[4];
+    for (int state = MRC_CTL_EV_DENIED; state; state = state == MRC_CTL_EV_DENIED ? MRC_CTL_EV_GOOD : 0) {
+        entries[0].state = entries[1].state = (enum mrc_ctl_ev_state)state;
+        CHECK(!mrc_ctl_modify_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    }
+    memset(told, 0xaa, sizeof told);
+    CHECK(mrc_ctl_poll_ev_event(events, 4, told) == 2);
+    size_t size = states ? sizeof *told : offsetof(struct mrc_ctl_ev_event, state);
+    const struct mrc_ctl_ev_event *second = (void *)((char *)told + size);
+    int first = memcmp(&told[0].ev, &entries[0].ev, sizeof told[0].ev) != 0; /* they come in either order */
+    CHECK(!memcmp(&told[0].ev, &entries[first].ev, sizeof told[0].ev) && !told[0].drop_count);
+    CHECK(!memcmp(&second->ev, &entries[!first].ev, sizeof second->ev) && *((uint8_t *)told + 2 * size) == 0xaa);
+    CHECK(!states || (told[0].state == MRC_CTL_EV_GOOD && second->state == MRC_CTL_EV_GOOD));
+}
+
+/* The version that a program has stated holds, whatever it asks the device with. */
+static void versions(struct end *ends)
+{
+    static struct mrc_ctl_ev_op_entry entries[EVS];
+    struct mrc_ctl_ev_profile_attr attr = {.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, EVS}};
+    struct mrc_ctl_device_attr device;
+    struct mrc_ctl_ev_event event;
+    CHECK(!mrc_ctl_query_ev_profile(ends[0].context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    struct mrc_cq *events = mrc_ctl_create_ev_event_cq(ends[0].context, 8, NULL, NULL, 0);
+    for (uint32_t subminor = 2; subminor--;) {
+        struct mrc_context_attr stated = {.mrc_api_version_used = MRC_API_VER(1, 0, subminor)};
+        struct mrc_context *made[] = {mrc_create_context(ends[0].verbs, &stated),
+                                      mrc_create_context(ends[0].verbs, &(struct mrc_context_attr){0}),
+                                      mrc_create_context(ends[0].verbs, NULL)}; /* these two state none */
+        CHECK(!mrc_ctl_query_device(ends[0].verbs, &device));
+        check_events(ends[0].context, events, entries, subminor);
+        for (int at = 0; at < 3; at++)
+            CHECK(made[at] && !mrc_destroy_context(made[at]));
+    }
+    CHECK(mrc_ctl_poll_ev_event(events, 0, &event) == -EINVAL && mrc_ctl_poll_ev_event(ends[0].sent, 1, &event) == -EINVAL);
+    CHECK(!mrc_destroy_cq(events));
+}
+
 /* Ports, congestion control, probes, and events of EVs with and without a state. */
 static void controls(struct end *ends)
 {
@@ -403,19 +445,7 @@ static void controls(struct end *ends)
     for (int version = 0; version < 2; version++) {
         CHECK(!(version ? mrc_ctl_query_device_ex(ends[0].verbs, context, &device, NULL)
                         : mrc_ctl_query_device(ends[0].verbs, &device)));
-        attr.ev_op = (typeof(attr.ev_op)){MRC_CTL_EV_OP_MODIFY_EV_STATE, entries, 2};
-        for (int state = MRC_CTL_EV_DENIED; state; state = state == MRC_CTL_EV_DENIED ? MRC_CTL_EV_GOOD : 0) {
-            entries[0].state = entries[1].state = (enum mrc_ctl_ev_state)state;
-            CHECK(!mrc_ctl_modify_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
-        }
-        memset(told, 0xaa, sizeof told);
-        CHECK(mrc_ctl_poll_ev_event(events, 4, told) == 2);
-        size_t size = version ? sizeof *told : offsetof(struct mrc_ctl_ev_event, state);
-        const struct mrc_ctl_ev_event *second = (void *)((char *)told + size);
-        int first = memcmp(&told[0].ev, &entries[0].ev, sizeof told[0].ev) != 0; /* they come in either order */
-        CHECK(!memcmp(&told[0].ev, &entries[first].ev, sizeof told[0].ev) && !told[0].drop_count);
-        CHECK(!memcmp(&second->ev, &entries[!first].ev, sizeof second->ev) && *((uint8_t *)told + 2 * size) == 0xaa);
-        CHECK(!version || (told[0].state == MRC_CTL_EV_GOOD && second->state == MRC_CTL_EV_GOOD));
+        check_events(context, events, entries, version);
     }
     CHECK(mrc_poll_cq(events, 1, &(struct ibv_wc){0}) == -1 && errno == EINVAL && !mrc_destroy_cq(events));
 }
@@ -476,6 +506,7 @@ int main(int count, char **words)
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
+        {"versions", versions},
     };
     static struct end ends[2];
     CHECK(count == 4);
