@@ -232,7 +232,7 @@ struct mrc_ctl_ev_event {
 
 struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *, int cqe, void *cq_context, struct mrc_comp_channel *,
                                           int vector);
-int mrc_ctl_poll_ev_event(struct mrc_cq *, int num_entries, struct mrc_ctl_ev_event *); /* events found */
+int mrc_ctl_poll_ev_event(struct mrc_cq *, int num_entries, struct mrc_ctl_ev_event *); /* events found; -errno */
 
 /* --- operations between endpoints --- */
 enum mrc_ctl_ep_op_type { MRC_CTL_EP_OP_EV_PROBE, MRC_CTL_EP_OP_PORT_STATUS_UPDATE };

@@ -211,8 +211,10 @@ PUBLIC int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev
     struct nic *nic = nic_of(cq->cq.context);
     size_t size = nic->event_states ? sizeof *events : sizeof(struct old_event);
     int found = 0;
-    if (!cq->of_events || count < 1)
-        return -refuse(EINVAL, "%d EV events of a queue %s them", count, cq->of_events ? "of" : "without");
+    if (!cq->of_events)
+        return -refuse(EINVAL, "mrc_ctl_poll_ev_event: a queue of completions has no EV events");
+    if (count < 1)
+        return -refuse(EINVAL, "mrc_ctl_poll_ev_event: num_entries must be at least 1 (got %d)", count);
     pthread_mutex_lock(&nic->lock);
     int error = uverbs_call(nic, "poll_ev_event", ",\"cq\":%u,\"num_entries\":%d", cq->number,
                           count < EVENTS_MAX ? count : EVENTS_MAX);

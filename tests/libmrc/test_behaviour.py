@@ -90,6 +90,12 @@ def test_a_parameter_that_is_no_finite_number_is_named(plain: Run) -> None:
     assert "gamma is nan; it must be a finite number" in said
 
 
+def test_a_wrong_poll_for_events_says_what_must_hold(plain: Run) -> None:
+    said = plain("versions").stderr
+    assert "num_entries must be at least 1 (got 0)" in said
+    assert "a queue of completions has no EV events" in said
+
+
 @NEEDS_ROOT
 def test_a_program_does_not_talk_to_a_socket_that_another_user_has_opened(plain: Run) -> None:
     """Whoever binds a host's name before the agent does would hear every program of the host."""
