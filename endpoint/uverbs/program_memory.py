@@ -14,6 +14,8 @@ from collections.abc import Callable
 from endpoint.uverbs.refusal import RefusedError
 
 SECRET_BYTES = 32
+ADDRESSES = 1 << 63
+"""Addresses that a program's memory may have: offsets of files have 63 bits, and so has a program's half of memory."""
 Sink = Callable[[int, memoryview], bool]
 """Puts bytes at an offset of a region; False: some of them could not be written."""
 
@@ -37,7 +39,7 @@ class ProgramMemory:
         def write(offset: int, data: memoryview) -> bool:
             try:
                 return os.pwrite(file, data, address + offset) == len(data)
-            except OSError:
+            except (OSError, OverflowError):
                 return False
 
         return write
@@ -62,7 +64,7 @@ class ProgramMemory:
             raise RefusedError(f"process {pid} has the rights of another user than {self._user}, which connected")
         try:
             found = os.pread(file, len(self.secret), proof)
-        except OSError:
+        except (OSError, OverflowError):
             found = b""
         if found != self.secret:
             os.close(file)

@@ -9,7 +9,7 @@ from typing import Any
 from common import uverbs
 from common.fields import Fields
 from endpoint.transport import MemoryRegion, Transport
-from endpoint.uverbs.program_memory import ProgramMemory
+from endpoint.uverbs.program_memory import ADDRESSES, SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.refusal import RefusedError, has_room
 
 MakeMemory = Callable[[int], tuple[int, memoryview]]
@@ -51,9 +51,10 @@ class Regions:
         if request.has("addr"):  # the program's own memory; the new one is for sending
             if self._memory is None:
                 raise RefusedError("this NIC does not register memory that a program already has")
-            last = (1 << 64) - length
-            address, proof = request.integer("addr", 0, last), request.integer("proof", 0, (1 << 64) - 1)
-            va, sink = request.integer("iova", 0, last, address), self._memory.sink(address, proof)
+            address = request.integer("addr", 0, ADDRESSES - length)
+            proof = request.integer("proof", 0, ADDRESSES - SECRET_BYTES)
+            va = request.integer("iova", 0, (1 << 64) - length, address)
+            sink = self._memory.sink(address, proof)
         descriptor, buffer = self._make_memory(length)
         try:
             region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink)

@@ -25,6 +25,7 @@ from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.session import Session
 from endpoint.uverbs.shared_memory import make_shared
 from endpoint.uverbs.violation import Violation
@@ -237,13 +238,19 @@ def test_more_programs_than_there_is_room_for_are_told_so(pair):
 # --- fuzz ---------------------------------------------------------------------------------------------------------
 
 
-def session(transport: str = "mrc") -> tuple[Session, Any]:
+def session(transport: str = "mrc", memory: ProgramMemory | None = None) -> tuple[Session, Any]:
     """A session, and the NIC that the test looks into."""
     profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
     nic: Any = factory.make(transport, profile, 1, {}, 0)
     limits = uverbs.ProgramLimits(memory_bytes=1 << 16, regions=4, cqs=4, cqe=64, qps=4)
     return Session(
-        nic, hosts={"h1": "fd00:1::1"}, about=dict, make_memory=make_shared, make_channel=make_channel, limits=limits
+        nic,
+        hosts={"h1": "fd00:1::1"},
+        about=dict,
+        make_memory=make_shared,
+        make_channel=make_channel,
+        limits=limits,
+        memory=memory,
     ), nic
 
 
@@ -397,6 +404,24 @@ def test_a_program_hears_why_it_was_cut_off_although_its_last_message_was_never_
         agent.close()
         with pytest.raises(mrclab.DeviceGoneError, match="has cut this program off: nonsense"):
             connection.receive()
+
+
+@pytest.mark.parametrize("field", ["addr", "proof"])
+def test_memory_above_what_a_file_offset_can_name_is_refused(field: str) -> None:
+    """The agent reads and writes a program's memory by file, and offsets of files have 63 bits."""
+    secret = ctypes.create_string_buffer(os.urandom(SECRET_BYTES), SECRET_BYTES)
+    at = ctypes.addressof(secret)
+    memory = ProgramMemory(os.getpid, secret.raw, os.geteuid())
+    found, nic = session(memory=memory)
+    found.receive(b'{"id":1,"op":"open","version":1,"program":"far"}', 0)
+    asked = {"id": 2, "op": "reg_mr", "length": 4096, "addr": at, "proof": at, field: 1 << 63}
+    found.receive(json.dumps(asked).encode(), 0)
+    answers = [json.loads(message.data) for message in iter(found.outgoing, None)]
+    assert not answers[1]["ok"]
+    assert f"reg_mr.{field} is {1 << 63}; it must be an integer from 0 to" in answers[1]["error"]
+    assert not nic.memory.writable
+    assert not memory.sink(1 << 63, at)(0, memoryview(b"far"))
+    found.close(0)
 
 
 @NEEDS_ROOT
