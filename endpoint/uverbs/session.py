@@ -103,7 +103,10 @@ class Session:
         elif message[0] == uverbs.ARM and self._opened:
             self._arm(message)
         elif message[0] == uverbs.JSON:
-            self._verb(message, now_ns)
+            try:
+                self._verb(message, now_ns)
+            except RecursionError as error:  # JSON that could just be parsed is too deep to be shown in a complaint
+                raise Violation("a request that is nested too deeply") from error
         else:
             raise Violation("the first message of a program is open" if not self._opened else "an unknown message")
 

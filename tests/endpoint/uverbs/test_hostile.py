@@ -11,6 +11,7 @@ import os
 import random
 import socket
 import struct
+import sys
 import time
 from typing import Any
 
@@ -422,6 +423,19 @@ def test_memory_above_what_a_file_offset_can_name_is_refused(field: str) -> None
     assert not nic.memory.writable
     assert not memory.sink(1 << 63, at)(0, memoryview(b"far"))
     found.close(0)
+
+
+def test_a_request_that_is_nested_deeply_is_refused_or_ends_its_session() -> None:
+    """There is a depth that can just be parsed, and is too deep to be shown in a complaint."""
+    limit = sys.getrecursionlimit()
+    for depth in range(limit, limit - 200, -1):
+        found, _ = session()
+        nested = "[" * depth + "]" * depth
+        with contextlib.suppress(Violation):
+            found.receive(f'{{"id":1,"op":"open","program":"deep","version":{nested}}}'.encode(), 0)
+            answer = found.outgoing()
+            assert answer is not None
+            assert not json.loads(answer.data)["ok"]
 
 
 @NEEDS_ROOT
