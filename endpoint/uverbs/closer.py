@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from queue import SimpleQueue
 
 
@@ -30,5 +31,6 @@ class Closer:
 
     def _run(self) -> None:
         while (descriptor := self._queue.get()) >= 0:
-            os.close(descriptor)
+            with suppress(OSError):  # the descriptor is closed all the same: an error is that of an earlier write
+                os.close(descriptor)
             self._closed += 1

@@ -26,6 +26,7 @@ from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.uverbs.channel import make_channel
+from endpoint.uverbs.closer import Closer
 from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.session import Session
 from endpoint.uverbs.shared_memory import make_shared
@@ -45,6 +46,8 @@ KEYS = [
     "channel", "num_entries", "hint", "port_num", "port_admin_state", "profile", "first", "algorithm", "config",
     "op_type", "requests", "rsp_timeout", "cur_state",
 ]  # fmt: skip
+
+_DESCRIPTOR_OF_NOTHING = 1 << 30
 
 
 def knock(host: str) -> socket.socket:
@@ -194,6 +197,18 @@ def test_a_socket_that_takes_ages_to_close_does_not_hold_up_the_agent(pair):
         works(one, other)
         assert time.monotonic() - started_s < 4  # the close lasts 5 s
         taken.close()
+
+
+def test_a_descriptor_whose_close_fails_does_not_keep_later_ones_open() -> None:
+    """The close of a file on FUSE or NFS returns the errors of earlier writes."""
+    closer = Closer()
+    reader, writer = os.pipe()
+    closer.close(_DESCRIPTOR_OF_NOTHING)
+    closer.close(writer)
+    closer.end()
+    eventually(lambda: not closer.backlog, "both have been closed")
+    assert os.read(reader, 1) == b""  # the end of the file: no writer is left
+    os.close(reader)
 
 
 def test_holes_in_shared_memory_are_zeros_and_no_signal(pair):
