@@ -28,7 +28,10 @@ ODD = {
 
 
 def finished(session: IncidentSession, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
-    """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page."""
+    """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page.
+
+    OSError when a file cannot be written: the session is over all the same.
+    """
     _, document = session.answer(named or [], because)
     if named is None:
         document |= {"verdict": "given up", "points": 0.0, "answer": None}
@@ -39,7 +42,7 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
     document["page"] = str(path)
     session.close(document)
     export.beside_report(session.directory.path)
-    files.write(path, html(document, asked))
+    files.write(path, html(document, asked).encode(errors="replace"))  # a reason may have bytes that are no UTF-8
     return document
 
 

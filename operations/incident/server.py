@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from common.outcome import INTERRUPTED, told
 from common.server import ControlServer, Reply
 from operations.incident import page
 from operations.incident.draw import draw
+from operations.incident.score import Named
 from operations.incident.session import IncidentSession
 from running.directory import RunDirectory
 from topo.emulation.state import LabError
@@ -90,14 +91,17 @@ class Server:
         named = request.get("named")
         if not isinstance(named, list) or not all(isinstance(word, str) for word in named):
             raise ValueError(f"named must be a list of components and kinds (got {named!r})")
-        document = page.finished(self._session, self._session.parsed(named), str(request.get("because", "")))
-        self._over()
-        return document
+        return self._finished(self._session.parsed(named), str(request.get("because", "")))
 
     def _end(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        document = page.finished(self._session, None, "")
-        self._over()
-        return document
+        return self._finished(None, "")
+
+    def _finished(self, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
+        try:
+            return page.finished(self._session, named, because)
+        finally:
+            if self._session.over:  # also when its page could not be written: there is no lab to ask any more
+                self._over()
 
     def _over(self) -> None:
         self.closed = True

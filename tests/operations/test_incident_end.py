@@ -1,0 +1,47 @@
+"""An incident ends when it is told to, whatever fails on the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from operations.incident import page
+from operations.incident.server import Server
+from operations.incident.session import IncidentSession
+from tests.helpers.incidents import hiding, session
+
+CALLED_S = 0.1
+
+
+@contextmanager
+def serving(opened: IncidentSession) -> Iterator[Server]:
+    loop = asyncio.new_event_loop()
+    try:
+        yield Server(opened, loop)
+    finally:
+        loop.close()
+
+
+def ask(server: Server, **request: Any) -> dict[str, Any]:
+    answers: list[dict[str, Any]] = []
+    server.handle({"id": 1, **request}, answers.append)
+    return answers[0]
+
+
+def test_a_reason_that_is_no_unicode_is_on_the_page_without_the_bytes_that_are_none(tmp_path: Path) -> None:
+    """A command line's byte that is no UTF-8 reaches Python as a lone surrogate."""
+    with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
+        answer = ask(server, op="answer", named=["none"], because="caf\udce9")
+        assert answer["ok"], answer
+        assert server.closed
+        assert "Because: caf?" in (opened.directory.path / page.PAGE).read_text()
+
+
+def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path: Path) -> None:
+    with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
+        (opened.directory.path / page.PAGE).mkdir()
+        assert page.PAGE in ask(server, op="end")["error"]
+        assert server.closed
