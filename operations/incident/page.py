@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
+from common.client import ControlError
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.incident import solving
@@ -36,8 +38,10 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
     if named is None:
         document |= {"verdict": "given up", "points": 0.0, "answer": None}
     asked = list(session.asked)
-    document["evidence"] = [evidence(session, one) for one in session.incident.hidden]
-    session.asked[:] = asked  # the commands of the evidence are not the operator's
+    try:
+        document["evidence"] = [evidence(session, one) for one in session.incident.hidden]
+    finally:
+        session.asked[:] = asked  # the commands of the evidence are not the operator's
     path = session.directory.path / PAGE
     document["page"] = str(path)
     session.close(document)
@@ -57,7 +61,7 @@ def evidence(session: IncidentSession, one: Hidden) -> dict[str, Any]:
     virtual = session.live.virtual_time
     try:
         found = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
-    except LabError:  # the lab was taken down before the answer
+    except (LabError, ControlError, OSError, subprocess.SubprocessError):  # the lab, or a host of it, is gone
         found = []
     shown = [each.sentence for each in found if each.kind == one.kind and each.component in components(one)]
     return {

@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from common.client import ControlError
 from common.interrupts import sigterm_too
 from common.outcome import INTERRUPTED, told
 from common.server import ControlServer, Reply
@@ -68,7 +69,7 @@ class Server:
             if operation is None:
                 raise ValueError(f"no operation {name!r}: valid are {', '.join(self._operations)}")
             answer = {"id": ident, "ok": True, "result": operation(request)}
-        except (ValueError, OSError, LabError) as error:
+        except (ValueError, OSError, LabError, ControlError) as error:
             answer = {"id": ident, "ok": False, "error": told(error)}
         except Exception as error:  # of a tool: the incident goes on
             answer = {"id": ident, "ok": False, "error": f"the tool failed ({type(error).__name__}): a defect"}

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from operations.incident import page
+import pytest
+
+from common.client import ControlError
+from operations.incident import page, tools
 from operations.incident.server import Server
 from operations.incident.session import IncidentSession
-from tests.helpers.incidents import hiding, session
+from tests.helpers.incidents import hiding, one_of, session
 
 CALLED_S = 0.1
 
@@ -44,4 +47,22 @@ def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path: Path) -> Non
     with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
         (opened.directory.path / page.PAGE).mkdir()
         assert page.PAGE in ask(server, op="end")["error"]
+        assert server.closed
+
+
+def test_an_incident_whose_agents_do_not_answer_ends_without_their_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(_client: object, op: str, **_: object) -> Any:
+        raise ControlError(f"no agent answers {op}")
+
+    with session(hiding(one_of("denied-path")), tmp_path, CALLED_S) as opened, serving(opened) as server:
+        monkeypatch.setattr(tools, "call", gone)
+        paths = ask(server, op="do", tool="paths", arguments={"source": "h0", "destination": "h2"})
+        assert paths["error"] == "no agent answers denylist.get"
+        ask(server, op="do", tool="wait", arguments={"seconds": 0.1}, words="wait 0.1")
+        answer = ask(server, op="end")
+        assert answer["ok"], answer
+        assert [one["shows"] for one in answer["result"]["evidence"]] == [""]
+        assert [one.words for one in opened.asked] == ["wait 0.1"]
         assert server.closed
