@@ -43,10 +43,7 @@ class Exchange:
         try:
             self._socket.sendall(json.dumps(mine).encode() + b"\n")
             while b"\n" not in self._rest:
-                data = self._socket.recv(1 << 16)
-                if not data or len(self._rest) > _LINE_BYTES_MAX:
-                    raise PeerGoneError("the other end has ended the test")
-                self._rest += data
+                self._read()
             line, _, self._rest = self._rest.partition(b"\n")
             return json.loads(line)
         except (OSError, ValueError) as error:
@@ -54,14 +51,23 @@ class Exchange:
 
     def wait(self, context: Context, cq: CQ) -> list[WC]:
         """Completions, as soon as there are any. Raises `PeerGoneError` when the other end goes meanwhile."""
+        waits = select.poll()
+        waits.register(context.fileno(), select.POLLIN)
+        waits.register(self._socket, select.POLLIN)
         while not (completions := cq.poll(256)):
-            readable, _, _ = select.select([context.fileno(), self._socket.fileno()], [], [])
-            if self._socket.fileno() not in readable:
-                continue
-            if not self._socket.recv(1, socket.MSG_PEEK):
-                raise PeerGoneError("the other end has ended the test")
-            return cq.wait(None, 256)  # it is a step ahead: only completions matter now
+            if self._socket.fileno() in dict(waits.poll()):  # a peer that is a step ahead may still end
+                self._read()
         return completions
+
+    def _read(self) -> None:
+        """What the other end has said, for `swap`."""
+        try:
+            data = self._socket.recv(1 << 16)
+        except OSError as error:
+            raise PeerGoneError(f"the other end is gone: {error}") from error
+        if not data or len(self._rest) > _LINE_BYTES_MAX:
+            raise PeerGoneError("the other end has ended the test")
+        self._rest += data
 
 
 def _connect(servername: str, port: int) -> socket.socket:

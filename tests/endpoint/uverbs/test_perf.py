@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from benchmarks.rig.uverbs_rig import rig
+from benchmarks.rig.uverbs_rig import End, rig
 from mrclab.perf import write_bw, write_lat
+from mrclab.perf.exchange import Exchange, PeerGoneError
 from mrclab.perf.options import parse
 
 
@@ -70,6 +72,51 @@ def test_latency_has_perftests_columns_in_order_of_size_of_the_percentiles(capsy
     figures = [row[name] for name in names]
     assert figures == sorted(figures)
     assert figures[0] > 0
+
+
+@contextmanager
+def peer_of(exchanges: list[Exchange]) -> Iterator[socket.socket]:
+    """The other end of a new exchange, which is appended."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        exchanges.append(Exchange("127.0.0.1", listener.getsockname()[1]))
+        peer, _ = listener.accept()
+    with exchanges[-1], peer:
+        yield peer
+
+
+def test_an_end_whose_peer_was_a_step_ahead_and_was_killed_hears_so():
+    exchanges: list[Exchange] = []
+    said: list[str] = []
+
+    def wait(end: End) -> None:
+        try:
+            exchanges[0].wait(end.context, end.cq)
+        except PeerGoneError as error:
+            said.append(str(error))
+
+    with rig() as made, peer_of(exchanges) as peer:
+        end = End(made.names[0])
+        peer.sendall(b'{"messages": 1}\n')
+        peer.close()
+        waiting = threading.Thread(target=wait, args=(end,), daemon=True)
+        waiting.start()
+        waiting.join(10)
+        assert said == ["the other end has ended the test"]
+        end.context.close()
+
+
+def test_what_a_peer_that_is_a_step_ahead_says_is_kept_for_that_step():
+    exchanges: list[Exchange] = []
+    with rig() as made, peer_of(exchanges) as peer:
+        ends = [End(name) for name in made.names]
+        for one, other in (ends, ends[::-1]):
+            one.qp.connect(other.qp.info())
+        peer.sendall(b'{"messages": 1}\n')
+        ends[0].write(ends[1], 1, 0, 20_000)
+        assert [each.wr_id for each in exchanges[0].wait(ends[0].context, ends[0].cq)] == [1]
+        assert exchanges[0].swap({}) == {"messages": 1}
+        for one in ends:
+            one.context.close()
 
 
 def test_ends_that_were_started_differently_say_so(capsys):
