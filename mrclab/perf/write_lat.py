@@ -75,8 +75,9 @@ def run(context: Context, exchange: Exchange, options: PerfOptions) -> None:
                 game.take()
                 game.send(size)
         game.settle()
-        found = exchange.swap(latencies_us)
-        table.row(latency.row(size, latencies_us or found), latency.COLUMNS, as_json=options.json)
+        mine = latency.row(size, latencies_us) if client else ()
+        other = exchange.swap(mine)
+        table.row(mine or other, latency.COLUMNS, as_json=options.json)
         if options.histogram and client:
             print("\n".join(f"{latency_us:.2f}" for latency_us in sorted(latencies_us)))
     table.foot(as_json=options.json)

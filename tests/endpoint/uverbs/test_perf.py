@@ -74,6 +74,22 @@ def test_latency_has_perftests_columns_in_order_of_size_of_the_percentiles(capsy
     assert figures[0] > 0
 
 
+def test_what_the_ends_of_a_latency_test_tell_each_other_does_not_grow_with_its_iterations(capsys, monkeypatch):
+    """A line has an upper limit, and a test may have 2^31 iterations."""
+    told = []
+    swap = Exchange.swap
+
+    def telling(exchange: Exchange, mine: object) -> object:
+        told.append(len(json.dumps(mine)))
+        return swap(exchange, mine)
+
+    monkeypatch.setattr(Exchange, "swap", telling)
+    assert both(write_lat.main, "-n", "300", "-s", "100") == [0, 0]
+    assert max(told) < 1000
+    server, client = rows(capsys)
+    assert server == client
+
+
 @contextmanager
 def peer_of(exchanges: list[Exchange]) -> Iterator[socket.socket]:
     """The other end of a new exchange, which is appended."""
