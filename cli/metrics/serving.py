@@ -43,7 +43,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.partition("?")[0] != PATH or host not in (LOOPBACK, "localhost"):
             self.send_error(HTTPStatus.NOT_FOUND if host else HTTPStatus.BAD_REQUEST)
             return
-        body = type(self).text.encode()
+        body = type(self).text.encode(errors="replace")
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", CONTENT_TYPE)
         self.send_header("Content-Length", str(len(body)))

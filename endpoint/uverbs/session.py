@@ -270,7 +270,8 @@ class Session:
             raise RefusedError(f"the program speaks version {version} of uverbs, this agent {uverbs.VERSION}")
         if self._opened:
             raise RefusedError("open was said before")
-        self.program = request.string("program")[:64]
+        name = request.string("program").encode(errors="replace").decode()  # a script's may have lone surrogates
+        self.program = name[:64]
         self._opened = True
         return {**self._about(), "limits": asdict(self._limits), **self._regions.secret()}
 

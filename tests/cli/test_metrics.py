@@ -176,6 +176,12 @@ def test_a_connection_that_asks_for_nothing_keeps_no_other_waiting() -> None:
         assert get(port) == (200, "# a text\n", CONTENT_TYPE)
 
 
+def test_a_name_that_is_no_unicode_does_not_stop_the_others_from_being_scraped() -> None:
+    """As in a label of an agent that does not clean the names of programs."""
+    with served("# caf\udce9\n") as (port, _):
+        assert get(port) == (200, "# caf?\n", CONTENT_TYPE)
+
+
 def test_head_and_parameters_are_answered_as_scrapers_expect() -> None:
     with served("# a text\n") as (port, _):
         assert get(port, "/metrics?collect=ports") == (200, "# a text\n", CONTENT_TYPE)

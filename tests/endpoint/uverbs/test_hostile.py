@@ -440,6 +440,13 @@ def test_memory_above_what_a_file_offset_can_name_is_refused(field: str) -> None
     found.close(0)
 
 
+def test_a_programs_name_is_text_that_every_reader_can_encode() -> None:
+    """A script's name with a byte that is no UTF-8 has a lone surrogate in Python."""
+    found, _ = session()
+    found.receive(json.dumps({"id": 1, "op": "open", "version": 1, "program": "caf\udce9.py"}).encode(), 0)
+    assert found.program == "caf?.py"
+
+
 def test_a_request_that_is_nested_deeply_is_refused_or_ends_its_session() -> None:
     """There is a depth that can just be parsed, and is too deep to be shown in a complaint."""
     limit = sys.getrecursionlimit()
