@@ -25,6 +25,11 @@ STALL_NS = 50_000_000
 _CQE = 32_768
 
 
+def patient_rtt_ns(context: Context) -> int:
+    """The round trip by which a rank's patience is measured."""
+    return max(context.query_device().base_rtt_ns, 0 if context.stepped else STALL_NS)
+
+
 class PeerError(RuntimeError):
     """Another rank is gone, or sends what does not fit; the message names the rank."""
 
@@ -59,8 +64,7 @@ class Mesh:
     def __init__(self, context: Context, rank: int) -> None:
         self.rank = rank
         self.context = context
-        self.rtt_ns = max(context.query_device().base_rtt_ns, 0 if context.stepped else STALL_NS)
-        """What this rank's patience is measured by."""
+        self.rtt_ns = patient_rtt_ns(context)
         self.cq = context.create_cq(_CQE)
         self._links: dict[int, MeshLink] = {}
         self._open: dict[int, MeshLink] = {}  # those whose other end is known to be connected

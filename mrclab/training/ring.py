@@ -3,11 +3,14 @@
 Each chunk is summed once, around the ring in the order of ranks, and then handed around: so the result depends on
 nothing that the network does. A write lands in the place of its step and of the round's parity. The left neighbour can
 be one round ahead and never two, for its next round needs something of this one: so no place is overwritten early.
+
+A rank that waits asks both neighbours for a sign of life, as `mrclab.mesh` does: a killed rank's NIC says nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,23 @@ import numpy as np
 from mrclab.context import Context
 from mrclab.cq import WCOpcode, WCStatus
 from mrclab.errors import JobFailedError
-from mrclab.qp import SendWR
+from mrclab.mesh.engine import QUIET_RTTS
+from mrclab.mesh.link import SLOT_BYTES, SLOTS
+from mrclab.mesh.mesh import SILENT_RTTS, patient_rtt_ns
+from mrclab.qp import QP, SendWR
 from mrclab.training.data import Floats
 
 ITEM_BYTES = 4
+
+
+@dataclass
+class Neighbour:
+    """A neighbour in the ring, and since when a ping to it has been under way."""
+
+    rank: int
+    qp: QP
+    inbox: Mapping[str, Any]
+    pinged_ns: int | None = None
 
 
 class RingAllReduce:
@@ -27,6 +43,7 @@ class RingAllReduce:
     def __init__(self, context: Context, rank: int, ranks: int, items: int) -> None:
         self.rank = rank
         self.ranks = ranks
+        self._context = context
         self._items = items
         self._chunk = -(-items // ranks)
         self._steps = 2 * (ranks - 1)
@@ -35,14 +52,21 @@ class RingAllReduce:
         self._arrived = 0
         receives = 2 * self._steps
         self._cq = context.create_cq(2 * receives + self._steps)
-        self._right = context.create_qp(self._cq, max_send_wr=self._steps, max_recv_wr=1)
+        self._right = context.create_qp(self._cq, max_send_wr=self._steps + 1, max_recv_wr=1)
         self._left = context.create_qp(self._cq, max_send_wr=1, max_recv_wr=receives)
         self._left.post_recv(*range(receives))
         self._work_mr = context.reg_mr(ranks * self._chunk * ITEM_BYTES, remote_write=False)
-        self._inbox_mr = context.reg_mr(2 * self._steps * self._chunk * ITEM_BYTES)
+        self._inbox_mr = context.reg_mr((2 * self._steps * self._chunk + 1) * ITEM_BYTES)
         self._work: Floats = np.frombuffer(self._work_mr.buf, np.float32).reshape(ranks, self._chunk)
-        self._inbox: Floats = np.frombuffer(self._inbox_mr.buf, np.float32).reshape(2, self._steps, self._chunk)
-        self._remote_addr = self._remote_key = 0
+        inbox: Floats = np.frombuffer(self._inbox_mr.buf, np.float32)[:-1]  # the last place takes pings
+        self._inbox = inbox.reshape(2, self._steps, self._chunk)
+        self._neighbours: dict[int, Neighbour] = {}  # by the number of the queue pair to it
+        self._remote: Mapping[str, Any] = {}
+        rtt_ns = patient_rtt_ns(context)
+        self._quiet_ns = QUIET_RTTS * rtt_ns
+        # A ping to the right waits behind what was sent there: as long as in a mesh for each `SLOTS` slots of it.
+        sent_bytes = self._steps * self._chunk * ITEM_BYTES
+        self._silent_ns = round(SILENT_RTTS * rtt_ns * max(1.0, sent_bytes / (SLOTS * SLOT_BYTES)))
 
     def info(self) -> dict[str, Any]:
         """A plain value: what the right neighbour's and the left neighbour's `connect` need."""
@@ -50,10 +74,14 @@ class RingAllReduce:
 
     def connect(self, infos: Sequence[Mapping[str, Any]]) -> None:
         """The `info` of every rank, in order."""
-        right, left = infos[(self.rank + 1) % self.ranks], infos[self.rank - 1]
-        self._remote_addr, self._remote_key = right["inbox"]["addr"], right["inbox"]["rkey"]
-        self._left.connect(left["right"])
-        self._right.connect(right["left"])
+        right, left = (self.rank + 1) % self.ranks, (self.rank - 1) % self.ranks
+        self._left.connect(infos[left]["right"])
+        self._right.connect(infos[right]["left"])
+        self._remote = infos[right]["inbox"]
+        self._neighbours = {
+            self._left.qp_num: Neighbour(left, self._left, infos[left]["inbox"]),
+            self._right.qp_num: Neighbour(right, self._right, infos[right]["inbox"]),
+        }
 
     def sum(self, vector: Floats) -> Floats:
         """The sum over all ranks; every rank has to call it. Raises `JobFailedError`."""
@@ -85,7 +113,7 @@ class RingAllReduce:
         place = ((self._round & 1) * self._steps + step) * size
         source = self._inbox_mr if from_inbox else self._work_mr
         request = SendWR(
-            step, source, first * ITEM_BYTES, size, self._remote_addr + place, self._remote_key, imm_data=step
+            step, source, first * ITEM_BYTES, size, self._remote["addr"] + place, self._remote["rkey"], imm_data=step
         )
         self._right.post_send(request)
         self._unacknowledged += 1
@@ -97,10 +125,29 @@ class RingAllReduce:
         self._arrived -= 1
 
     def _look(self) -> None:
-        for completion in self._cq.wait():
+        completions = self._cq.wait(self._quiet_ns / 1e9)
+        for completion in completions:
+            neighbour = self._neighbours[completion.qp_num]
             if completion.status is not WCStatus.SUCCESS:
-                raise JobFailedError(f"rank {self.rank}: a queue pair failed: {completion.status.value}")
+                status = completion.status.value
+                raise JobFailedError(f"rank {self.rank}: the queue pair to rank {neighbour.rank} failed: {status}")
             if completion.opcode is WCOpcode.RECV_RDMA_WITH_IMM:
                 self._arrived += 1
+            elif completion.opcode is WCOpcode.RDMA_WRITE:
+                neighbour.pinged_ns = None
             else:
                 self._unacknowledged -= 1
+        if not completions:
+            self._ping()
+
+    def _ping(self) -> None:
+        """Write one byte that means nothing to each neighbour, unless it owes an answer, and not for too long."""
+        now_ns = self._context.now_ns()
+        for neighbour in self._neighbours.values():
+            if neighbour.pinged_ns is None:
+                place = neighbour.inbox["addr"] + 2 * self._steps * self._chunk * ITEM_BYTES
+                neighbour.qp.post_send(SendWR(0, self._work_mr, 0, 1, place, neighbour.inbox["rkey"]))
+                neighbour.pinged_ns = now_ns
+            elif now_ns - neighbour.pinged_ns > self._silent_ns:
+                silent_s = self._silent_ns / 1e9
+                raise JobFailedError(f"rank {self.rank}: rank {neighbour.rank} has not answered for {silent_s:g} s")

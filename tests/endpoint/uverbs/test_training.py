@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,14 @@ import pytest
 
 import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
+from mrclab.errors import JobFailedError
+from mrclab.mesh import mesh
 from mrclab.training import __main__ as job
 from mrclab.training import data
+from mrclab.training import ring as ring_module
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
+from tests.helpers.waiting import eventually
 
 
 def run_job(made: Rig, folder: Path, *words: str) -> list[int]:
@@ -76,6 +82,55 @@ def test_ring_sums_are_numpys_sum_whatever_the_length(tmp_path):
                 assert np.array_equal(found[1], found[0])
             for context in contexts:
                 context.close()
+
+
+@contextmanager
+def ring_of_two(made: Rig) -> Iterator[tuple[list[mrclab.Context], list[RingAllReduce]]]:
+    contexts = [mrclab.Context(name) for name in made.names]
+    rings = [RingAllReduce(context, rank, 2, 1000) for rank, context in enumerate(contexts)]
+    for one in rings:
+        one.connect([other.info() for other in rings])
+    yield contexts, rings
+    for context in contexts:
+        context.close()
+
+
+def summing(ring: RingAllReduce, results: list[object]) -> threading.Thread:
+    """A thread that adds the sum, or why there is none, to the results."""
+
+    def run() -> None:
+        try:
+            results.append(ring.sum(np.ones(1000, np.float32))[0])
+        except JobFailedError as error:
+            results.append(str(error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_rank_whose_neighbour_was_killed_ends_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MRC retries for ever, and a rank that only receives has nothing to retry."""
+    monkeypatch.setattr(mesh, "STALL_NS", 0)
+    results: list[object] = []
+    with rig() as made, ring_of_two(made) as (contexts, rings):
+        contexts[1].close()  # as its NIC does when a program was killed
+        summing(rings[0], results).join(20)
+        assert results == ["rank 0: rank 1 has not answered for 0.4 s"]
+
+
+def test_a_rank_that_computes_for_long_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mesh, "STALL_NS", 0)
+    monkeypatch.setattr(ring_module, "QUIET_RTTS", 1)
+    results: list[object] = []
+    with rig() as made, ring_of_two(made) as (_, rings):
+        threads = [summing(rings[0], results)]
+        asked = made.sent + 5 * mesh.SILENT_RTTS  # a ping to each neighbour and its answer are four
+        eventually(lambda: made.sent > asked or bool(results), "as many signs of life as silence would need")
+        threads.append(summing(rings[1], results))
+        for thread in threads:
+            thread.join(20)
+        assert results == [2.0, 2.0]
 
 
 def test_the_job_learns_and_its_weights_are_one_processes_own_to_the_bit(tmp_path):

@@ -322,7 +322,9 @@ def test_the_whole_job_runs_in_virtual_time(tmp_path: Path, name: str, chosen: s
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == status, done.stdout + done.stderr
     if chosen == "roce":
-        dead = r"✗  job faulty +\d of 8 ranks died, first h(\d): rank \1: a queue pair failed: retry_exceeded"
+        dead = (
+            r"✗  job faulty +8 of 8 ranks died, first h(\d): rank \1: the queue pair to rank \d failed: retry_exceeded"
+        )
         assert re.search(dead, done.stdout), done.stdout
         assert re.search(r"✗  weights +job 'faulty' ended after \d+ of 53 steps; so far no bit differs", done.stdout)
 
