@@ -8,6 +8,7 @@ From PyTorch 2.5 on, the import is not needed where `./lab launch` starts the pr
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ START = "MRCLAB_START_S"
 """When the ranks meet, in seconds of lab time since this process began. On real links PyTorch takes many seconds to be
 imported, and in virtual time none: with this a job begins at the same time in both."""
 
+_meetings = itertools.count()
 _stores: list[FolderStore] = []  # PyTorch keeps its own half of a store alive and lets Python's half go
 
 
@@ -37,7 +39,8 @@ def _make(store: Any, rank: int, size: int, timeout: Any) -> MrcProcessGroup:
 def _meet(url: str, *_: Any, **__: Any) -> Iterator[tuple[FolderStore, int, int]]:
     nic.context()  # in virtual time even the store waits by the NIC's clock
     nic.sleep_until_started(float(os.environ.get(START, "0")))
-    store = FolderStore(Path(os.environ[MEET]))
+    # PyTorch numbers groups from 0 again when a job begins again, so each time has keys that no earlier one has set.
+    store = FolderStore(Path(os.environ[MEET]) / str(next(_meetings)))
     _stores.append(store)
     yield store, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 

@@ -48,7 +48,9 @@ def now_s() -> float:
 
 def look_s() -> float:
     """How long to let the lab's time pass between two looks at what other ranks have done."""
-    return context().query_device().base_rtt_ns / 1e9 / 5
+    ask = context().query_device
+    device = ask() if _engine is None else _engine.call(ask)  # the engine's thread owns the context
+    return device.base_rtt_ns / 1e9 / 5
 
 
 def sleep(seconds: float) -> None:

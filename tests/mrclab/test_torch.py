@@ -208,6 +208,30 @@ def test_a_group_made_during_a_collective_lets_it_go_on_in_virtual_time(tmp_path
     assert all(SUMMED in log for _, log in found)
 
 
+@pytest.mark.slow
+def test_a_job_that_begins_again_in_its_processes_meets_nothing_of_its_first_group(tmp_path: Path) -> None:
+    """PyTorch numbers groups from 0 again, and rank 1 asks for what rank 0 says before rank 0 is there."""
+    require_torch()
+    script = tmp_path / "again.py"
+    script.write_text(
+        "import torch, torch.distributed as dist, mrclab.torch\n"
+        "from mrclab.torch import nic\n"
+        "found = []\n"
+        "for number in range(3):\n"
+        "    dist.init_process_group('mrc')\n"
+        "    one = torch.full((3,), number + 1.0)\n"
+        "    dist.all_reduce(one)\n"
+        "    found.append(one.tolist())\n"
+        "    rank = dist.get_rank()\n"
+        "    dist.destroy_process_group()\n"
+        "    nic.sleep(0 if rank else 1)\n"
+        "print(found)\n"
+    )
+    found = run_ranks(tmp_path, script, ranks=2, lab_s=10)
+    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+    assert [log.splitlines()[-1] for _, log in found] == ["[[2.0, 2.0, 2.0], [4.0, 4.0, 4.0], [6.0, 6.0, 6.0]]"] * 2
+
+
 DEATHS = {
     "killed between collectives": "os.kill(os.getpid(), signal.SIGKILL)",
     "killed with a collective under way": "dist.all_reduce(torch.ones(10**5), async_op=True); os.kill(os.getpid(), 9)",
