@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import gc
 import hashlib
+import math
 import os
 import sys
 from functools import wraps
@@ -50,7 +51,8 @@ class Observer:
     def backward(self, loss: Any) -> None:
         """A gradient is about to be computed, of this tensor."""
         if loss.numel() == 1:
-            self._loss = float(loss.detach())
+            found = float(loss.detach())
+            self._loss = found if math.isfinite(found) else None  # NaN is no JSON
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has changed its weights."""

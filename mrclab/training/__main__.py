@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -73,6 +74,8 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
         total = ring.sum(np.append(gradient, np.float32(loss)))
         ended_ns = context.now_ns()
         model.step(total[:-1] / np.float32(ranks), options.rate)
+        mean = float(total[-1]) / ranks
+        finite: dict[str, Any] = {"loss": round(mean, 6)} if math.isfinite(mean) else {}  # NaN is no JSON
         journal.write(
             "step",
             t_ns=ended_ns,
@@ -83,11 +86,11 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
             comm_ns=ended_ns - computed_ns,
             total_ns=ended_ns - started_ns,
             bytes=total.nbytes,
-            loss=round(float(total[-1]) / ranks, 6),
+            **finite,
             weights=model.digest(),
         )
         if options.rank == 0 and not options.quiet:
-            words = f"step {step:4}  loss {float(total[-1]) / ranks:.4f}  {(ended_ns - started_ns) / 1e6:7.1f} ms"
+            words = f"step {step:4}  loss {mean:.4f}  {(ended_ns - started_ns) / 1e6:7.1f} ms"
             print(f"{words}  weights {model.digest()}", flush=True)
     # Who leaves takes its queue pairs along, and others may still want an acknowledgement.
     meet(context, options.meet, f"{options.name}-done", options.rank, ranks, {})

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.rig.uverbs_rig import rig
+from page.feed import parsed
 from tests.helpers.pytorch.world import EXAMPLES, ROOT, read_json, require_torch, run_gloo, run_ranks
 
 RANKS = 3
@@ -280,6 +281,26 @@ def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp
     found = run_ranks(tmp_path, script, ranks=2)
     assert [status for status, _ in found] == [1, 5]
     assert "JobFailedError: rank 1" in found[0][1]
+
+
+@pytest.mark.slow
+def test_a_step_whose_loss_is_not_finite_is_a_line_that_browsers_read(tmp_path: Path) -> None:
+    require_torch()
+    script = tmp_path / "diverges.py"
+    script.write_text(
+        "import os, sys, torch, torch.distributed as dist, mrclab.torch\n"
+        "os.environ['MRCLAB_JOURNAL'] = f'{sys.argv[1]}/{os.environ[\"RANK\"]}.jsonl'\n"
+        "dist.init_process_group('mrc')\n"
+        "net = torch.nn.Linear(1, 1)\n"
+        "optimizer = torch.optim.SGD(net.parameters(), lr=0.1)\n"
+        "for factor in ('1', 'nan', 'inf'):\n"
+        "    (net(torch.ones(1, 1)).sum() * float(factor)).backward()\n"
+        "    optimizer.step()\n"
+    )
+    found = run_ranks(tmp_path, script, str(tmp_path), ranks=2)
+    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+    lines = [parsed(line) for line in (tmp_path / "0.jsonl").read_text().splitlines()]
+    assert ["loss" in line for line in lines if line["kind"] == "step"] == [True, False, False]
 
 
 @pytest.mark.slow

@@ -113,8 +113,11 @@ def test_programs_get_their_words_filled_in_and_failed_or_late_ones_are_journall
     assert world.processes[2].terminated
 
 
-def run_of(tmp_path: Path, faulty_steps: int, other_bits: int = -1, cause: str = "") -> Run:
-    """Two ranks, 10 steps without faults and some with, of which one may have other weights on one rank."""
+def run_of(
+    tmp_path: Path, faulty_steps: int, other_bits: int = -1, cause: str = "", diverges_at: int | None = None
+) -> Run:
+    """Two ranks, 10 steps without faults and some with, of which one may have other weights on one rank. From
+    `diverges_at` on the loss is not finite."""
     directory = RunDirectory.create(tmp_path, "job", 1)
     directory.write_options({})
     for rank in range(2):
@@ -130,6 +133,8 @@ def run_of(tmp_path: Path, faulty_steps: int, other_bits: int = -1, cause: str =
                     "loss": 2.0 / (step + 1),
                     "weights": digest,
                 }
+                if name == "faulty" and diverges_at is not None and step >= diverges_at:
+                    del fields["loss"]
                 journal.write("step", t_ns=start + step, compute_ns=1, comm_ns=1, total_ns=2, bytes=4, **fields)
             outcome = "failed" if cause and name == "faulty" else "finished"
             journal.write("workload", t_ns=start + 500, name=name, state="stop", outcome=outcome, cause=cause)
@@ -189,3 +194,11 @@ def test_the_loss_is_judged_and_drawn(tmp_path):
     drawn = plots.loss_curves(run)
     assert drawn is not None
     assert "Loss of clean and faulty" in drawn
+
+
+@pytest.mark.parametrize("step", [1, 8])
+def test_a_job_whose_loss_becomes_infinite_has_not_learned(tmp_path: Path, step: int) -> None:
+    """Its lines leave the loss out from then on, and the last one that they have may be low."""
+    finding = jobs.learned("faulty")(run_of(tmp_path, 10, diverges_at=step))
+    assert finding.holds is False
+    assert finding.reason == f"the loss must stay finite (it is not after step {step})"

@@ -20,6 +20,7 @@ from mrclab.training import data
 from mrclab.training import ring as ring_module
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
+from page.feed import parsed
 from tests.helpers.waiting import eventually
 
 
@@ -147,6 +148,16 @@ def test_the_job_learns_and_its_weights_are_one_processes_own_to_the_bit(tmp_pat
         parts = [model.gradient(pictures[half], labels[half])[1] for half in (batch[:32], batch[32:])]
         model.step((parts[0] + parts[1]) / np.float32(2), 0.1)
         assert model.digest() == line["weights"]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:overflow", "ignore:invalid value")
+def test_steps_of_a_job_that_diverges_are_lines_that_browsers_read(tmp_path, capsys):
+    """NaN and Infinity are no JSON, though Python writes and reads them."""
+    with rig() as made:
+        assert run_job(made, tmp_path, "--steps", "4", "--rate", "1000") == [0, 0]
+    lines = [parsed(line) for line in (tmp_path / "h0.jsonl").read_text().splitlines()]
+    found = ["loss" in line for line in lines if line["kind"] == "step"]
+    assert (found[0], found[-1]) == (True, False)
 
 
 def test_frames_that_are_lost_change_no_bit(tmp_path):
