@@ -300,11 +300,13 @@ class QueuePair(VerbQueuePair):
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
         if self.receiving:
             self.peer.left()
+        self._context.probe_budget.leave(self.qpn)
         super().fail(now_ns, status, cause, message)
 
     def _leave_peer(self) -> None:
         if self.receiving:
             self.peer.left()
+        self._context.probe_budget.leave(self.qpn)
         if self._answering:  # not where a selection of the user's could not be made
             self._answering = False
             self._context.penalty.leave(self.responder)
@@ -329,21 +331,26 @@ class QueuePair(VerbQueuePair):
             return
         if self.evs.out_count and self.sending:
             due_ns = min(due_ns, self._probe_the_absent(now_ns))
+        else:
+            self._context.probe_budget.leave(self.qpn)
         if now_ns >= self._reverse_due_ns:
             self._refresh_reverse(now_ns)
         self.agenda.settle(min(due_ns, self._reverse_due_ns))
 
     def _probe_the_absent(self, now_ns: int) -> int:
         """Background probes of EVs that are out, as far as the host's budget goes; returns when to come again."""
+        budget = self._context.probe_budget
         next_ns = self.evs.next_probe_ns()
-        if next_ns <= now_ns:
-            budget = self._context.probe_budget
-            limit = min(RESURRECTION_PROBES_MAX, budget.allowed(now_ns))
-            due = self.evs.due_probes(now_ns, limit, self.requester.retry.round_trip_ns)
-            for path in due:
-                self.requester.probe(path, now_ns)
-            budget.spend(len(due))
-            next_ns = max(self.evs.next_probe_ns(), budget.next_ns(now_ns))
+        if next_ns > now_ns:
+            budget.leave(self.qpn)
+            return next_ns
+        allowed = budget.allowed(self.qpn, now_ns)
+        due = self.evs.due_probes(now_ns, min(RESURRECTION_PROBES_MAX, allowed), self.requester.retry.round_trip_ns)
+        for path in due:
+            self.requester.probe(path, now_ns)
+        next_ns = self.evs.next_probe_ns()
+        budget.spend(self.qpn, len(due), more=next_ns <= now_ns and len(due) == allowed)
+        next_ns = max(next_ns, budget.next_ns(self.qpn, now_ns))
         return max(next_ns, now_ns + 1)
 
     def _refresh_reverse(self, now_ns: int) -> None:

@@ -323,24 +323,25 @@ class EvSet:
     # --- probing what is out -----------------------------------------------------------------------------------
 
     def due_probes(self, now_ns: int, limit: int, answer_ns: int = 0) -> list[EvPath]:
-        """ASSUMED_BAD EVs of wanted planes whose next probe is due; each is taken as probed now.
+        """Up to `limit` ASSUMED_BAD EVs of wanted planes whose next probe is due; each is taken as probed now.
 
-        An unanswered probe ends the EV's streak and doubles the time to its next one, up to eight intervals. An answer
-        may take `answer_ns` where that is more than an interval: queues are full.
+        If more are due, those that have been due longest: a dead plane must not keep a healed one from its probes. An
+        unanswered probe ends the EV's streak and doubles the time to its next one, up to eight intervals. An answer may
+        take `answer_ns` where that is more than an interval: queues are full.
         """
         due: list[EvPath] = []
         interval_ns = max(self._probe_interval_ns, answer_ns)
         for plane in self.planes:
-            if not plane.wanted:
-                continue
-            for path in plane.out:
-                if path.state is BAD and path.probe_due_ns <= now_ns and len(due) < limit:
-                    if not path.answered:
-                        path.streak = 0
-                        path.backoff = min(path.backoff * 2, PROBE_BACKOFF_MAX)
-                    path.answered = False
-                    path.probe_due_ns = now_ns + path.backoff * interval_ns
-                    due.append(path)
+            if plane.wanted:
+                due += [path for path in plane.out if path.state is BAD and path.probe_due_ns <= now_ns]
+        if len(due) > limit:
+            due = sorted(due, key=lambda path: path.probe_due_ns)[:limit]
+        for path in due:
+            if not path.answered:
+                path.streak = 0
+                path.backoff = min(path.backoff * 2, PROBE_BACKOFF_MAX)
+            path.answered = False
+            path.probe_due_ns = now_ns + path.backoff * interval_ns
         return due
 
     def host_was_late(self, late_ns: int, now_ns: int) -> None:

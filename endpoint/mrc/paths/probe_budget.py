@@ -2,6 +2,9 @@
 
 Without a limit, a thousand senders that gave paths up in an incast fill half of the receiver's link with probes, while
 each sends hardly any data. A share of what a host sends gives way in an incast as its data does.
+
+Queue pairs that wanted more probes than they got wait in a queue. Each one keeps a probe back for every other ahead of
+it, so that none uses up the probes of another.
 """
 
 from __future__ import annotations
@@ -26,21 +29,41 @@ class ProbeBudget:
         self._saved = float(SAVED_MAX)
         self._sent_bytes = 0
         self._counted_ns = 0
+        self.waiting: dict[int, None] = {}
+        """The queue pairs that wait for a probe, by number, in the order of their turns."""
 
-    def allowed(self, now_ns: int) -> int:
-        """Probes that may be sent now."""
+    def allowed(self, qpn: int, now_ns: int) -> int:
+        """Probes that this queue pair may send now."""
         sent_bytes = 0
         for port in self._ports.list:
             sent_bytes += port.tx_bytes
         earned = (sent_bytes - self._sent_bytes) * self._share + (now_ns - self._counted_ns) / self._interval_ns
         self._sent_bytes, self._counted_ns = sent_bytes, now_ns
         self._saved = min(self._saved + earned, float(SAVED_MAX))
-        return int(self._saved)
+        return max(0, int(self._saved) - self._ahead_of(qpn))
 
-    def spend(self, count: int) -> None:
-        """So many probes were sent."""
+    def spend(self, qpn: int, count: int, *, more: bool) -> None:
+        """This queue pair has sent so many probes; with `more` it would have sent more, and waits for its turn."""
         self._saved -= count
+        if count or not more:
+            self.leave(qpn)
+        if more:
+            self.waiting.setdefault(qpn)
 
-    def next_ns(self, now_ns: int) -> int:
-        """When a host that sends nothing else may probe again."""
-        return now_ns if self._saved >= 1 else now_ns + int((1 - self._saved) * self._interval_ns) + 1
+    def leave(self, qpn: int) -> None:
+        """This queue pair has nothing to probe any more."""
+        self.waiting.pop(qpn, None)
+
+    def next_ns(self, qpn: int, now_ns: int) -> int:
+        """When this queue pair may probe again if the host sends nothing else."""
+        missing = 1 - self._saved + (self._ahead_of(qpn) if qpn in self.waiting else 0)
+        return now_ns if missing <= 0 else now_ns + int(missing * self._interval_ns) + 1
+
+    def _ahead_of(self, qpn: int) -> int:
+        """How many queue pairs have their turn before this one."""
+        ahead = 0
+        for other in self.waiting:
+            if other == qpn:
+                break
+            ahead += 1
+        return ahead

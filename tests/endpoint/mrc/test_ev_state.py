@@ -429,6 +429,18 @@ def test_a_denied_ev_is_neither_used_nor_probed_until_allowed() -> None:
     assert [change[1:] for change in changes] == [("good", "denied", "deny"), ("denied", "good", "allow")]
 
 
+def test_with_few_probes_allowed_the_ev_that_is_overdue_longest_is_probed_first() -> None:
+    evs, _ = make_set(planes=2, evs_per_plane=32)
+    every = [path for plane in evs.planes for path in plane.active]
+    for path in every:
+        evs.signal(path, EvCause.LOSS, 0)
+    probed = [evs.due_probes(now_ns, 1) for now_ns in range(0, 64_000, 1000)]  # the interval is 1000
+    assert probed == [[path] for path in every]
+    assert evs.due_probes(64_000, 3) == every[:3]
+    evs.due_probes(64_000, 64)
+    assert evs.due_probes(1_000_000, 64) == every  # equally many are due and allowed: plane by plane
+
+
 def test_probing_rests_while_the_plane_is_down() -> None:
     evs, _ = make_set(planes=2, evs_per_plane=4)
     evs.signal(evs.planes[0].active[0], EvCause.LOSS, 0)

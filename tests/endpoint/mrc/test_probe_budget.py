@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from endpoint.mrc.endpoint import Endpoint
+from endpoint.mrc.paths.ev_state import EvCause
 from endpoint.nic.config import ConfigError
+from endpoint.transport import QPState
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -58,6 +60,69 @@ def test_evs_return_under_the_limit_when_their_paths_work_again() -> None:
     wire.run(1000 * wire.base_rtt_ns)
     assert flow.qp.evs.out_count == 0
     flow.check()
+
+
+def test_a_healed_plane_is_probed_although_the_other_planes_stay_dead() -> None:
+    wire = Wire(planes=3, evs_per_plane=24)
+    rtt_ns = wire.base_rtt_ns
+    flow = Flow(wire)
+    flow.keep_posted(20_000, 2, 60 * rtt_ns)
+    for planes, at in (((0, 1), 10), ((2,), 60)):
+        wire.at(at * rtt_ns, lambda planes=planes: break_fabric(wire, *planes))
+    wire.run(500 * rtt_ns)
+    assert flow.qp.work.pending
+    break_fabric(wire, 1, up=True)
+    wire.run(1000 * rtt_ns, stop=lambda: flow.finished)
+    flow.check()
+
+
+@pytest.mark.parametrize("made_first", ["h1", "h2"])
+def test_a_queue_pair_to_a_dead_host_does_not_use_up_the_probes_of_another(made_first: str) -> None:
+    wire = Wire(hosts=3, planes=3, evs_per_plane=12)
+    rtt_ns = wire.base_rtt_ns
+    flows = {peer: Flow(wire, "h0", peer) for peer in sorted(("h1", "h2"), key=lambda peer: peer != made_first)}
+    for flow in flows.values():
+        flow.keep_posted(20_000, 2, 60 * rtt_ns)
+    wire.at(10 * rtt_ns, lambda: break_fabric(wire, 0, 1))
+    wire.run(90 * rtt_ns)
+    assert all(flow.qp.evs.out_count == 24 for flow in flows.values())
+    for plane in range(3):
+        wire.links["h2", plane].up = False
+    break_fabric(wire, 0, 1, up=True)
+    wire.run(500 * rtt_ns)
+    assert flows["h1"].qp.evs.out_count == 0
+    assert flows["h2"].qp.evs.out_count == 24
+
+
+def break_fabric(wire: Wire, *planes: int, up: bool = False) -> None:
+    for (place, _), link in wire.links.items():
+        if place in planes:
+            link.up = up
+
+
+@pytest.mark.parametrize("end", ["error", "reset", "destroyed", "returned"])
+def test_a_queue_pair_that_no_longer_probes_gives_up_its_place(end: str) -> None:
+    wire = Wire(hosts=3, planes=2, evs_per_plane=40)
+    rtt_ns = wire.base_rtt_ns
+    flows = [Flow(wire, "h0", peer) for peer in ("h1", "h2")]
+    for flow in flows:
+        flow.keep_posted(20_000, 2, 60 * rtt_ns)
+    wire.at(10 * rtt_ns, lambda: break_fabric(wire, 0))
+    wire.run(200 * rtt_ns)
+    nic, gone, left = wire.transports["h0"], flows[0].qp, flows[1].qp
+    waiting = nic._context.probe_budget.waiting
+    assert set(waiting) == {gone.qpn, left.qpn}
+    if end == "error":
+        gone.modify(QPState.ERROR, wire.now_ns)
+    elif end == "reset":
+        gone.modify(QPState.RESET, wire.now_ns)
+    elif end == "destroyed":
+        nic.destroy_qp(gone, wire.now_ns)
+    else:
+        for path in list(gone.evs.planes[0].out):
+            gone.evs.signal(path, EvCause.LATE_ACK, wire.now_ns)
+    wire.run(wire.now_ns + 10 * nic.limits.probe_interval_ns)
+    assert set(waiting) == {left.qpn}
 
 
 def test_a_share_out_of_range_is_refused() -> None:
