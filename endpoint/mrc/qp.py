@@ -134,6 +134,11 @@ class QueuePair(VerbQueuePair):
         """Whether the peer is known: RTR was reached."""
         return self._remote is not None
 
+    @property
+    def refusing(self) -> bool:
+        """Whether this end has refused a packet and gone to ERROR, of which the peer may not have heard."""
+        return self._answering and self.responder.refusing
+
     def info(self) -> QPInfo:
         values = self.values
         granted = values["mpr_dest"], values["max_wimm_dest"]

@@ -138,6 +138,8 @@ class Receiver(Nic[QueuePair]):
             return True
         qp = self.qps.get(qpn & 0xFFFFFF)
         if qp is None or not qp.receiving or src != qp.peer.address:
+            if qp is not None and qp.refusing:
+                return False
             self._qp_of(qpn & 0xFFFFFF, src)  # for the count
             return True
         if not icrc.verify(memoryview(data)[packet.INNER_OFFSET :]) and not self._mismatches.takes_wrong_icrc():
@@ -161,6 +163,8 @@ class Receiver(Nic[QueuePair]):
             return
         qp = self._receiving_qp(qpn)
         if qp is None:
+            src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
+            self._refuse_again(arrival, qpn, opcode, src, self._ev_of(port, inner, outer), now_ns)
             return
         if not codec.has(data, packet.SRC_OFFSET, qp.peer.address):
             self.log.count("wrong_peer")
@@ -309,6 +313,7 @@ class Receiver(Nic[QueuePair]):
             return
         qp = self._qp_of(bth.dest_qpn, found.src)
         if qp is None:
+            self._refuse_again(arrival, bth.dest_qpn, bth.opcode, found.src, found.ev, now_ns)
             return
         if bth.opcode in WRITES:
             # A trimmed mark on a packet that is whole: the path was congested all the same.
@@ -394,6 +399,12 @@ class Receiver(Nic[QueuePair]):
         qp.freshen(sack.entropy)
         if self._port_sacks is not None and size >= self._sack_size:
             self._hear_ports(qp, view, at + wire.SETH_BYTES + wire.CC_STATE_BYTES, now_ns)
+
+    def _refuse_again(self, arrival: Port, qpn: int, opcode: int, src: bytes, ev: int, now_ns: int) -> None:
+        """A packet for a QP that cannot receive: a write or a probe shows that the peer has not heard of a refusal."""
+        qp = self.qps.get(qpn)
+        if qp is not None and qp.refusing and src == qp.peer.address and (opcode in WRITES or opcode == Opcode.PROBE):
+            qp.responder.refuse_again(now_ns, arrival, ev)
 
     def _qp_of(self, qpn: int, src: bytes) -> QueuePair | None:
         """The QP that a packet from `src` is for; None, and counted, if there is none."""

@@ -13,6 +13,7 @@ from endpoint.mrc.answers import Answers
 from endpoint.mrc.context import Context
 from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import wire
+from endpoint.nic.config import NEVER
 from endpoint.nic.memory import place
 from endpoint.nic.packet import Route
 from endpoint.nic.port import Port
@@ -67,6 +68,10 @@ class Responder:
         self._max_write_imm = max_write_imm
         self._oor_nack = context.settings.oor_nack
         self._trim_nack = trim_nack
+        self._refusal: Syndrome | tuple[int, int] | None = None
+        """With what this end has refused a packet and ended the QP: a NAK, or a NACK for this PSN on this EV."""
+        self._refusal_interval_ns = context.limits.probe_interval_ns
+        self._refusal_due_ns = NEVER
         self.epsn = epsn
         self.bitmap = 0
         self.lasts = 0
@@ -225,6 +230,7 @@ class Responder:
             self.nack(port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
 
     def _invalid(self, now_ns: int, port: Port, ev: int, psn: int, what: str) -> None:
+        self._keep_refusal(now_ns, (psn, ev))
         self.nack(port, ev, psn, NackReason.UNEXP_EVENT, 0)
         self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
 
@@ -355,6 +361,29 @@ class Responder:
 
     def refuse(self, now_ns: int, syndrome: Syndrome, cause: str) -> None:
         """A packet cannot be accepted: tell the peer on every live port, and end the QP."""
+        self._keep_refusal(now_ns, syndrome)
         for route in self._reverse.live():
             self._answers.transport_ack(route, syndrome, self.epsn - 1, self.msn)
         self._fail(now_ns, CompletionStatus.FLUSHED, cause)
+
+    def _keep_refusal(self, now_ns: int, refusal: Syndrome | tuple[int, int]) -> None:
+        self._refusal = refusal
+        self._refusal_due_ns = now_ns + self._refusal_interval_ns
+
+    @property
+    def refusing(self) -> bool:
+        """Whether this end has refused a packet and ended the QP."""
+        return self._refusal is not None
+
+    def refuse_again(self, now_ns: int, port: Port, ev: int) -> None:
+        """A write or a probe has come by `port` on `ev`: repeat the refusal, at most once per probe interval."""
+        route = self._reverse.choose(port, ev)
+        if now_ns < self._refusal_due_ns or route is None:
+            return
+        self._refusal_due_ns = now_ns + self._refusal_interval_ns
+        refusal = self._refusal
+        if isinstance(refusal, Syndrome):
+            self._answers.transport_ack(route, refusal, self.epsn - 1, self.msn)
+        elif refusal is not None:
+            psn, refused_ev = refusal
+            self._answers.nack(route, psn, refused_ev, NackReason.UNEXP_EVENT, 0)

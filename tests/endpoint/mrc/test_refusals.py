@@ -1,0 +1,169 @@
+"""A queue pair that has refused a packet says so until its peer has heard: the first NAK or NACK may be lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from endpoint import FORM
+from endpoint.mrc.paths.ev_set import EvPath
+from endpoint.nic import codec, icrc
+from endpoint.nic.wire import NackReason, Opcode, Syndrome
+from endpoint.transport import CompletionStatus, QPState
+from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.flows import Flow
+from tests.helpers.transport.virtual_wire import Wire
+
+INTERPRETED_ONLY = pytest.mark.skipif(FORM.compiled, reason="what is compiled takes its own codec, and no other")
+REFUSALS = (Opcode.ACKNOWLEDGE, Opcode.NACK)
+
+
+def refused_bench() -> Bench:
+    """`b` has refused a write with a wrong rkey, and nothing that it sent has arrived."""
+    bench = Bench(planes=2)
+    bench.qp_a.post_write(0, bench.region, 0, 4096, bench.target.va, bench.target.rkey ^ 1)
+    bench.to_b(*bench.writes())
+    assert bench.qp_b.state is QPState.ERROR
+    assert len(bench.answers(*REFUSALS)) == 2  # by each port
+    return bench
+
+
+def probes(bench: Bench, *paths: EvPath) -> list[Packet]:
+    for path in paths or bench.qp_a.evs.planes[0].active[:3]:
+        bench.qp_a.requester.probe(path, bench.now_ns)
+    return bench.out(bench.a, Opcode.PROBE)
+
+
+def readdressed(packet: Packet) -> Packet:
+    """The same as another host would send it."""
+    changed = bytearray(packet.frame)
+    changed[packet.outside.offset + 8 + 15] ^= 1  # the last byte of the inner source address
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[packet.outside.offset : -4])))
+    return Packet(packet.port, bytes(changed))
+
+
+@pytest.mark.parametrize("planes", [1, 4])
+@pytest.mark.parametrize("lost", [1, 3])
+def test_a_sender_whose_nak_was_lost_is_told_again(planes: int, lost: int) -> None:
+    wire = Wire(planes=planes, evs_per_plane=4)
+    flow = Flow(wire)
+    send, naks = wire._send, []
+
+    def lossy(host: str, port: int, frame: bytes) -> None:
+        if host == "h1" and Packet(port, frame).opcode is Opcode.ACKNOWLEDGE:
+            naks.append(wire.now_ns)
+            if len(naks) < lost + planes:
+                return
+        send(host, port, frame)
+
+    wire._send = lossy  # type: ignore[method-assign]
+    flow.qp.post_write(5, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
+    wire.kick("h0")
+    wire.run(100 * wire.base_rtt_ns)
+    assert [done.status for done in flow.cq.poll(9)] == [CompletionStatus.REMOTE_ACCESS_ERROR]
+    assert flow.qp.state is QPState.ERROR
+    told = len(naks)
+    wire.run(1000 * wire.base_rtt_ns)
+    assert len(naks) == told == lost + planes
+
+
+def test_an_unexpected_event_whose_nack_was_lost_is_told_again() -> None:
+    bench = Bench()
+    bench.post()
+    (sent,) = bench.writes()
+    changed = bytearray(sent.frame)
+    changed[sent.outside.bth : sent.outside.bth + 2] = Opcode.WRITE_MIDDLE, 1 << 4  # one byte of pad
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
+    bench.to_b(Packet(sent.port, bytes(changed)))
+    (lost,) = bench.answers()
+    bench.wait(5)
+    (probe,) = probes(bench, bench.qp_a.evs.planes[1].active[0])
+    bench.to_b(probe)
+    (nack,) = bench.answers()
+    assert nack.port == probe.port == 2
+    assert nack.neth == lost.neth
+    assert nack.neth.reason == NackReason.UNEXP_EVENT
+    bench.to_a(nack)
+    assert bench.qp_a.state is QPState.ERROR
+    assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
+
+
+def test_a_nak_is_repeated_once_per_probe_interval_however_much_arrives() -> None:
+    bench = refused_bench()
+    bench.to_b(*probes(bench))
+    assert bench.answers() == []  # what was under way when the NAK was sent
+    for _ in range(3):
+        bench.now_ns += bench.b.limits.probe_interval_ns
+        bench.post(8)
+        bench.to_b(*bench.writes(), *probes(bench))
+        (nak,) = bench.answers()
+        assert nak.frame[nak.at] == Syndrome.NAK_REMOTE_ACCESS_ERROR
+    bench.to_a(nak)
+    assert next(iter(bench.completions())).status is CompletionStatus.REMOTE_ACCESS_ERROR
+    assert bench.sink == bytes(len(bench.sink))
+
+
+@pytest.mark.parametrize("in_c", [False, pytest.param(True, marks=INTERPRETED_ONLY)])
+def test_a_write_draws_the_nak_again_in_either_codec(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, in_c: bool
+) -> None:
+    bench = refused_bench()
+    bench.wait(5)
+    bench.post()
+    (write,) = bench.writes()
+    foreign = readdressed(write)
+    if in_c:
+        native = request.getfixturevalue("native")
+        monkeypatch.setattr(codec, "USUAL", native.usual)
+        monkeypatch.setattr(codec, "usual", native.usual)
+    bench.to_b(foreign)
+    assert bench.answers() == []
+    bench.to_b(write)
+    (nak,) = bench.answers()
+    assert nak.opcode is Opcode.ACKNOWLEDGE
+    assert (nak.port, nak.ev) == (write.port, write.ev)
+    assert bench.b.counters()["drops"] == {"no_qp": 2}
+
+
+def test_answers_and_other_hosts_packets_are_not_refused_again() -> None:
+    bench = refused_bench()
+    bench.wait(5)
+    responder, route = bench.qp_a.responder, bench.qp_a.reverse.live()[0]
+    responder.acknowledge(bench.now_ns, route.port, route.ev, 0, 0, 0)
+    responder.nack(route.port, route.ev, 0, NackReason.TRIMMED, 0)
+    responder._answers.transport_ack(route, Syndrome.NAK_REMOTE_ACCESS_ERROR, 0, 0)
+    sent = bench.out(bench.a)
+    assert {packet.opcode for packet in sent} >= {Opcode.SACK, *REFUSALS}
+    bench.to_b(*(packet for packet in sent if packet.opcode not in (Opcode.PROBE, Opcode.WRITE_ONLY)))
+    (probe, *_) = probes(bench)
+    bench.to_b(readdressed(probe))
+    assert bench.answers() == []
+    bench.to_b(probe)
+    assert len(bench.answers()) == 1
+
+
+@pytest.mark.parametrize("end", ["error", "reset", "destroyed"])
+def test_a_queue_pair_that_has_refused_nothing_or_is_reset_keeps_silent(end: str) -> None:
+    bench = refused_bench() if end != "error" else Bench()
+    if end == "destroyed":
+        bench.b.destroy_qp(bench.qp_b, bench.now_ns)
+    else:
+        bench.qp_b.modify(QPState.ERROR if end == "error" else QPState.RESET, bench.now_ns)
+    bench.wait(5)
+    bench.to_b(*probes(bench))
+    assert bench.answers() == []
+    assert bench.b.counters()["drops"] == {"no_qp": 3}
+
+
+def test_a_nak_that_arrives_is_sent_once_per_port() -> None:
+    wire = Wire(planes=2, evs_per_plane=4)
+    flow = Flow(wire)
+    for _ in range(20):
+        flow.post(50_000)
+    flow.qp.post_write(99, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
+    for _ in range(20):
+        flow.post(50_000)
+    wire.run(1000 * wire.base_rtt_ns)
+    assert flow.qp.state is flow.remote.state is QPState.ERROR
+    naks = [packet for packet in (Packet(*heard) for heard in wire.heard["h0"]) if packet.opcode in REFUSALS]
+    assert [packet.frame[packet.at] for packet in naks[-2:]] == [Syndrome.NAK_REMOTE_ACCESS_ERROR] * 2
+    assert naks[-3].frame[naks[-3].at] != Syndrome.NAK_REMOTE_ACCESS_ERROR
