@@ -48,6 +48,8 @@ class RetryTimer:
         """Whether a write was posted while nothing was under way, and no time has been told since: posting has none."""
         self._quiet_ns = 0
         self._life_ns = 0
+        self._oldest_psn, self._first_ns = -1, 0
+        """The oldest packet when a probe was last answered, and when it was first sent, by the flight's clock."""
         self._asked = 0
         """Askings in a row without any answer."""
         self.hold_ns = 0
@@ -55,7 +57,7 @@ class RetryTimer:
         self.held = False
         """Whether the congestion window holds back what is to be sent, which only an acknowledgement ends."""
         self.retries = 0
-        """Retransmission timeouts since the last sign of life."""
+        """Retransmission timeouts since the last sign of life; if retries have an end, since packets last arrived."""
 
     def configure(self, timeout: int, linear_cnt: int, exp_cnt: int) -> None:
         """The local ACK timeout, 1.024 µs * 2^timeout, and how many retries of either kind there are."""
@@ -91,10 +93,25 @@ class RetryTimer:
         """A probe was answered: that asking was not in vain.
 
         A sign of life puts the timer off, but not for good: a packet that the loss rule misses must not wait longer
-        than the timer from when it has been out for one timeout.
+        than the timer from when it has been out for one timeout. Retries that have an end are for packets that do not
+        arrive, so an answer gives none back, and a copy of the oldest packet begins no new timeout.
         """
-        self.retries = self._asked = 0
-        self._life_ns = max(self._life_ns, min(now_ns, self._flight.oldest_ns + self._timeout_ns))
+        self._asked = 0
+        oldest_ns = self._flight.oldest_ns
+        if self._most is None:
+            self.retries = 0
+        else:
+            oldest_ns = self._first_sent_ns(oldest_ns)
+        self._life_ns = max(self._life_ns, min(now_ns, oldest_ns + self._timeout_ns))
+
+    def _first_sent_ns(self, oldest_ns: int) -> int:
+        """When the oldest packet was sent for the first time; `oldest_ns` is when its latest copy was."""
+        flight = self._flight
+        own_ns = oldest_ns - flight.late_ns
+        if self._oldest_psn != flight.una:
+            self._oldest_psn, self._first_ns = flight.una, own_ns
+        self._first_ns = min(self._first_ns, own_ns)
+        return self._first_ns + flight.late_ns
 
     def asked(self, now_ns: int) -> None:
         """Probes have gone out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport.virtual_wire import Link, Wire
 
 STATES = [QPState.RESET, QPState.INIT, QPState.RTR, QPState.RTS]
 
@@ -162,6 +163,43 @@ def test_exponential_retries_double_the_wait_each_time() -> None:
     """Two linear and three exponential ones: 1 + 1, then 2, 4, 8 timeouts, and 16 before giving up."""
     given = {"timeout": 12, "linear_cnt": 2, "exp_cnt": 3}
     assert given_up_after_ns(Wire(), **given) == pytest.approx((2 + 2 + 4 + 8 + 16) * (1024 << 12), rel=0.05)
+
+
+def black_hole(wire: Wire) -> None:
+    """Full packets vanish, small ones pass, as where a link's MTU is too small."""
+    cross = wire._cross
+
+    def drop_large(link: Link, frame: bytes, then: Callable[[bytes], None]) -> None:
+        if len(frame) < 1500:
+            cross(link, frame, then)
+
+    wire._cross = drop_large  # type: ignore[method-assign]
+
+
+def test_finite_retries_run_out_although_probes_are_answered() -> None:
+    """As many timeouts as without any answer; the first may come one timeout later, as long as answers put it off."""
+    wire = Wire(planes=2, evs_per_plane=4)
+    black_hole(wire)
+    flow = Flow(wire)
+    flow.qp.modify(None, 0, timeout=7, linear_cnt=2, exp_cnt=3)
+    flow.post(10_000)
+    wire.run((2 + 2 + 4 + 8 + 16) * (1024 << 7) - 1)
+    assert not flow.finished
+    assert flow.qp.requester.timeouts == 5
+    wire.run(wire.now_ns + 2 * (1024 << 7))
+    assert flow.finished
+    assert list(flow.statuses.values()) == [CompletionStatus.RETRY_EXCEEDED]
+
+
+def test_retries_without_end_are_not_counted_while_probes_are_answered() -> None:
+    wire = Wire(planes=2, evs_per_plane=4)
+    black_hole(wire)
+    flow = Flow(wire)
+    flow.qp.modify(None, 0, timeout=7)
+    flow.post(10_000)
+    wire.run(200 * wire.base_rtt_ns)
+    assert flow.qp.state is QPState.RTS
+    assert (flow.qp.requester.timeouts, flow.qp.requester.retry.retries) == (0, 0)
 
 
 def test_a_longer_timeout_in_a_qp_that_runs_holds_at_once() -> None:

@@ -402,3 +402,22 @@ def test_a_packet_that_is_overdue_is_asked_for_after_one_quiet_round_trip() -> N
     assert timer.ask_due_ns == (3200 + 2 * 800) * MS
     timer.alive(3300 * MS)
     assert timer.ask_due_ns == 3200 * MS + rtt.smoothed_ns, "an answer is no reason to wait for longer"
+
+
+def test_only_what_arrives_resets_finite_retries_and_copies_put_no_timeout_off() -> None:
+    flight, timer = flight_and_timer(ReorderRule(base_rtt_ns=50 * MS, jitter_ns=0), RttEstimator(50 * MS))
+    timeout_ns = timer.retry_due_ns
+    flight.nxt = 2
+    for now_ns in range(0, 2000 * MS, 100 * MS):
+        flight.sent_ns[0] = now_ns  # a copy of the oldest packet, and a probe that is answered
+        timer.alive(now_ns)
+    answered_ns = timer.retry_due_ns
+    assert timeout_ns < answered_ns < 2 * timeout_ns
+    timer.expired(answered_ns)
+    timer.alive(answered_ns + 100 * MS)
+    assert (timer.retries, timer.retry_due_ns) == (1, answered_ns + timeout_ns)
+    flight.una = 1  # whose first copy left in time
+    flight.sent_ns[1] = answered_ns
+    timer.acknowledged(answered_ns + 100 * MS)
+    timer.alive(answered_ns + 200 * MS)
+    assert (timer.retries, timer.retry_due_ns) == (0, answered_ns + 200 * MS + timeout_ns)
