@@ -222,7 +222,7 @@ class Requester(Sender):
                 return self.retry.hold_back()
             path = selection.next(scheduler.usable & cc.ports_open)
             if path is None:
-                return bool(scheduler.usable & cc.ports_open) or cc.ports_open == -1
+                return cc.ports_open == -1 or bool((scheduler.usable | self._evs.wanted_ports) & cc.ports_open)
             flags = 0
             if last:
                 self._current = None

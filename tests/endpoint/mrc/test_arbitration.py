@@ -10,6 +10,7 @@ import pytest
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from endpoint.transport import Transport
+from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -103,3 +104,24 @@ def test_queue_pairs_take_turns_of_bytes_and_not_of_packets(
     wire._send = watch  # type: ignore[method-assign]
     wire.run(end_ns)
     assert sent["h1"] == pytest.approx(sent["h2"], rel=0.1)
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_a_congestion_control_that_opens_one_port_gets_it_when_it_is_free_or_up_again(down: bool) -> None:
+    bench = Bench(planes=2)
+    bench.qp_a.requester.cc.ports_open = 1
+    if down:
+        bench.a.port_changed(1, False, bench.now_ns)
+        bench.out(bench.a)  # the peer is told
+    else:
+        bench.a.ports[0].free_ns = bench.now_ns + bench.base_rtt_ns  # another queue pair's frame is on the line
+    bench.post()
+    assert bench.a.packets_to_send(bench.now_ns, 64) == []
+    bench.timers()
+    if down:
+        bench.wait()
+        assert bench.writes() == []
+        bench.a.port_changed(1, True, bench.now_ns)
+    else:
+        assert bench.a.next_timer_ns() == bench.now_ns + bench.base_rtt_ns
+    assert [packet.port for packet in bench.writes()] == [1]
