@@ -434,7 +434,10 @@ class Requester(Sender):
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self.retry.alive(now_ns)
         self._hearers.tell_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
-        if sent_ns >= path.left_ns:
+        if sent_ns >= path.left_ns and marked == PathMark.ALWAYS_SKIP:
+            path.streak = 0
+            self._signal(path, EvCause.ALWAYS_SKIP, now_ns)
+        elif sent_ns >= path.left_ns:
             self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
         self._agenda.arm(self._evs.next_probe_ns())
 

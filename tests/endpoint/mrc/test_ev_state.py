@@ -13,9 +13,10 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
+from endpoint.nic import icrc
 from endpoint.nic.config import NEVER
-from endpoint.nic.wire import Opcode
-from tests.helpers.transport.bench import Bench
+from endpoint.nic.wire import Opcode, PathMark
+from tests.helpers.transport.bench import Bench, Packet
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
@@ -328,6 +329,40 @@ def test_the_answer_to_a_probe_from_before_the_loss_proves_nothing() -> None:
         bench.to_b(*bench.out(bench.a, Opcode.PROBE))
         bench.to_a(*bench.answers(Opcode.SACK))
     assert victim.state is G
+
+
+def probe(bench: Bench, path: EvPath, mark: int) -> EvState:
+    """The EV's state after a probe on it that is answered with this path mark."""
+    bench.wait()
+    bench.qp_a.requester.probe(path, bench.now_ns)
+    bench.to_b(*bench.out(bench.a, Opcode.PROBE))
+    (answer,) = bench.answers(Opcode.SACK)
+    changed = bytearray(answer.frame)
+    changed[answer.at + 1] |= mark << 5
+    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[answer.outside.offset : -4])))
+    bench.to_a(Packet(answer.port, bytes(changed)))
+    return path.state
+
+
+def test_a_probe_answered_with_always_skip_has_failed() -> None:
+    """OCP MRC figure 5: only the answers NONE and SKIP_ONCE bring an EV back."""
+    none, once, always = PathMark.NONE, PathMark.SKIP_ONCE, PathMark.ALWAYS_SKIP
+    bench = Bench()
+    path = bench.qp_a.evs.planes[0].active[0]
+    bench.qp_a.evs.signal(path, EvCause.LOSS, bench.now_ns)
+    assert [probe(bench, path, mark) for mark in (always, always, always, none, always, none)] == [B] * 6
+    assert probe(bench, path, once) is S
+
+
+def test_a_probe_answered_with_always_skip_takes_its_ev_out() -> None:
+    bench = Bench()
+    path = bench.qp_a.evs.planes[0].active[0]
+    assert probe(bench, path, PathMark.SKIP_ONCE) is G
+    assert probe(bench, path, PathMark.ALWAYS_SKIP) is B
+    events = [bench.a.next_event() for _ in range(len(bench.a.log))]
+    changes = [event.fields for event in events if event is not None and event.kind == "ev"]
+    assert [(fields["ev"], fields["cause"]) for fields in changes] == [(path.ev, "always_skip")]
+    assert not path.active
 
 
 def test_time_in_which_the_host_did_not_run_does_not_pass_for_a_path_that_is_out() -> None:
