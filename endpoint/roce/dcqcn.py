@@ -7,6 +7,7 @@ rate. Nothing happens on a timer: increases that are due are made up for when th
 
 from __future__ import annotations
 
+from endpoint.nic.config import NEVER
 from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnConstants, DcqcnSetting
 
 RATE_MIN = 1 / 1000
@@ -25,7 +26,9 @@ class Dcqcn:
         self._increase_period_ns = constants.increase_period_ns
         self._bytes_period = constants.increase_bytes
         self._additive_bps, self._hyper_bps = constants.additive_bps, constants.hyper_bps
-        self._alpha_due_ns = self._increase_due_ns = 0
+        self._alpha_due_ns = NEVER
+        """Alpha is 1 until the first notification, and decays from then on."""
+        self._increase_due_ns = 0
         self._bytes = 0
         self._stage_time = self._stage_bytes = 0
 
@@ -58,9 +61,7 @@ class Dcqcn:
         self.advance(now_ns)
 
     def advance(self, now_ns: int) -> None:
-        """Catch up with the timers. After long silence everything has recovered."""
-        if not self.limited:
-            return
+        """Catch up with the timers: alpha's runs at line rate as well. After long silence everything has recovered."""
         while now_ns >= self._alpha_due_ns and self.alpha > 1e-6:
             self.alpha *= 1 - self._setting.alpha_gain
             self._alpha_due_ns += self._alpha_period_ns

@@ -129,3 +129,22 @@ def test_constants_of_the_published_setting_are_changed_by_name() -> None:
 def test_a_change_that_cannot_be_is_refused_with_what_can(name: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         make_settings({"dcqcn_setting": name})
+
+
+def test_alpha_decays_at_line_rate_as_below_it() -> None:
+    """Publication, section 3.1: (1 - g) for each timer without a notification, however fast the sender is."""
+    dcqcn = made("default")
+    for number in range(10):
+        dcqcn.on_cnp(number * PERIOD_NS)
+    assert dcqcn.alpha > 0.9
+    dcqcn.advance(400 * PERIOD_NS)
+    assert not dcqcn.limited
+    dcqcn.on_cnp(10**9)
+    assert rate(dcqcn) > 0.99 * LINE
+
+
+def test_alpha_is_one_at_the_first_notification_however_late() -> None:
+    dcqcn = made("default")
+    dcqcn.advance(10**12)
+    dcqcn.on_cnp(10**12)
+    assert rate(dcqcn) == 50.0
