@@ -76,8 +76,9 @@ class QueuePair(VerbQueuePair):
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         check_peer(peer, "qpn", "psn")
         context = self._context
+        route = context.choose_route(peer.host)
         self._agree_on_pmtu(peer)
-        self.route = context.choose_route(peer.host)
+        self.route = route
         self.peer_address = context.profile.destinations[peer.host].address.packed
         self._peer_name = peer.host
         self._dest_qpn = peer.qpn

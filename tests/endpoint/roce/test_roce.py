@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -251,8 +252,10 @@ def test_settings_attributes_and_hosts_that_do_not_exist_are_refused_by_name() -
     with pytest.raises(VerbError, match="no attribute 'mpr'; valid: max_send_wr"):
         endpoint.create_qp(cq, mpr=8)
     qp = endpoint.create_qp(cq)
+    pmtu = qp.pmtu
     with pytest.raises(VerbError, match="no paths to 'h0'; destinations: h1"):
-        qp.connect(qp.info(), 0)
+        qp.connect(replace(qp.info(), pmtu=256), 0)
+    assert qp.pmtu == pmtu
 
 
 # --- rate control ----------------------------------------------------------------------------------------------
