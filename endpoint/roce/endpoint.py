@@ -62,9 +62,11 @@ class Endpoint(Nic[QueuePair]):
 
     def _ports_settled(self, now_ns: int, up: bool) -> None:
         """QPs on a lost port wait for it, and for their retries to run out."""
-        if up:
-            for qp in self.qps.values():
+        for qp in self.qps.values():
+            if up:
                 qp.agenda.wake()
+            elif qp.sending and not qp.route.port.up:
+                qp.requester.port_lost(now_ns)
 
     def counters(self) -> dict[str, Any]:
         """As any NIC's; where there is flow control, with the pauses of each port."""

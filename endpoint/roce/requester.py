@@ -114,6 +114,12 @@ class Requester(Sender):
         self._fresh = False
         self._timer_ns = now_ns
 
+    def port_lost(self, now_ns: int) -> None:
+        """The port is down: writes of which nothing was sent have no timer yet, and the retry rule counts from now."""
+        if self._work.pending and self.una == self.top and self._agenda.deadline_ns == NEVER:
+            self._restart(now_ns)
+            self._agenda.arm(now_ns + self._retry_timeout_ns())
+
     # --- sending -----------------------------------------------------------------------------------------------------
 
     def transmit(self, now_ns: int, out: list[tuple[int, bytes]], budget: int) -> bool:
