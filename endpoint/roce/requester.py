@@ -248,6 +248,7 @@ class Requester(Sender):
             self._agenda.wake()
         elif syndrome in NAK_STATUS:
             if self.una <= psn <= self.top:  # else it is about nothing that is under way: forged
+                self._acked(psn - 1, now_ns)  # what came before was placed; the oldest write left is the refused one
                 self._fail(now_ns, NAK_STATUS[syndrome], f"NAK with syndrome {syndrome:#x}")
         elif not syndrome >> 5:
             if psn < self.top:

@@ -243,6 +243,20 @@ def test_a_wrong_rkey_ends_both_ends_and_writes_nothing() -> None:
     assert flow.sink == bytes(len(flow.sink))
 
 
+def test_a_refusal_is_of_its_own_write_and_acknowledges_those_before() -> None:
+    wire_ = roce_wire()
+    flow = Flow(wire_)
+    flow.post(4096)
+    flow.qp.post_write(7, flow.region, 0, 4096, flow.target.va, flow.target.rkey ^ 1)
+    wire_.kick("h0")
+    requester = flow.qp.requester
+    second = requester.una + 1 & 0xFFFFFF  # the acknowledgement of the first is lost
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_NAK_ACCESS, second)
+    done = [(each.wr_id, each.status) for each in flow.cq.poll(9)]
+    assert done == [(0, CompletionStatus.SUCCESS), (7, CompletionStatus.REMOTE_ACCESS_ERROR)]
+    assert flow.qp.state is QPState.ERROR
+
+
 def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
     wire_ = roce_wire()
     flow = Flow(wire_)
