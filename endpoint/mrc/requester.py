@@ -344,7 +344,8 @@ class Requester(Sender):
             return  # about nothing that is under way: old, or forged
         self.nacks += 1
         if reason == NackReason.UNEXP_EVENT:
-            self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT")
+            guilty = flight.messages[(flight.una + index) & flight.mask]
+            self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, "NACK with reason UNEXP_EVENT", guilty)
             return
         if (refused := flight.refused(index, entropy)) is None:
             return

@@ -479,6 +479,17 @@ def test_unexpected_event_ends_the_connection() -> None:
     assert [done.status for done in bench.completions()] == [CompletionStatus.REMOTE_OPERATION_ERROR]
 
 
+def test_an_unexpected_event_is_of_the_write_that_was_refused() -> None:
+    bench = Bench()
+    bench.post()
+    bench.post(3)
+    sent = bench.writes()
+    bench.qp_b.responder.nack(bench.b.ports[0], sent[2].ev, 2, NackReason.UNEXP_EVENT, 0)
+    bench.to_a(*bench.answers(NACK))
+    refused = CompletionStatus.REMOTE_OPERATION_ERROR
+    assert [(done.wr_id, done.status) for done in bench.completions()] == [(0, CompletionStatus.FLUSHED), (1, refused)]
+
+
 @pytest.mark.parametrize("psn", [-1, 2, 1 << 23])
 def test_neither_nack_nor_nak_ends_a_connection_by_a_psn_that_is_not_under_way(psn: int) -> None:
     bench = Bench()
