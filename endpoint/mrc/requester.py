@@ -306,14 +306,7 @@ class Requester(Sender):
                 self.marks += 1
                 self._signal(self._evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
         self.cc.on_penalty(penalty)
-        acked = 0
-        if fresh:
-            acked = flight.take_acked(fresh, now_ns)
-            self.acked_bytes += acked
-            self.retry.acknowledged(now_ns)
-            if self._repair.ended(flight.una):
-                self._on_repaired(self._repair, now_ns)
-                self._repair.packets = 0
+        acked = self._take_acked(fresh, now_ns) if fresh else 0
         self._hearers.tell_acked(flight, una, fresh, cause, rtt_ns, bool(marked), now_ns)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in self._rule.overdue(flight, self.cc.window_bytes):
@@ -322,6 +315,16 @@ class Requester(Sender):
         self._agenda.wake()
         if self._selection.wanted_probes:
             self._probes.send_wanted(self._selection.wanted_probes, flight.una, now_ns)
+
+    def _take_acked(self, fresh: int, now_ns: int) -> int:
+        """Account for newly acknowledged packets (bits from `una`); returns their bytes."""
+        acked = self.flight.take_acked(fresh, now_ns)
+        self.acked_bytes += acked
+        self.retry.acknowledged(now_ns)
+        if self._repair.ended(self.flight.una):
+            self._on_repaired(self._repair, now_ns)
+            self._repair.packets = 0
+        return acked
 
     def _sample_rtt(self, slot: int, now_ns: int) -> int | None:
         """The round trip of what caused an acknowledgement; None if there were copies, or this host stood still."""
@@ -377,15 +380,11 @@ class Requester(Sender):
         if flight.nxt - flight.una < count < PSN_HALF:
             self._log.count("ack_of_unsent")  # forged, or of a life of this QP before it was reset
             return
-        if 0 < count <= flight.nxt - flight.una:
-            fresh = ((1 << count) - 1) & ~flight.acked
-            if fresh:
-                una = flight.una
-                acked = flight.take_acked(fresh, now_ns)
-                self.acked_bytes += acked
-                self._hearers.tell_acked(flight, una, fresh, -1, None, False, now_ns)
-                self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
-                self.retry.heard(now_ns)
+        if 0 < count <= flight.nxt - flight.una and (fresh := ((1 << count) - 1) & ~flight.acked):
+            una = flight.una
+            acked = self._take_acked(fresh, now_ns)
+            self._hearers.tell_acked(flight, una, fresh, -1, None, False, now_ns)
+            self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
         if self._confirmations.confirm(msn24):
             self.retry.heard(now_ns)
         self._agenda.wake()

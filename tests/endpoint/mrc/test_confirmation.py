@@ -84,6 +84,25 @@ def test_a_lost_confirmation_is_asked_for_with_a_probe() -> None:
     assert [done.status for done in bench.completions()] == [SUCCESS]
 
 
+def test_a_repair_ends_with_the_transport_acknowledgement_of_what_was_lost() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    requester = bench.qp_a.requester
+    bench.post()
+    bench.writes()
+    requester._lose(0, bench.now_ns, proved=True)
+    requester.retry.asked(bench.now_ns)
+    bench.qp_a.agenda.wake()
+    bench.wait()
+    bench.to_b(*bench.writes())
+    bench.to_a(*bench.answers(ACK))  # the SACK is lost
+    assert [done.status for done in bench.completions()] == [SUCCESS]
+    kinds = []
+    while (event := bench.a.next_event()) is not None:
+        kinds.append(event.kind)
+    assert "repair" in kinds
+    assert requester.retry._asked == 0
+
+
 def test_confirmed_writes_all_complete_in_order_over_a_lossy_fabric() -> None:
     wire_ = Wire(seed=3, confirm_writes=True)
     flow = Flow(wire_)
