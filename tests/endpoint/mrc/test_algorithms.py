@@ -13,6 +13,7 @@ import pytest
 from endpoint.mrc.algorithms import CONGESTIONS, SELECTIONS
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.dctcp import Dctcp
+from endpoint.mrc.congestion.rccc import Rccc
 from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.entropies import EntropySelection
@@ -192,3 +193,16 @@ def test_swift_grows_by_a_packet_per_round_trip_and_cuts_by_the_excess_once_per_
     assert cc.window_bytes == 1800  # once per round trip
     cc.on_ack(500_000, 1500, 360_000, False, 0)  # 0.76, but never by more than half
     assert cc.window_bytes == 1500
+
+
+def test_rccc_owes_nothing_for_packets_that_went_without_credit() -> None:
+    """One always may. A receiver does not count credit below 0, so a sender that did would never have it again."""
+    cc: Rccc = made("rccc")
+    cc.on_packet_sent(0, None, cc.window_bytes)
+    for _ in range(3):
+        cc.on_ack(0, 1500, None, False, 0)
+        assert cc.window_bytes == 0
+        cc.on_packet_sent(0, None, 1500)
+    cc.on_ack(0, 1500, None, False, 0)
+    cc.on_credit(0, 6144, 0)
+    assert cc.window_bytes == 6144

@@ -317,6 +317,20 @@ def test_a_lone_sender_of_rccc_has_the_whole_line() -> None:
     assert busy(wire, [Flow(wire)]) > 0.95 * LINE_BPS
 
 
+def test_a_sender_of_rccc_that_many_others_have_left_has_the_whole_line_again() -> None:
+    wire = Wire(hosts=13, planes=2, evs_per_plane=4, congestion="rccc")
+    flows = [Flow(wire, f"h{number}", "h0", size=1 << 18) for number in range(1, 13)]
+    together_ns, alone_ns = 30 * wire.base_rtt_ns, 100 * wire.base_rtt_ns
+    for flow in flows:
+        flow.keep_posted(50_000, 2, alone_ns if flow is flows[0] else together_ns)
+    wire.run(alone_ns * 3 // 4)
+    assert all(flow.finished for flow in flows[1:])
+    before = flows[0].qp.requester.acked_bytes
+    wire.run(alone_ns)
+    rate = (flows[0].qp.requester.acked_bytes - before) * 8e9 / (alone_ns // 4)
+    assert rate > 0.9 * 2 * PORT_BPS
+
+
 class Deaf(LossDetection):
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
         return []
