@@ -79,7 +79,7 @@ class SpraySelection(AskingSelection):
         self.waiting.append(("?on_sent", [self.note(now_ns, "sent", path)]))
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        if size:
+        if size or not marked:  # without a size and marked: mostly a copy of what had arrived before
             self.waiting.append(("?on_acked", [self.note(now_ns, "acked", path, marked), marked]))
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
@@ -155,10 +155,14 @@ class HealthSelection(AskingSelection):
         self.flying[number] = max(0, self.flying[number] - 1)
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        if size:
+        if size or not marked:  # as above; without a size it had counted as lost, and flies no more
             number = self.note(now_ns, "acked", path, marked)
-            self._landed(number)
+            if size:
+                self._landed(number)
             self.hear(now_ns, "on_acked", number)
+
+    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._landed(self.number[path.ev])
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
         number = self.note(now_ns, "trimmed", path)

@@ -213,17 +213,20 @@ class Flight(PacketWindow):
                 self.rule.late_arrival()
             self._on_late(blame.path, now_ns)
 
-    def original(self, index: int, entropy: int, now_ns: int) -> None:
+    def original(self, index: int, entropy: int, now_ns: int) -> EvPath | None:
         """PSN una + index, newly acknowledged, came by this EV: where its copy went another way, that is the original.
 
-        Then what is known to have arrived was sent when the original was, by its path.
+        Then what is known to have arrived was sent when the original was, by its path; the copy's path is returned.
         """
         slot = (self.una + index) & self.mask
         blame = self.blame_of(slot)
-        if blame is not None and blame.path.ev == entropy and self.tries[slot] and self.paths[slot] is not blame.path:
-            self.paths[slot], self.sent_ns[slot] = blame.path, blame.sent_ns
-            self._originals_time(blame, now_ns)
-            self.late(slot, now_ns)
+        copy = self.paths[slot]
+        if blame is None or blame.path.ev != entropy or not self.tries[slot] or copy is blame.path:
+            return None
+        self.paths[slot], self.sent_ns[slot] = blame.path, blame.sent_ns
+        self._originals_time(blame, now_ns)
+        self.late(slot, now_ns)
+        return copy
 
     def duplicate(self, index: int, entropy: int, now_ns: int) -> None:
         """A duplicate of PSN una + index came by this EV: perhaps the original, and then its path was only slow.

@@ -292,6 +292,7 @@ class Requester(Sender):
         fresh = flight.reported(count, sack_offset, bitmap) & ~flight.acked
         marked = first >> 5 & 3
         rtt_ns: int | None = None
+        copy: EvPath | None = None
         if first & 2:
             self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
             cause = -1
@@ -299,15 +300,19 @@ class Requester(Sender):
             cause = count - 1 + answer
             if cause >= 0 and fresh >> cause & 1:
                 rtt_ns = self._sample_rtt((una + cause) & flight.mask, now_ns)
-                flight.original(cause, entropy, now_ns)
+                copy = flight.original(cause, entropy, now_ns)
             elif nxt - flight.mask <= una + cause < nxt:
                 flight.duplicate(cause, entropy, now_ns)
             if marked:
                 self.marks += 1
                 self._signal(self._evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
         self.cc.on_penalty(penalty)
+        counted = fresh & ~flight.lost
+        if copy is not None:
+            counted &= ~(1 << cause)
+            self._hearers.tell_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
         acked = self._take_acked(fresh, now_ns) if fresh else 0
-        self._hearers.tell_acked(flight, una, fresh, cause, rtt_ns, bool(marked), now_ns)
+        self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in self._rule.overdue(flight, self.cc.window_bytes):
             self._lose(index, now_ns, proved=True)
@@ -362,6 +367,8 @@ class Requester(Sender):
             self._hearers.tell_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
             wait_ns = self.retry.wait_after_trim_ns(flight.tries[(flight.una + index) & flight.mask], wait_ns)
+        else:
+            self._hearers.tell_withdrawn(now_ns, path, size)
         if wait_ns:
             self.retry.hold_ns = now_ns + wait_ns
             self._agenda.arm(self.retry.hold_ns)
@@ -381,9 +388,9 @@ class Requester(Sender):
             self._log.count("ack_of_unsent")  # forged, or of a life of this QP before it was reset
             return
         if 0 < count <= flight.nxt - flight.una and (fresh := ((1 << count) - 1) & ~flight.acked):
-            una = flight.una
+            una, counted = flight.una, fresh & ~flight.lost
             acked = self._take_acked(fresh, now_ns)
-            self._hearers.tell_acked(flight, una, fresh, -1, None, False, now_ns)
+            self._hearers.tell_acked(flight, una, fresh, counted, -1, None, False, now_ns)
             self.cc.on_ack(now_ns, acked, None, False, flight.inflight_bytes)
         if self._confirmations.confirm(msn24):
             self.retry.heard(now_ns)

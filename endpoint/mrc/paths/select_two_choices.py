@@ -44,5 +44,8 @@ class TwoChoicesSelection(Selection):
     def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
         self._gone(path, size)
 
+    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._gone(path, size)
+
     def _gone(self, path: EvPath, size: int) -> None:
         self._under_way[path.ev] = max(0, self._under_way.get(path.ev, 0) - size)

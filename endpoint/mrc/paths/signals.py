@@ -26,13 +26,18 @@ class Signals:
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
         """A packet sent on this EV has arrived. `rtt_ns` is -1 unless the packet caused the acknowledgement and was
-        sent once; `marked` is its ECN mark. `size` is 0 for a packet that was acknowledged before."""
+        sent once; `marked` is its ECN mark. `size` is 0 for a packet that was acknowledged before, or whose bytes
+        are under way no more because it had counted as lost on this EV."""
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
         """A switch trimmed a packet sent on this EV; `last_hop`: towards the receiving host, where all paths meet."""
 
     def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
         """A packet sent on this EV counts as lost; `proved` by loss detection, otherwise by the timeout."""
+
+    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        """A packet sent on this EV is under way no more, which says nothing of the path: it was a copy and the original
+        has arrived by another EV, or the peer lacked something and refused the packet."""
 
     def on_retransmission_timeout(self, now_ns: int) -> None:
         """Nothing was heard for the whole timeout; the losses that follow from it have been told."""

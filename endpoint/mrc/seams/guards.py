@@ -100,6 +100,9 @@ class GuardedSignals(Signals):
     def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
         self._tell("on_packet_lost", now_ns, path, size, proved)
 
+    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._tell("on_packet_withdrawn", now_ns, path, size)
+
     def on_retransmission_timeout(self, now_ns: int) -> None:
         self._tell("on_retransmission_timeout", now_ns)
 

@@ -20,6 +20,7 @@ class Hearers:
         self._acked = hearing("on_packet_acked")
         self._trimmed = hearing("on_packet_trimmed")
         self._lost = hearing("on_packet_lost")
+        self._withdrawn = hearing("on_packet_withdrawn")
         self._timeout = hearing("on_retransmission_timeout")
         self._ports = hearing("on_ports_changed")
         self._answered = hearing("on_probe_answered")
@@ -30,10 +31,18 @@ class Hearers:
             one.on_packet_sent(now_ns, path, size)
 
     def tell_acked(
-        self, flight: Flight, first: int, fresh: int, cause: int, rtt_ns: int | None, marked: bool, now_ns: int
+        self,
+        flight: Flight,
+        first: int,
+        fresh: int,
+        counted: int,
+        cause: int,
+        rtt_ns: int | None,
+        marked: bool,
+        now_ns: int,
     ) -> None:
-        """Packets `first` + i of the bits in `fresh` have arrived; `cause` is the one that caused the SACK, and is told
-        of even if it had arrived before, when it brings a mark."""
+        """Packets `first` + i of the bits in `fresh` have arrived, and those in `counted` were under way until now;
+        `cause` is the one that caused the SACK, and is told of even if it had arrived before, when it brings a mark."""
         if not self._acked:
             return
         causing = 1 << cause if cause >= 0 else 0
@@ -46,7 +55,7 @@ class Hearers:
             if path is None:
                 continue
             own = bool(low & causing)
-            size = flight.sizes[slot] if low & fresh else 0
+            size = flight.sizes[slot] if low & counted else 0
             sample_ns = rtt_ns if own and rtt_ns is not None else -1
             for one in self._acked:
                 one.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
@@ -60,6 +69,11 @@ class Hearers:
         """A packet counts as lost."""
         for one in self._lost:
             one.on_packet_lost(now_ns, path, size, proved)
+
+    def tell_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        """A transmission is under way no more, by no merit or fault of its path."""
+        for one in self._withdrawn:
+            one.on_packet_withdrawn(now_ns, path, size)
 
     def tell_timeout(self, now_ns: int) -> None:
         """The retransmission timer fired."""

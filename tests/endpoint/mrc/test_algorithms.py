@@ -17,7 +17,8 @@ from endpoint.mrc.congestion.rccc import Rccc
 from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.entropies import EntropySelection
-from tests.helpers.transport.bench import ev_set
+from endpoint.nic.wire import NackReason, Opcode
+from tests.helpers.transport.bench import Bench, ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -130,6 +131,31 @@ def test_two_choices_keep_the_longest_queue_shorter_than_one_choice_does() -> No
     random_load = Counter(rng.randrange(32) for _ in range(32 * 8))
     assert max(load.values()) <= 8 + 3  # log2 log2 64 above the mean, and one; a single choice is far above
     assert max(random_load.values()) > max(load.values())
+
+
+@pytest.mark.parametrize("when", ["before", "behind", "refused"])
+def test_bytes_under_way_are_taken_off_the_ev_that_they_went_by(when: str) -> None:
+    """A packet is taken for lost and arrives before its copy leaves, or behind it; or the peer lacked something."""
+    bench = Bench(selection="two_choices", sack_threshold_bytes=0)
+    requester = bench.qp_a.requester
+    under_way = requester._selection._under_way
+    bench.post()
+    (first,) = bench.writes()
+    under_way[first.ev] += 8192  # of other packets
+    if when == "refused":
+        bench.qp_b.responder.nack(bench.b.ports[0], first.ev, 0, NackReason.NO_RESOURCE, 0)
+        bench.to_a(*bench.answers(Opcode.NACK))
+        assert sum(under_way.values()) == 8192
+        return
+    requester._lose(0, bench.now_ns, proved=True)
+    if when == "behind":
+        bench.qp_a.agenda.wake()
+        (copy,) = bench.writes()
+        assert under_way[copy.ev] == 4096
+    bench.to_b(first)
+    bench.to_a(*bench.answers(Opcode.SACK))
+    assert len(bench.completions()) == 1
+    assert {ev: left for ev, left in under_way.items() if left} == {first.ev: 8192}
 
 
 def made(name: str) -> Any:
