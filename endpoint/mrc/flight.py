@@ -74,8 +74,12 @@ class Flight(PacketWindow):
     @property
     def edge(self) -> int:
         """The first PSN that may not be sent yet. One unit from `una` on is always granted: there is no smaller MPR."""
-        granted = max(self.granted, self.una + MPR_UNIT)
-        return min(self.una + min(self.window, self.mask + 1), granted)
+        return self.una + min(self._allowed, self.mask + 1)
+
+    @property
+    def _allowed(self) -> int:
+        """How many PSNs may be under way, were there room."""
+        return min(self.window, max(self.granted - self.una, MPR_UNIT))
 
     @property
     def oldest_ns(self) -> int:
@@ -85,7 +89,7 @@ class Flight(PacketWindow):
 
     def make_room(self) -> None:
         """Make room for all that may be under way. A queue pair that only receives never needs any."""
-        self.grow(min(self.window, self.granted - self.una))
+        self.grow(self._allowed)
 
     def grow(self, window: int) -> None:
         """Make room for `window` PSNs; what is known of the packets under way and of the last ones stays."""
@@ -132,7 +136,7 @@ class Flight(PacketWindow):
         ended, and SACKs may arrive in any order."""
         if edge > self.granted:
             self.granted = edge
-            self.grow(min(self.window, edge - self.una))
+            self.make_room()
 
     def may_be_refused(self, psn24: int, first_psn: int) -> bool:
         """Whether a NAK can be about this PSN: one that was sent, or that a packet sent would have followed.

@@ -83,6 +83,25 @@ def test_a_requester_never_exceeds_its_own_mpr_whatever_the_peer_grants() -> Non
     assert qp.requester.flight.nxt - qp.requester.flight.una == 3 * 128
 
 
+def test_a_peer_that_stops_granting_costs_no_memory() -> None:
+    """Its SACKs say 0, as without the dynamic MPR: one unit at a time may go, and the rings stay as they are."""
+    bench, qp, peer = pair({"dynamic_mpr": True}, {"dynamic_mpr": True, "mpr": 1})
+    qp.modify(None, bench.now_ns, mpr=2)
+    peer.responder._answers.mpr = 0
+    flight = qp.requester.flight
+    for _ in range(16):
+        post(bench, qp, 64)
+        bench.to_b(*bench.writes())
+        bench.to_a(*bench.answers())
+    assert flight.una == flight.nxt
+    assert flight.una - flight.granted > 512
+    assert len(flight.sent_ns) == 128
+    flight.grant(flight.granted + 128)  # still of the past
+    assert len(flight.sent_ns) == 128
+    flight.grant(flight.nxt + 1000)
+    assert len(flight.sent_ns) == 256
+
+
 @settings(max_examples=25)
 @given(
     st.integers(0, 1 << 20),
