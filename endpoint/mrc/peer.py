@@ -102,12 +102,13 @@ class Peer:
     def joined(self, ports: int, now_ns: int) -> None:
         """Another QP can receive from this peer: tell the peer if any of our ports is down, or was said to be.
 
-        What the peer answered before, it may have forgotten in a new start.
+        What the peer answered before, it may have forgotten in a new start. Where we have forgotten what the peer said,
+        the answer to our update says it again.
         """
         self.users += 1
         if self._mismatches.dialect.ports_in_sacks:
             return
-        if ports != self._ports_all or self.told != ports:
+        if ports != self._ports_all or self.told != ports or self.forgotten:
             self.asked.clear()
             self.announce(ports, now_ns)
 

@@ -19,21 +19,23 @@ class ReverseEvs:
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self.routes: dict[int, Route] = peer.routes_on(-1)
+        self._denied: Set[int] = frozenset()
         self._confirmed = 0
         self._at = 0
         self.reachable = 0
 
     def confirm(self, route: Route) -> None:
         """An EV has been acknowledged or has answered: acknowledgements go by it from now on, unless it is denied."""
-        if route.ev not in self._peer.denied:
+        if route.ev not in self._denied:
             self.routes[route.port.number] = route
             self._confirmed |= route.port.bit
 
     def avoid(self, denied: Set[int]) -> None:
-        """Choose other EVs in place of those that are denied."""
+        """Exactly these EVs are denied, by whichever list: choose others in their place."""
+        self._denied = denied
         for number, route in self.routes.items():
             if route.ev in denied:
-                self.routes[number] = self._peer.routes_on(route.port.bit)[number]
+                self.routes[number] = self._peer.routes_on(route.port.bit, denied)[number]
                 self._confirmed &= ~route.port.bit
 
     def choose(self, port: Port, ev: int) -> Route | None:
@@ -41,7 +43,7 @@ class ReverseEvs:
         if port.bit & self.reachable:
             if not port.bit & self._confirmed:
                 route = self._peer.back_on(port, ev)
-                if route is not None and ev not in self._peer.denied:
+                if route is not None and ev not in self._denied:
                     return route
             route = self.routes.get(port.number)
             if route is not None:
@@ -63,7 +65,7 @@ class ReverseEvs:
 
     def candidate(self) -> Route | None:
         """A random EV to try out with a probe, of one live plane after the other; None if no plane is live."""
-        choices = list(self._peer.routes_on(self.reachable).values())
+        choices = list(self._peer.routes_on(self.reachable, self._denied).values())
         if not choices:
             return None
         self._at = (self._at + 1) % len(choices)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from endpoint.mrc.paths.ev_profile import EvField, EvMode, ProfileState
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.nic.attributes import VerbError
-from tests.helpers.transport.bench import Bench
+from endpoint.nic.wire import Opcode
+from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -142,6 +143,33 @@ def test_a_denied_ev_leaves_the_qps_of_its_profile_and_returns() -> None:
     assert {path.ev for path in qp.evs.paths.values() if path.state is EvState.DENIED} == {ev, entries[1][0]}
     bench.a.control.modify_ev_profile(ID, bench.now_ns, modify_ev_state=[[ev, 1]])
     assert {path.ev for path in qp.evs.paths.values() if path.state is EvState.DENIED} == {entries[1][0]}
+
+
+def test_an_ev_that_a_profile_denies_carries_no_acknowledgements_and_no_requests() -> None:
+    wire = Wire(planes=2, evs_per_plane=2)
+    flow = Flow(wire)
+    denied = {plane.active[0].ev for plane in flow.remote.evs.planes}
+    wire.transports["h1"].control.modify_ev_profile(0, wire.now_ns, modify_ev_state=[[ev, 4] for ev in denied])
+    carried: dict[Opcode, set[int]] = {}
+    send = wire._send
+
+    def tap(host: str, port: int, frame: bytes) -> None:
+        packet = Packet(port, frame)
+        if host == "h1" and (packet.opcode is not Opcode.SACK or not packet.seth.probe_response):
+            carried.setdefault(packet.opcode, set()).add(packet.ev)
+        send(host, port, frame)
+
+    wire._send = tap  # type: ignore[method-assign]
+    flow.keep_posted(50_000, 4, 40 * wire.base_rtt_ns)
+    wire.run(60 * wire.base_rtt_ns)
+    assert flow.finished
+    for opcode in (Opcode.SACK, Opcode.ACKNOWLEDGE, Opcode.ENDPOINT_REQUEST):
+        assert carried[opcode].isdisjoint(denied), opcode.name
+    control = wire.transports["h1"].control
+    control.modify_ev_profile(0, wire.now_ns, modify_ev_state=[[ev, 1] for ev in denied])
+    flow.keep_posted(50_000, 4, 140 * wire.base_rtt_ns)
+    wire.run(160 * wire.base_rtt_ns)
+    assert carried[Opcode.ENDPOINT_REQUEST] & denied
 
 
 def test_the_floor_is_the_profiles_own() -> None:
