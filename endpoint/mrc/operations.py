@@ -90,6 +90,7 @@ class EndpointOperations:
             return
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
             if not self._dialect.ports_in_sacks:
+                self._recall(peer, request_id, response.port_status_mask, now_ns)
                 self.answered(peer, request_id, now_ns)
         elif response.op == EndpointOp.EV_PROBE:
             asked, route, answered = self._probes.get(request_id, (None, None, None))
@@ -123,6 +124,14 @@ class EndpointOperations:
         if changed:
             self._on_peer_ports(peer, before, now_ns)
         return True
+
+    def _recall(self, peer: Peer, request_id: int, mask: int, now_ns: int) -> None:
+        """Take the peer's ports from its answer to our update, where what it said before was forgotten."""
+        before = peer.ports
+        if not peer.forgotten or self._mismatches.port_mask(peer.name, mask, self._ports.all):
+            return
+        if peer.recalled(request_id, self._dialect.mask_from_wire(mask)):
+            self._on_peer_ports(peer, before, now_ns)
 
     def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
         """A port status update came. True if it changes `peer.ports`; None if it is not to be answered."""

@@ -69,6 +69,8 @@ class Peer:
         """QPs to this peer that can receive."""
         self.ports = PORTS_ALL
         """The peer's own ports that it says are up."""
+        self.forgotten = False
+        """Whether the peer has said that ports are down, all QPs went since, and it has said nothing new."""
         self._heard = HeardUpdates(interval_ns)
         self._update_id = rng.randrange(REQUEST_IDS)
         self._own_ids: deque[int] = deque(maxlen=OWN_IDS_KEPT)
@@ -88,12 +90,14 @@ class Peer:
         else:
             self._waiting.add(self.name)
 
-    def routes_on(self, ports: int) -> dict[int, Route]:
-        """A random route for each port in the mask, by port number; a denied one only where there is no other."""
+    def routes_on(self, ports: int, denied: Set[int] | None = None) -> dict[int, Route]:
+        """A random route for each port in the mask, by port number; a denied one only where there is no other. `denied`
+        is a queue pair's, which may deny more than the peer's list."""
+        denied = self.denied if denied is None else denied
         by_port = {number: routes for number, routes in self._by_port.items() if routes[0].port.bit & ports}
-        if self.denied:
+        if denied:
             for number, routes in by_port.items():
-                by_port[number] = [route for route in routes if route.ev not in self.denied] or routes
+                by_port[number] = [route for route in routes if route.ev not in denied] or routes
         bits = self._rng.getrandbits
         return {number: choose(routes, bits) for number, routes in by_port.items()}
 
@@ -170,8 +174,15 @@ class Peer:
         standing = self._heard.standing(request_id, now_ns)
         if standing is not UpdateRelation.NEWS:
             return False if standing is UpdateRelation.REPEATED and ports == self.ports else None
+        return self._says(ports)
+
+    def recalled(self, request_id: int, ports: int) -> bool:
+        """A response came, with the peer's ports: heeded where they were forgotten. True if it changes anything."""
+        return self.forgotten and request_id in self.asked and ports != 0 and self._says(ports)
+
+    def _says(self, ports: int) -> bool:
         changed = ports != self.ports
-        self.ports = ports
+        self.ports, self.forgotten = ports, False
         return changed
 
     def back_on(self, port: Port, ev: int) -> Route | None:
@@ -200,7 +211,9 @@ class Peer:
         route.port.queue_control(route.seal(transport, self._control_class))
 
     def left(self) -> None:
-        """A QP is gone. With the last one goes what the peer has said: it tells the next one if a port is down."""
+        """A QP is gone. With the last one goes what the peer has said, which may start anew with all ports up and then
+        says nothing. A peer that does not start anew takes it for known, so the next QP asks."""
         self.users -= 1
         if not self.users:
+            self.forgotten = self.forgotten or self.ports != PORTS_ALL
             self.ports = PORTS_ALL

@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -132,6 +133,36 @@ def test_two_hosts_with_news_for_each_other_by_ports_that_are_dead_find_the_live
         hosts.flap(host, lost)
         hosts.flap(host, 1)
     hosts.teardown()
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("flapped", [False, True])
+def test_what_is_forgotten_with_the_last_qp_is_asked_for_with_the_next(restarted: bool, flapped: bool) -> None:
+    """The peer tells of a dead port once: when its end of the second queue pair is made, before the first is gone."""
+    wire = Wire(planes=PLANES, evs_per_plane=2)
+    near, far = wire.transports["h0"], wire.transports["h1"]
+    wire.set_port("h1", 2, False)
+    flow = Flow(wire)
+    qp, other = near.create_qp(near.create_cq(9)), far.create_qp(far.create_cq(9))
+    other.connect(qp.info(), wire.now_ns)
+    wire.kick("h1")
+    wire.run(wire.now_ns + 10 * wire.base_rtt_ns)
+    assert flow.qp.reachable == 0b101
+    near.destroy_qp(flow.qp, wire.now_ns)
+    if flapped:
+        wire.set_port("h0", 3, False)
+    if restarted:
+        wire.set_port("h1", 2, True)
+        far = wire.transports["h1"] = Endpoint(wire.profiles["h1"], rng=Random(5), now_ns=wire.now_ns)
+        other = far.create_qp(far.create_cq(9))
+    qp.connect(other.info(), wire.now_ns)
+    if restarted:
+        other.connect(qp.info(), wire.now_ns)
+    wire.kick("h0")
+    wire.run(wire.now_ns + 10 * wire.base_rtt_ns)
+    up = (0b111 if restarted else 0b101) & (0b011 if flapped else 0b111)
+    assert (qp.reachable, other.reachable) == (up, up)
+    assert not wire.transports["h0"].peers.named("h1").asked
 
 
 TestAcquaintances = Acquaintances.TestCase
