@@ -138,7 +138,8 @@ def test_bytes_under_way_are_taken_off_the_ev_that_they_went_by(when: str) -> No
     """A packet is taken for lost and arrives before its copy leaves, or behind it; or the peer lacked something."""
     bench = Bench(selection="two_choices", sack_threshold_bytes=0)
     requester = bench.qp_a.requester
-    under_way = requester._selection._under_way
+    selection: Any = requester._selection
+    under_way = selection._under_way
     bench.post()
     (first,) = bench.writes()
     under_way[first.ev] += 8192  # of other packets
