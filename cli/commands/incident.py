@@ -28,7 +28,8 @@ EXAMPLES = """examples:
   ./lab incident --level 1                  build a lab with a hidden fault; its time stands still between commands
   ./lab incident inspect p0l0               look, as often as you like: each command takes lab time
   ./lab incident counters p0l0-p0s0 --watch 10
-  ./lab incident kinds                      what may be wrong
+  ./lab incident kinds                      what may be wrong in this incident
+  ./lab incident kinds --level 3            what may be wrong at level 3; no incident is needed
   ./lab incident answer p0l0-p0s0 dead-cable --because 'both ends are down'
   ./lab incident answer none                nothing is wrong
   ./lab incident --level 2 --world emulated the same on real links, in real time (root)
@@ -66,6 +67,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         parser = words.add_parser(name, help=text, description=text)
         parser.set_defaults(tool=name)
         _common(parser)
+        if name == "kinds":
+            parser.add_argument(
+                "--level", type=int, dest="of_level", metavar="1..5", help="of this level (of the incident under way)"
+            )
         if name == "answer":
             parser.add_argument("named", nargs="+", metavar="COMPONENT KIND", help="one pair or several; or `none`")
             parser.add_argument("--because", default="", metavar="WHY", help="kept on the page")
@@ -97,6 +102,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
         directory = start(arguments.runs, seed, arguments.level, arguments.world)
         hand_over(*directory.made)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
+    if arguments.tool == "kinds" and arguments.of_level is not None:
+        return _kinds(arguments, arguments.of_level)
     folder = newest(arguments.runs)
     if RunDirectory(folder).options()["world"] == "emulated":
         need_root("an incident on real links is looked at in network namespaces")
@@ -128,8 +135,9 @@ def _say(arguments: argparse.Namespace, document: dict[str, Any], form: str) -> 
 
 def _kinds(arguments: argparse.Namespace, level: int) -> int:
     from operations.incident import text
-    from operations.incident.kind import kinds_of
+    from operations.incident.kind import check_level, kinds_of
 
+    check_level(level)
     rows = [{"kind": kind.name, "component": kind.component, "meaning": kind.meaning} for kind in kinds_of(level)]
     _write([json.dumps(rows, indent=1)] if arguments.json else text.kinds(level))
     return 0

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from common.seeds import Purpose, check_seed, derive
-from operations.incident.kind import LEVELS, FaultKind, kinds_of, nodes_of
+from operations.incident.kind import FaultKind, check_level, kinds_of, nodes_of
 from scenarios.scenario import Workload
 from topo.graph import links
 from topo.node import Host, Switch, leaf, spine
@@ -96,8 +96,7 @@ BURSTS = 0.03  # of the same, of every host towards one
 
 def draw(seed: int, level: int) -> Incident:
     """The incident of a seed at a level. ValueError for a level or seed that cannot be."""
-    if level not in LEVELS:
-        raise ValueError(f"--level must be between {LEVELS[0]} and {LEVELS[-1]} (got {level})")
+    check_level(level)
     check_seed(seed)
     rng = Random(f"{derive(seed, Purpose.INCIDENT)} {level}")
     plan = fabric(level)

@@ -58,6 +58,12 @@ class AnswerError(ValueError):
     """A component or kind that cannot be; the message names the rule and the choices."""
 
 
+def check_level(level: int) -> None:
+    """ValueError for a level that cannot be."""
+    if level not in LEVELS:
+        raise ValueError(f"--level must be between {LEVELS[0]} and {LEVELS[-1]} (got {level})")
+
+
 def kinds_of(level: int) -> list[FaultKind]:
     """The kinds that an incident of this level may hide."""
     return [kind for kind in KINDS.values() if kind.level <= level]

@@ -133,3 +133,14 @@ def test_wrong_words_are_refused_before_anything_is_made(words: tuple[str, ...],
     assert done.returncode == 2
     assert said in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_kinds_of_a_level_need_no_incident(tmp_path: Path) -> None:
+    done = lab(tmp_path, "kinds", "--level", "3")
+    assert done.returncode == 0, done.stderr
+    assert "denied-path" in done.stdout
+    assert "swapped-cables" not in done.stdout
+    done = lab(tmp_path, "kinds", "--level", "6")
+    assert done.returncode != 0
+    assert "--level must be between 1 and 5 (got 6)" in done.stderr
+    assert "no incident is under way" in lab(tmp_path, "kinds").stderr
