@@ -41,7 +41,7 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> Non
     for test in result.tests:
         styles = ((gate, "dim" if gate.open else "red") for gate in test.outcome.gates)
         gates = "\n".join(f"[{style}]{plain(gate.words)}[/{style}]" for gate, style in styles)
-        table.add_row(MARKS[test.passed], test.title, f"{test.score}/{test.points}", gates)
+        table.add_row(MARKS[test.passed], plain(f"{test.name}: {test.title}"), f"{test.score}/{test.points}", gates)
     console.print(table)
     passed = sum(test.passed for test in result.tests)
     words = "[green]passed[/green]" if result.status == 0 else "[yellow]not yet[/yellow]"
@@ -57,7 +57,7 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> Non
 
 def failure(console: Console, lab: Exercise, test: TestResult) -> None:
     """The first failure: expected, happened, and how to look closer."""
-    console.print(f"\n[red]✘ {plain(test.title)}[/red]")
+    console.print(f"\n[red]✘ {plain(f'{test.name}: {test.title}')}[/red]")
     rows = [("expected", test.outcome.expected), ("happened", test.outcome.happened)]
     rows += [("look" if number == 0 else "", line) for number, line in enumerate(test.outcome.look)]
     grid = Table.grid(padding=(0, 2))

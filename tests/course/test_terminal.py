@@ -23,3 +23,11 @@ def test_a_terminal_does_not_obey_what_a_student_prints() -> None:
         assert "\x1b" not in text.getvalue()
         assert "\N{REPLACEMENT CHARACTER}" in text.getvalue()
         assert "[b]two[/b]" in text.getvalue()
+
+
+def test_a_result_has_the_names_of_tests_as_handouts_do() -> None:
+    lab = find("9")
+    test = TestResult("cable", "a cable without light", 1, TestOutcome(False, "this", "that"), 0.1)
+    text = io.StringIO()
+    show(Console(file=text, width=100), lab, CheckResult(lab.number, "s1", 1, "", (test,), 0.1), "faults.py")
+    assert text.getvalue().count("cable: a cable without light") == 2  # in the list, and above the first failure
