@@ -134,7 +134,7 @@ class Case:
         """The fabric in words."""
         beyond = BEYOND.get(self.topology, ())
         shape = "×".join(str(self.fabric[name]) for name in (*PLAN_KEYS, *beyond) if name in self.fabric)
-        told = f"{shape} ({', '.join(('planes', 'leaves', 'spines', 'hosts a leaf', *beyond))})" if shape else ""
+        told = f"{shape} ({', '.join(('planes', 'leaves', 'spines', 'hosts per leaf', *beyond))})" if shape else ""
         return ", ".join(part for part in (told, irregular.words(self.parts)) if part)
 
 

@@ -184,7 +184,7 @@ def test_an_uneven_fabric_shrinks_to_the_part_that_breaks() -> None:
     found = shrunk_where(Case(1, fabric, (load,), (), parts=parts), broken)
     assert found.fabric == {"planes": 3, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
     assert found.parts == {"without": ["p2s1"]}
-    assert found.words() == ("0 faults, write_bw on 3×2×2×1 (planes, leaves, spines, hosts a leaf), without p2s1")
+    assert found.words() == ("0 faults, write_bw on 3×2×2×1 (planes, leaves, spines, hosts per leaf), without p2s1")
 
 
 def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() -> None:

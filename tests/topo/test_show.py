@@ -135,7 +135,7 @@ def test_a_large_plan_is_drawn_in_part_and_says_so():
     plan = load_plan("paper")
     part = part_of(plan)
     assert part.note.startswith(
-        "shown: 4 of 8 planes, 8 of 512 leaves a plane, 8 of 256 spines a plane, 4 of 256 hosts"
+        "shown: 4 of 8 planes, 8 of 512 leaves per plane, 8 of 256 spines per plane, 4 of 256 hosts"
     )
     assert part.note in picture(part, "svg").decode()
     assert "504 more" in draw_text(plan)

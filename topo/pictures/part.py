@@ -57,8 +57,8 @@ def _omitted(plan: Plan, downlinks: int) -> str:
     tiers = [role for role in ROLES if plan.topology.count(role)]
     pairs = (
         ("planes", plan.planes, PLANES_MAX),
-        *((f"{PLURALS[role]} a plane", plan.topology.count(role), SWITCHES_MAX) for role in tiers),
-        ("hosts a leaf", plan.hosts_per_leaf, downlinks),
+        *((f"{PLURALS[role]} per plane", plan.topology.count(role), SWITCHES_MAX) for role in tiers),
+        ("hosts per leaf", plan.hosts_per_leaf, downlinks),
     )
     missing = [f"{most} of {count} {what}" for what, count, most in pairs if count > most]
     return "shown: " + ", ".join(missing) if missing else ""
