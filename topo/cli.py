@@ -19,12 +19,12 @@ from topo.summaries import SUMMARIES
 
 EXAMPLES = """\
 examples:
-  topo show paper                     the 131,072-NIC fabric, beside a three-tier network
-  topo show lab --single-plane        what the RoCE baseline runs on
-  topo draw lab                       text for the terminal
-  topo draw lab -o lab.svg            SVG; --path h1 h5 draws the paths of a pair in thick blue
-  topo paths h1 h5                    every EV with its uSID list, switch by switch
-  topo paths h1 h5 --ev 0x1c003 --format json
+  ./lab topo show paper                     the 131,072-NIC fabric, beside a three-tier network
+  ./lab topo show lab --single-plane        what the RoCE baseline runs on
+  ./lab topo draw lab                       text for the terminal
+  ./lab topo draw lab -o lab.svg            SVG; --path h1 h5 draws the paths of a pair in thick blue
+  ./lab topo paths h1 h5                    every EV with its uSID list, switch by switch
+  ./lab topo paths h1 h5 --ev 0x1c003 --format json
 
 PLAN is a shipped plan or the path of a .toml file; without it the running lab's, or else lab.
 """

@@ -16,13 +16,13 @@ from topo.emulation import labname
 
 EXAMPLES = """\
 examples:
-  mrclab controller push                         every switch of the running lab: pipelines, entries, read back
-  mrclab controller verify                       exit status 1 and the differences when anything differs
-  mrclab controller verify p0l0 p0s1             only these switches
-  mrclab controller show p1l2                    the entries of the switch now
-  mrclab controller show p1l2 --planned          the entries that the plan gives it; needs no lab with --plan
-  mrclab controller shell p1l2                   p4runtime-shell on that switch
-  mrclab controller push --plan tiny --addresses switches.json --pipelines out/
+  ./lab controller push                         every switch of the running lab: pipelines, entries, read back
+  ./lab controller verify                       exit status 1 and the differences when anything differs
+  ./lab controller verify p0l0 p0s1             only these switches
+  ./lab controller show p1l2                    the entries of the switch now
+  ./lab controller show p1l2 --planned          the entries that the plan gives it; needs no lab with --plan
+  ./lab controller shell p1l2                   p4runtime-shell on that switch
+  ./lab controller push --plan tiny --addresses switches.json --pipelines out/
 
 Without --addresses the running lab is used. An addresses file is JSON:
   {"p0l0": {"grpc": "127.0.0.1:9559", "device_id": 1}, "p0l1": …}

@@ -381,7 +381,7 @@ def test_the_commands_refuse_what_does_not_exist(serving, tmp_path):
     assert "--addresses needs --plan" in run("push", "--addresses", addresses).stderr
     (tmp_path / "bad.json").write_text('{"p0l0": 5}')
     assert 'must be {"SWITCH":' in run("push", "--plan", "tiny", "--addresses", tmp_path / "bad.json").stderr
-    assert "mrclab controller verify" in run("verify", "--help").stdout
+    assert "./lab controller verify" in run("verify", "--help").stdout
 
 
 def test_p4runtime_shell_opens_on_a_switch_with_one_command(tiny, serving, pipelines, tmp_path):

@@ -53,7 +53,9 @@ def register(
     up.add_argument("--pfc", action="store_true", help="with --single-plane: lossless by flow control (802.1Qbb)")
     up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
     up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
-    up.add_argument("--journals", type=Path, metavar="DIR", help="where switches and faults write their journals")
+    up.add_argument(
+        "--journals", type=Path, metavar="DIR", help="where switches, agents and faults write their journals"
+    )
     labname.add_option(up)
     up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
 
@@ -95,7 +97,8 @@ def register(
 
 
 def _add(subparsers: Any, name: str, examples: str, more: str = "") -> argparse.ArgumentParser:
-    epilog = f"examples:\n  {examples}" + (f"\n\n{more}" if more else "")
+    usages = "\n".join(f"  ./lab {line.strip()}" for line in examples.splitlines())
+    epilog = f"examples:\n{usages}" + (f"\n\n{more}" if more else "")
     parser: argparse.ArgumentParser = subparsers.add_parser(
         name,
         help=SUMMARIES[name],
