@@ -23,5 +23,5 @@ class Health:
         # GAP 4: when does the path come back?
 
     def on_time(self, now_ns):
-        """Called now and then while a path is out."""
+        """Called for every packet that is sent while a path is out."""
         # GAP 5: which paths to probe, and how often? Empty self.probes first.

@@ -1,4 +1,4 @@
-"""Lab 1: uSIDs by hand. The page: course/labs/usids/README.md.
+"""Lab 1: uSIDs by hand. The page: ./lab course page 1.
 
 Your plan: @PLAN@.
 It is in usids.toml: ./lab topo draw mylab/usids.toml draws it.
