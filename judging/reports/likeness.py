@@ -81,14 +81,22 @@ def hashed(options: Mapping[str, Any], name: str) -> str:
 def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
     """The things that were edited between two runs, by their digests; none when a run recorded no digests.
 
-    A plan's digest follows its overrides and rates: it tells of the file only where those are the same.
+    A plan's digest follows its overrides and rates: it tells of the file only where those are the same. The transport's
+    has the files that settings name, so it tells of the code only where those settings are the same.
     """
     if not (one.get("hashes") and other.get("hashes")):
         return {}
     names = [name for name in HASHED if hashed(one, name) != hashed(other, name)]
     if differs("overrides", one, other) or one.get("host_rate_bps") != other.get("host_rate_bps"):
         names = [name for name in names if name != "plan"]
+    if files_named(one) != files_named(other):
+        names = [name for name in names if name != "transport"]
     return {HASHED[name]: f"{hashed(one, name)[:8]} against {hashed(other, name)[:8]}" for name in names}
+
+
+def files_named(options: Mapping[str, Any]) -> dict[str, str]:
+    """The settings whose algorithm is a class in a file."""
+    return {name: value for name, value in (options.get("settings") or {}).items() if ".py:" in str(value)}
 
 
 def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

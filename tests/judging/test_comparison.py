@@ -73,6 +73,15 @@ def test_nothing_is_claimed_of_runs_that_are_not_alike(made_up: Build, changed: 
     assert word in findings["like with like"].reason
 
 
+@pytest.mark.parametrize(("value", "holds"), [("/tmp/mine.py:Mine", True), ("oblivious", None)])
+def test_an_algorithm_in_a_file_is_one_difference_with_its_code(made_up: Build, value: str, holds: bool | None) -> None:
+    hashes = {"program": "1", "scenario": "2", "plan": "3", "transport": "4", "switch": "5", "lab": "6"}
+    other = {"settings": {"selection": value}, "hashes": {**hashes, "transport": "7"}}
+    finding = found(made_up(changed={"hashes": hashes}), made_up(changed=other))["like with like"]
+    assert finding.holds is holds
+    assert (holds is None) == ("the transport's code" in finding.reason)
+
+
 def test_other_faults_are_not_the_same_timeline_but_the_single_planes_are(made_up: Build) -> None:
     def moved(target: str) -> Run:
         lines = made_up(changed=ROCE).lines
