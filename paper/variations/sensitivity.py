@@ -23,7 +23,7 @@ INTRODUCTION = (
     "`./lab reproduce dcqcn` made this page. The MRC paper does not say which constants its RoCE had. The figures of"
     " collectives take those of Zhu et al. (SIGCOMM 2015), which were published for 40 Gb/s, on links of 400 Gb/s. Here"
     " each constant is a quarter or four times as much, nothing is lost, and each flow has one queue pair. R_HAI"
-    " is left out: it acts after six byte counters of 10 MB, and a queue pair of the ring sends 33 MB."
+    " alone is left out: it acts after six byte counters of 10 MB, and a queue pair of the ring sends 33 MB."
     " Numbers are bus bandwidths in Gb/s of 64 NICs of cluster C."
 )
 ASSUMPTION = (
@@ -150,10 +150,12 @@ def said(made: Sequence[KnobRow]) -> str:
             continue
         above = sum(value > published for value in changed)
         ahead = sum(row.gbps[index] > mrc.gbps[index] for row in settings)
+        farther = max(hashed) - min(hashed) > max(values) - min(values)
         sentences.append(
-            f"In the {name}, a change of one constant or of the marks gives from {number(min(values))} to"
+            f"In the {name}, the published setting and all changes of it give from {number(min(values))} to"
             f" {number(max(values))} Gb/s, and {above} of {len(changed)} changes are above the published setting."
-            f" Another hash alone gives from {number(min(hashed))} to {number(max(hashed))}, so that chance moves this"
-            f" number as far as the constants do. RoCE is ahead of MRC in {ahead} of {len(settings)} runs."
+            f" Another hash alone gives from {number(min(hashed))} to {number(max(hashed))}: chance moves this number"
+            f" {'farther than' if farther else 'no farther than'} the settings do. RoCE is ahead of MRC in {ahead} of"
+            f" {len(settings)} runs."
         )
     return " ".join(sentences)
