@@ -497,10 +497,7 @@ static void receives(struct end *ends)
 
 int main(int count, char **words)
 {
-    static const struct {
-        const char *name;
-        void (*run)(struct end *);
-    } cases[] = {
+    static const struct end_case cases[] = {
         {"writes", writes},         {"immediates", immediates}, {"unsignaled", unsignaled}, {"channels", channels},
         {"outside", outside},       {"unmapped", unmapped},     {"forks", forks},           {"built", built},
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
@@ -508,19 +505,6 @@ int main(int count, char **words)
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
         {"versions", versions},
     };
-    static struct end ends[2];
-    CHECK(count == 4);
-    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
-        if (!strcmp(words[1], cases[at].name)) {
-            open_end(&ends[0], words[2], 0x123456);
-            open_end(&ends[1], words[3], 0xfffffe); /* PSNs wrap */
-            connect_ends(ends);
-            cases[at].run(ends);
-            check_guards(&ends[0]);
-            check_guards(&ends[1]);
-            close_end(&ends[0]);
-            close_end(&ends[1]);
-            return 0;
-        }
-    return 2;
+    static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
+    return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);
 }

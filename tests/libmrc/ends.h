@@ -169,4 +169,29 @@ static inline void check_guards(const struct end *end)
         CHECK((at >= end->memory && at < end->memory + LENGTH) || *at == 0xee);
 }
 
+struct end_case {
+    const char *name;
+    void (*run)(struct end *);
+};
+
+/* `main` of a program CASE NIC NIC: connects an end of each NIC, with these first PSNs, and runs the case of that name. */
+static inline int run_case(const struct end_case *cases, size_t many, int count, char **words, const uint32_t *psns)
+{
+    static struct end ends[2];
+    CHECK(count == 4);
+    for (size_t at = 0; at < many; at++)
+        if (!strcmp(words[1], cases[at].name)) {
+            for (int side = 0; side < 2; side++)
+                open_end(&ends[side], words[2 + side], psns[side]);
+            connect_ends(ends);
+            cases[at].run(ends);
+            for (int side = 0; side < 2; side++) {
+                check_guards(&ends[side]);
+                close_end(&ends[side]);
+            }
+            return 0;
+        }
+    return 2;
+}
+
 #endif

@@ -158,23 +158,7 @@ static void limits(struct end *ends)
 
 int main(int count, char **words)
 {
-    static const struct {
-        const char *name;
-        void (*run)(struct end *);
-    } cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}, {"limits", limits}};
-    static struct end ends[2];
-    CHECK(count == 4);
-    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
-        if (!strcmp(words[1], cases[at].name)) {
-            open_end(&ends[0], words[2], 1);
-            open_end(&ends[1], words[3], 2);
-            connect_ends(ends);
-            cases[at].run(ends);
-            check_guards(&ends[0]);
-            check_guards(&ends[1]);
-            close_end(&ends[0]);
-            close_end(&ends[1]);
-            return 0;
-        }
-    return 2;
+    static const struct end_case cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}, {"limits", limits}};
+    static const uint32_t psns[] = {1, 2};
+    return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);
 }

@@ -203,8 +203,8 @@ def test_a_port_that_stays_down_from_the_start_ends_the_qp() -> None:
     assert flow.statuses == {0: CompletionStatus.RETRY_EXCEEDED}
 
 
-def test_a_write_that_was_never_sent_ends_with_its_port() -> None:
-    """The port is busy with another queue pair's packets until it goes down."""
+def unsent_when_the_port_is_lost() -> tuple[Wire, Flow, Flow]:
+    """A port that goes down while one flow has kept it busy, and another has sent nothing yet."""
     wire_ = roce_wire(hosts=3)
     busy, waiting = Flow(wire_, "h0", "h1"), Flow(wire_, "h0", "h2")
     busy.post(500_000)
@@ -213,6 +213,11 @@ def test_a_write_that_was_never_sent_ends_with_its_port() -> None:
     wire_._timer("h0")
     assert waiting.qp.requester.data_packets == 0
     wire_.set_port("h0", 1, False)
+    return wire_, busy, waiting
+
+
+def test_a_write_that_was_never_sent_ends_with_its_port() -> None:
+    wire_, busy, waiting = unsent_when_the_port_is_lost()
     run(wire_, busy, waiting)
     assert busy.finished
     assert waiting.finished
@@ -220,13 +225,7 @@ def test_a_write_that_was_never_sent_ends_with_its_port() -> None:
 
 
 def test_a_write_that_was_never_sent_goes_out_when_its_port_is_back() -> None:
-    wire_ = roce_wire(hosts=3)
-    busy, waiting = Flow(wire_, "h0", "h1"), Flow(wire_, "h0", "h2")
-    busy.post(500_000)
-    wire_.kick("h0")
-    waiting.post(1000)
-    wire_._timer("h0")
-    wire_.set_port("h0", 1, False)
+    wire_, busy, waiting = unsent_when_the_port_is_lost()
     wire_.at(2 * wire_.base_rtt_ns, lambda: wire_.set_port("h0", 1, True))
     run(wire_, busy, waiting)
     waiting.check()
