@@ -4,7 +4,7 @@ Without a limit, a thousand senders that gave paths up in an incast fill half of
 each sends hardly any data. A share of what a host sends gives way in an incast as its data does.
 
 Queue pairs that wanted more probes than they got wait in a queue. Each one keeps a probe back for every other ahead of
-it, so that none uses up the probes of another.
+it, so that none uses up the probes of another. A full budget has a probe for any that asks.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ class ProbeBudget:
         self.waiting.pop(qpn, None)
 
     def next_ns(self, qpn: int, now_ns: int) -> int:
-        """When this queue pair may probe again if the host sends nothing else."""
+        """When to ask again: after an interval at most, because a host that sends earns more than one in it."""
         missing = 1 - self._saved + (self._ahead_of(qpn) if qpn in self.waiting else 0)
-        return now_ns if missing <= 0 else now_ns + int(missing * self._interval_ns) + 1
+        return now_ns if missing <= 0 else now_ns + int(min(missing, 1.0) * self._interval_ns) + 1
 
     def _ahead_of(self, qpn: int) -> int:
-        """How many queue pairs have their turn before this one."""
+        """How many probes to keep back for queue pairs whose turn is before this one's."""
         ahead = 0
         for other in self.waiting:
-            if other == qpn:
+            if other == qpn or ahead == SAVED_MAX - 1:
                 break
             ahead += 1
         return ahead

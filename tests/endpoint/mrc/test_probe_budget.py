@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_state import EvCause
+from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.nic.config import ConfigError
 from endpoint.transport import QPState
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
+
+if TYPE_CHECKING:
+    from endpoint.nic.port import PortSet
 
 QPS = 8
 SILENT_RTTS = 150
@@ -123,6 +131,25 @@ def test_a_queue_pair_that_no_longer_probes_gives_up_its_place(end: str) -> None
             gone.evs.signal(path, EvCause.LATE_ACK, wire.now_ns)
     wire.run(wire.now_ns + 10 * nic.limits.probe_interval_ns)
     assert set(waiting) == {left.qpn}
+
+
+@pytest.mark.parametrize("count", [32, 200])
+def test_a_busy_host_sends_its_share_of_probes_however_many_queue_pairs_wait(count: int) -> None:
+    """Each queue pair has sixteen abandoned EVs, and asks when the budget tells it to: in 100 intervals of 1,000 ns the
+    host sends 75 MB, of which two in a hundred are 10,000 probes of 150 bytes."""
+    ports = SimpleNamespace(list=[SimpleNamespace(tx_bytes=0)])
+    budget = ProbeBudget(cast("PortSet", ports), 0.02, 1_000)
+    asks = [(qpn, qpn) for qpn in range(count)]
+    probed = [0] * count
+    while (ask := heappop(asks))[0] < 100_000:
+        now_ns, qpn = ask
+        ports.list[0].tx_bytes = 750 * now_ns
+        sent = min(16, budget.allowed(qpn, now_ns))
+        budget.spend(qpn, sent, more=sent < 16)
+        probed[qpn] += sent
+        heappush(asks, (max(now_ns + 1, now_ns + 1_000 if sent == 16 else budget.next_ns(qpn, now_ns)), qpn))
+    assert sum(probed) > 0.9 * 10_000
+    assert min(probed) >= 10
 
 
 def test_a_share_out_of_range_is_refused() -> None:
