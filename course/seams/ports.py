@@ -73,7 +73,7 @@ class TellingOperations(EndpointOperations):
             mask = sum(port.bit for port in self.own if port.plane in planes)
             before = peer.ports & self.own.all
             if mask != before:
-                peer.ports = PORTS_ALL if mask == self.own.all else mask
+                peer.ports, peer.forgotten = PORTS_ALL if mask == self.own.all else mask, False
                 self.log.notes.append(Note(now_ns, "believes", self.table.host, name, tuple(sorted(set(planes)))))
                 self.settled(peer, before, now_ns)
 

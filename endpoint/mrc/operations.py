@@ -121,6 +121,7 @@ class EndpointOperations:
         if changed is None:
             self._log.count("overtaken")
             return False
+        peer.forgotten = False  # by a rule of the user's as well
         if changed:
             self._on_peer_ports(peer, before, now_ns)
         return True

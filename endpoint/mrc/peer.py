@@ -178,7 +178,8 @@ class Peer:
 
     def recalled(self, request_id: int, ports: int) -> bool:
         """A response came, with the peer's ports: heeded where they were forgotten. True if it changes anything."""
-        return self.forgotten and request_id in self.asked and ports != 0 and self._says(ports)
+        heeded = self.forgotten and self.users > 0 and request_id in self.asked and ports != 0
+        return heeded and self._says(ports)
 
     def _says(self, ports: int) -> bool:
         changed = ports != self.ports
@@ -215,5 +216,5 @@ class Peer:
         says nothing. A peer that does not start anew takes it for known, so the next QP asks."""
         self.users -= 1
         if not self.users:
-            self.forgotten = self.forgotten or self.ports != PORTS_ALL
+            self.forgotten = self.forgotten or self.ports & self._ports_all != self._ports_all
             self.ports = PORTS_ALL

@@ -165,5 +165,27 @@ def test_what_is_forgotten_with_the_last_qp_is_asked_for_with_the_next(restarted
     assert not wire.transports["h0"].peers.named("h1").asked
 
 
+def test_an_answer_that_comes_when_no_queue_pair_is_left_is_forgotten_as_well() -> None:
+    """The peer may start anew with all ports up, and then says nothing."""
+    wire = Wire(planes=PLANES, evs_per_plane=2)
+    near, far = wire.transports["h0"], wire.transports["h1"]
+    wire.set_port("h1", 2, False)
+    flow = Flow(wire)
+    wire.run(wire.now_ns + 10 * wire.base_rtt_ns)
+    near.destroy_qp(flow.qp, wire.now_ns)
+    peer = near.peers.named("h1")
+    asking, other = near.create_qp(near.create_cq(9)), far.create_qp(far.create_cq(9))
+    other.connect(asking.info(), wire.now_ns)
+    asking.connect(other.info(), wire.now_ns)
+    assert peer.asked
+    wire.kick("h0")
+    near.destroy_qp(asking, wire.now_ns)
+    wire.run(wire.now_ns + 10 * wire.base_rtt_ns)
+    assert not peer.asked
+    wire.set_port("h1", 2, True)
+    wire.transports["h1"] = Endpoint(wire.profiles["h1"], rng=Random(5), now_ns=wire.now_ns)
+    assert Flow(wire).qp.reachable == 0b111
+
+
 TestAcquaintances = Acquaintances.TestCase
 TestAcquaintances.settings = settings(max_examples=150, stateful_step_count=40, suppress_health_check=list(HealthCheck))
