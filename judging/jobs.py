@@ -98,12 +98,12 @@ def under_way(run: Run, job: str) -> Finding:
 
 @check
 def learned(run: Run, job: str, share: float = 0.5) -> Finding:
-    """The loss fell to less than a share of what it was at first, and stayed finite."""
+    """The loss fell to less than a share of what it was at first, and is finite at the end."""
     points = losses(run).get(job, [])
     lines = [line for line in run.kind("step") if line.get("workload") == job]
     telling = {line["rank"] for line in lines if "loss" in line}
     if later := [int(line["step"]) for line in lines if line["rank"] in telling and int(line["step"]) > points[-1][0]]:
-        return Finding("loss", False, f"the loss must stay finite (it is not after step {min(later)})")
+        return Finding("loss", False, f"the loss must be finite at the end (it is not after step {min(later)})")
     if len(points) < 2:
         return Finding("loss", None, f"job {job!r} made {len(points)} steps")
     first, last = points[0][1], points[-1][1]

@@ -69,7 +69,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         _common(parser)
         if name == "kinds":
             parser.add_argument(
-                "--level", type=int, dest="of_level", metavar="1..5", help="those of this level (default: of the incident under way)"
+                "--level", type=int, dest="of_level", metavar="1..5", help="their level (default: the incident's)"
             )
         if name == "answer":
             parser.add_argument("named", nargs="+", metavar="COMPONENT KIND", help="one pair or several; or `none`")

@@ -201,4 +201,4 @@ def test_a_job_whose_loss_becomes_infinite_has_not_learned(tmp_path: Path, step:
     """Its lines leave the loss out from then on, and the last one that they have may be low."""
     finding = jobs.learned("faulty")(run_of(tmp_path, 10, diverges_at=step))
     assert finding.holds is False
-    assert finding.reason == f"the loss must stay finite (it is not after step {step})"
+    assert finding.reason == f"the loss must be finite at the end (it is not after step {step})"

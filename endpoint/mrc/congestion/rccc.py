@@ -56,7 +56,7 @@ class Rccc(Congestion):
         self._settle(inflight_bytes)
 
     def on_packet_sent(self, now_ns: int, path: Any, size: int) -> None:
-        self._credit = max(0, self._credit - size)  # one packet may go without: the receiver forgets that debt as well
+        self._credit = max(0, self._credit - size)  # one packet may go without credit, and is no debt
         self._settle(self._inflight + size)
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
