@@ -52,15 +52,15 @@ def prober_names_it(run: Run) -> Finding:
 
 @check
 def only_its_paths_were_left(run: Run, setting: Setting) -> Finding:
-    """At least one path was given up, and every such path crosses the grey link."""
+    """At least one path was abandoned, and every such path crosses the grey link."""
     histories = paths.histories(run).items()
-    given_up = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
-    if not given_up:
-        return Finding("paths abandoned", False, "no path was given up")
-    others = [key for key in given_up if f"p{PLANE}s{SPINE}" not in places.crossed(setting, key)]
-    reason = f"{len(given_up)} paths were given up, {len(others)} of them do not cross {LINK}"
+    abandoned = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
+    if not abandoned:
+        return Finding("paths abandoned", False, "no path was abandoned")
+    others = [key for key in abandoned if f"p{PLANE}s{SPINE}" not in places.crossed(setting, key)]
+    reason = f"{len(abandoned)} paths were abandoned, {len(others)} of them do not cross {LINK}"
     # A SACK may be lost on the grey link's way back and blame an innocent path for a moment.
-    return Finding("paths abandoned", len(others) <= len(given_up) // 2, reason, {"others": len(others)})
+    return Finding("paths abandoned", len(others) <= len(abandoned) // 2, reason, {"others": len(others)})
 
 
 def judge(setting: Setting) -> Sequence[Check]:

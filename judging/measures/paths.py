@@ -77,7 +77,7 @@ class Level:
 def strips(run: Run) -> dict[tuple[int, str], list[Level]]:
     """For every path of the fabric (its plane and `via`), the times at which some sender had given it up.
 
-    Of a fabric beyond two even tiers that is too large to name its ways, only those that were given up.
+    Of a fabric beyond two even tiers that is too large to name its ways, only those that were abandoned.
     """
     fabric = run.options.get("fabric") or {}
     if "topology" in fabric:
@@ -126,22 +126,22 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
 
 
 def for_a_stall(run: Run, span: StateSpan) -> bool:
-    """Whether a path was given up during a stall or its aftermath, and forgiven when the late packets arrived."""
+    """Whether a path was abandoned during a stall or its aftermath, and forgiven when the late packets arrived."""
     return span.state == "ASSUMED_BAD" and span.ended_by == LATE_ACK and stalls.spoils(run, span.start_ns)
 
 
 def left_for_a_stall(run: Run, path: PathKey) -> bool:
-    """Whether the path was last given up during a stall or its aftermath."""
+    """Whether the path was last abandoned during a stall or its aftermath."""
     spans = histories(run).get(path, [])
     return bool(spans) and stalls.spoils(run, spans[-1].start_ns)
 
 
-def given_up(run: Run) -> tuple[int, int]:
-    """How many paths were ever given up, not counting stalls, and for how long, all of them together (ns)."""
+def abandoned(run: Run) -> tuple[int, int]:
+    """How many paths were ever abandoned, not counting stalls, and for how long, all of them together (ns)."""
     kept = [[span for span in own if not for_a_stall(run, span)] for own in histories(run).values()]
     return sum(bool(own) for own in kept), sum(span.stop_ns - span.start_ns for own in kept for span in own)
 
 
-def given_up_for_stalls(run: Run) -> int:
-    """How often a path was given up for a stall."""
+def abandoned_for_stalls(run: Run) -> int:
+    """How often a path was abandoned for a stall."""
     return sum(for_a_stall(run, span) for own in histories(run).values() for span in own)

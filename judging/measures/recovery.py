@@ -3,7 +3,7 @@
 | figure | from the fault's beginning until | grain |
 |---|---|---|
 | packet missed | (from its sending) the first packet that a host lost is taken for lost | exact: agents journal it |
-| path left | the last path that is given up for the fault has been given up once | exact: agents journal it |
+| path abandoned | the last path that the fault costs has been abandoned once | exact: agents journal it |
 | repaired | every packet that was lost for the fault has arrived | exact: agents journal it |
 | rate back | acknowledged bytes come at 90 % of the usual rate again, and stay there | two round trips or a sample |
 
@@ -161,10 +161,10 @@ def bursts(faults: Sequence[FaultSpan], apart_ns: int) -> list[tuple[FaultSpan, 
 
 
 def last_path_abandoned(run: Run, span: Span) -> int | None:
-    """The time from the beginning of a span until each path given up in it has been given up for the first time.
+    """The time from the beginning of a span until each path abandoned in it has been abandoned for the first time.
 
-    Later times do not count: a path that drops only some packets is revived by a probe and given up again.
-    Paths that are given up for a stall are not left for the fault.
+    Later times do not count: a path that drops only some packets is revived by a probe and abandoned again.
+    Paths that are abandoned for a stall do not count.
     """
     first: dict[tuple[object, ...], int] = {}
     for line in run.within(span, "ev"):

@@ -76,9 +76,9 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in tables.COUNTER_TITLES.items():
         row(title, (total[field] for total in totals), "{:,}".format)
-    given_up = [(run, *paths.given_up(run)) for run in runs]
-    row("paths given up", (count for _, count, _ in given_up), "{:,}".format)
-    row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in given_up), str)
+    abandoned = [(run, *paths.abandoned(run)) for run in runs]
+    row("paths abandoned", (count for _, count, _ in abandoned), "{:,}".format)
+    row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in abandoned), str)
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
         row(f"switch drops: {tables.drop_title(reason)}", (counted[reason] for counted in drops), "{:,}".format)

@@ -137,14 +137,14 @@ class Harm:
 
     timeouts: int
     vanished: int  # packets that a switch dropped without telling any host
-    given_up: int  # paths
+    abandoned: int  # paths
     began_ns: int  # until every flow of the slowest workload had its first bytes
     silence_ns: int  # the longest time in which a flow of some workload received nothing
 
     def sentence(self) -> str:
         """All of it in words."""
         waits = f"first bytes everywhere after {brief(self.began_ns)}, longest silence {brief(self.silence_ns)}"
-        return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.given_up} paths given up, {waits}"
+        return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.abandoned} paths abandoned, {waits}"
 
 
 def harm(run: Run) -> Harm:
@@ -154,7 +154,7 @@ def harm(run: Run) -> Harm:
     return Harm(
         timeouts=totals["rto"],
         vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
-        given_up=paths.given_up(run)[0],
+        abandoned=paths.abandoned(run)[0],
         began_ns=max((one.first_ns or 0 for one in seen if one), default=0),
         silence_ns=max((one.silence_ns for one in seen if one), default=0),
     )
@@ -171,5 +171,5 @@ def trimming_matters(trimmed: tuple[str, Run], dropped: tuple[str, Run]) -> Find
     reason = f"with: {with_.sentence()}; without: {without.sentence()}"
     if not counters.qp_totals(trimmed[1])["trims"] or not without.vanished:
         return Finding(check, None, f"no queue was ever full enough to tell ({reason})")
-    worse = without.timeouts > with_.timeouts or without.given_up > with_.given_up
+    worse = without.timeouts > with_.timeouts or without.abandoned > with_.abandoned
     return Finding(check, worse and without.vanished > with_.vanished, reason)

@@ -20,7 +20,7 @@ def figures(run: Run) -> dict[str, Any]:
     reference = run.phases.get("reference")
     normal = goodput.of_phase(run, reference) if reference else 0.0
     all_steps = steps.steps(run)
-    left, for_ns = paths.given_up(run)
+    count, for_ns = paths.abandoned(run)
     return {
         "phases": [
             {
@@ -71,8 +71,8 @@ def figures(run: Run) -> dict[str, Any]:
         "flow_control": dict(sorted(counters.switch_pauses(run).items())),
         "acked_bytes": counters.qp_totals(run)["acked_bytes"],
         **({"completions": own} if (own := completion.figures(run)) else {}),
-        "paths_given_up": left,
-        "paths_given_up_ns": for_ns,
+        "paths_abandoned": count,
+        "paths_abandoned_ns": for_ns,
     }
 
 

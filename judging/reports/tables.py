@@ -131,13 +131,13 @@ def plane_rows(run: Run) -> list[list[str]]:
 
 
 def counter_rows(run: Run) -> list[list[str]]:
-    """Counters of queue pairs over the whole run, paths given up, and packets that switches dropped."""
+    """Counters of queue pairs over the whole run, paths abandoned, and packets that switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
-    if stalled := paths.given_up_for_stalls(run):
-        rows.append(["paths given up for a stall and forgiven", f"{stalled:,}"])
-    left, for_ns = paths.given_up(run)
-    rows.append(["paths given up", f"{left:,}" + (f" (for {run.lasting(for_ns)} together)" if left else "")])
+    if stalled := paths.abandoned_for_stalls(run):
+        rows.append(["paths abandoned for a stall and forgiven", f"{stalled:,}"])
+    count, for_ns = paths.abandoned(run)
+    rows.append(["paths abandoned", f"{count:,}" + (f" (for {run.lasting(for_ns)} together)" if count else "")])
     for reason, count in sorted(counters.switch_drops(run).items()):
         if count:
             rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])

@@ -175,7 +175,7 @@ def flows_move(run: Run) -> Finding:
 def paths_healed(run: Run) -> Finding:
     """At the end every path is good.
 
-    Trimmed packets beyond their share of a port are really lost. Where some were, paths may have been given up for the
+    Trimmed packets beyond their share of a port are really lost. Where some were, paths may have been abandoned for the
     last of them: so shortly before the end that as many probes as a relapsed path needs have not come back yet.
     """
     beyond = switch_drops(run)["drop_trimmed_share"]
@@ -185,7 +185,7 @@ def paths_healed(run: Run) -> Finding:
 
 @check
 def sound_paths_kept(run: Run, trimming: bool, speed: float = 1.0) -> Finding:
-    """Before the first fault no path is given up: full queues trim, and a trimmed packet is no lost one.
+    """Before the first fault no path is abandoned: full queues trim, and a trimmed packet is no lost one.
 
     A packet that waits in a full queue may be overtaken by more than the transport expects. Its late acknowledgement
     must bring the path back within a round trip, so that nothing but a packet sent twice comes of it. A queue before a
@@ -211,7 +211,7 @@ def sound_paths_kept(run: Run, trimming: bool, speed: float = 1.0) -> Finding:
                 forgiven += 1
     if left:
         first = way(next(iter(left.values())))
-        return Finding("sound paths kept", False, f"{first} was given up before anything was broken")
+        return Finding("sound paths kept", False, f"{first} was abandoned before anything was broken")
     return Finding(
         "sound paths kept", True, f"before the first fault {forgiven} paths were left, for less than a round trip"
     )

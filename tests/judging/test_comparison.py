@@ -95,17 +95,17 @@ def test_other_faults_are_not_the_same_timeline_but_the_single_planes_are(made_u
 @pytest.mark.parametrize(
     ("trimmed", "dropped", "holds"),
     [
-        ({"trims": 5}, {"vanished": 5}, False),  # no more paths given up than with it
-        ({"trims": 5, "given_up": False}, {"vanished": 5}, True),
-        ({"trims": 5, "given_up": False}, {}, None),  # nothing was lost
-        ({"given_up": False}, {"vanished": 5}, None),  # nothing was trimmed
+        ({"trims": 5}, {"vanished": 5}, False),  # no more paths abandoned than with it
+        ({"trims": 5, "abandoned": False}, {"vanished": 5}, True),
+        ({"trims": 5, "abandoned": False}, {}, None),  # nothing was lost
+        ({"abandoned": False}, {"vanished": 5}, None),  # nothing was trimmed
     ],
 )
-def test_without_trimming_packets_vanish_and_paths_are_given_up(
+def test_without_trimming_packets_vanish_and_paths_are_abandoned(
     made_up: Build, trimmed: dict[str, Any], dropped: dict[str, Any], holds: bool | None
 ) -> None:
-    def build(given_up: bool = True, **changes: Any) -> Run:
-        return Run([line for line in made_up(**changes).lines if given_up or line["kind"] != "ev"])
+    def build(abandoned: bool = True, **changes: Any) -> Run:
+        return Run([line for line in made_up(**changes).lines if abandoned or line["kind"] != "ev"])
 
     findings = found(build(**trimmed), build(**dropped, changed=UNTRIMMED))
     assert findings["worse without trimming"].holds is holds, findings["worse without trimming"].reason
@@ -118,7 +118,7 @@ def test_each_number_stands_beside_the_other_runs(made_up: Build) -> None:
     assert (first["queue pairs that failed"], second["queue pairs that failed"]) == ("0", "1")
     assert (first["step time slowest, faults"], second["step time slowest, faults"]) == ("1000 ms", "2000 ms")
     assert (first["switch drops: by the P4 program"], second["switch drops: by the P4 program"]) == ("4", "0")
-    assert first["paths given up"] == "1"
+    assert first["paths abandoned"] == "1"
     ElementTree.fromstring(comparison.picture(runs))
 
 

@@ -324,7 +324,7 @@ def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made
     assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
 
 
-def test_a_path_that_probes_revive_is_left_when_it_is_given_up_first(made_up: Build) -> None:
+def test_a_path_that_probes_revive_is_left_when_it_is_abandoned_first(made_up: Build) -> None:
     run = made_up()
     again = [
         {**line, "t_ns": line["t_ns"] + 3_000_000_000, "old": "GOOD", "new": "ASSUMED_BAD"}

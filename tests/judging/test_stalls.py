@@ -245,7 +245,7 @@ def test_a_recovery_that_a_stall_interrupts_is_not_judged(made_up: Build) -> Non
     assert "700 ms" in finding.reason
 
 
-def given_up(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack") -> Run:
+def abandoned(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack") -> Run:
     path = {"qp": 1, "peer": "h1", "ev": 49154, "plane": 1, "via": "p1s0", "node": "h1", "kind": "ev"}
     lines = [{**path, "t_ns": round(at_s * SECOND), "old": "good", "new": "assumed_bad", "cause": "loss"}]
     if back_s is not None:
@@ -253,21 +253,21 @@ def given_up(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack
     return Run(sorted([*run.lines, *lines], key=lambda line: int(line["t_ns"])))
 
 
-def test_paths_given_up_for_a_stall_and_forgiven_are_counted_apart(made_up: Build) -> None:
-    run = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.4)
-    assert paths.given_up(run)[0] == 1, "the one that the fault took"
-    assert paths.given_up_for_stalls(run) == 1
-    assert ["paths given up for a stall and forgiven", "1"] in tables.counter_rows(run)
-    assert paths.given_up_for_stalls(given_up(made_up(), 18.32, 18.4)) == 0, "there was no stall"
-    probed = given_up(stalled(made_up(), [(18.0, 300)]), 18.32, 18.9, cause="probed")
-    assert paths.given_up_for_stalls(probed) == 0, "only probes brought it back: it may have been dead"
+def test_paths_abandoned_for_a_stall_and_forgiven_are_counted_apart(made_up: Build) -> None:
+    run = abandoned(stalled(made_up(), [(18.0, 300)]), 18.32, 18.4)
+    assert paths.abandoned(run)[0] == 1, "the one that the fault took"
+    assert paths.abandoned_for_stalls(run) == 1
+    assert ["paths abandoned for a stall and forgiven", "1"] in tables.counter_rows(run)
+    assert paths.abandoned_for_stalls(abandoned(made_up(), 18.32, 18.4)) == 0, "there was no stall"
+    probed = abandoned(stalled(made_up(), [(18.0, 300)]), 18.32, 18.9, cause="probed")
+    assert paths.abandoned_for_stalls(probed) == 0, "only probes brought it back: it may have been dead"
 
 
 def test_a_path_that_a_stall_near_the_end_took_is_unknown_and_another_is_false(made_up: Build) -> None:
-    late = given_up(stalled(made_up(), [(23.0, 300)]), 23.32, None)
+    late = abandoned(stalled(made_up(), [(23.0, 300)]), 23.32, None)
     assert checks.paths_healed()(late).holds is None
-    assert checks.paths_healed()(given_up(made_up(), 23.32, None)).holds is False
-    both = given_up(stalled(made_up(heals=False), [(23.0, 300)]), 23.32, None)
+    assert checks.paths_healed()(abandoned(made_up(), 23.32, None)).holds is False
+    both = abandoned(stalled(made_up(heals=False), [(23.0, 300)]), 23.32, None)
     assert checks.paths_healed()(both).holds is False
 
 

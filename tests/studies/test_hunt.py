@@ -276,12 +276,12 @@ def test_a_workload_that_got_what_nobody_sent_is_told() -> None:
 
 
 @pytest.mark.parametrize(("beyond", "holds"), [(0, False), (3, True)])
-def test_a_sound_path_that_is_given_up_is_told_unless_trimmed_packets_were_too_many(beyond: int, holds: bool) -> None:
+def test_a_sound_path_that_is_abandoned_is_told_unless_trimmed_packets_were_too_many(beyond: int, holds: bool) -> None:
     lost = {"qp": 1, "ev": 7, "peer": "h2", "plane": 0, "via": "p0s0", "old": "good", "new": "assumed_bad"}
     ports = [{"port": 1, "rx_packets": 10, "tx_packets": 10 - beyond, "drop_trimmed_share": beyond}]
-    given_up: Entry = (0.7, "h1", "ev", {**lost, "cause": "loss"})
+    abandoned: Entry = (0.7, "h1", "ev", {**lost, "cause": "loss"})
     counted: Entry = (9.0, "p0l0", "sample", {"device": "p0l0", "ports": ports})
-    assert sound_paths_kept(trimming=True)(lines(given_up, counted)).holds is holds
+    assert sound_paths_kept(trimming=True)(lines(abandoned, counted)).holds is holds
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_what_grows_from_round_to_round_is_told(counts: tuple[int, ...], holds: 
 
 
 @pytest.mark.parametrize(("left_s", "lost", "holds"), [(4.5, 6, True), (4.5, 0, False), (3.9, 6, False)])
-def test_only_a_path_given_up_of_late_beside_lost_trimmed_packets_may_be_bad_at_the_end(
+def test_only_a_path_abandoned_of_late_beside_lost_trimmed_packets_may_be_bad_at_the_end(
     left_s: float, lost: int, holds: bool
 ) -> None:
     """The run ends at 6 s; forty round trips are two."""

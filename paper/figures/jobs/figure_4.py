@@ -65,5 +65,5 @@ FIGURE = Figure(
         ),
     ),
     charts=(Chart("units of 20 round trips after the start", "all NICs, Gb/s", {"job:rate": "MRC"}),),
-    compression="The first minutes of the paper are the first round trips here: paths are given up within them.",
+    compression="The first minutes of the paper are the first round trips here: paths are abandoned within them.",
 )
