@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -15,9 +13,6 @@ from endpoint.nic.config import ConfigError
 from endpoint.transport import QPState
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
-
-if TYPE_CHECKING:
-    from endpoint.nic.port import PortSet
 
 QPS = 8
 SILENT_RTTS = 150
@@ -137,8 +132,8 @@ def test_a_queue_pair_that_no_longer_probes_gives_up_its_place(end: str) -> None
 def test_a_busy_host_sends_its_share_of_probes_however_many_queue_pairs_wait(count: int) -> None:
     """Each queue pair has sixteen abandoned EVs, and asks when the budget tells it to: in 100 intervals of 1,000 ns the
     host sends 75 MB, of which two in a hundred are 10,000 probes of 150 bytes."""
-    ports = SimpleNamespace(list=[SimpleNamespace(tx_bytes=0)])
-    budget = ProbeBudget(cast("PortSet", ports), 0.02, 1_000)
+    ports = Wire().transports["h0"].ports
+    budget = ProbeBudget(ports, 0.02, 1_000)
     asks = [(qpn, qpn) for qpn in range(count)]
     probed = [0] * count
     while (ask := heappop(asks))[0] < 100_000:
