@@ -244,6 +244,26 @@ def show(name: str, row: dict[str, Any]) -> None:
     )
 
 
+def print_row(options: argparse.Namespace) -> None:
+    """The numbers of one run in this process, as JSON: of the first of its parts."""
+    with tempfile.TemporaryDirectory() as directory:
+        if options.row == "collision":
+            print(json.dumps(collision(options.round_trips, directory)))
+        else:
+            permute = partial(
+                permutation,
+                options.hosts,
+                options.bytes,
+                directory,
+                port_bps=options.port_gbps * 1_000_000_000,
+                payload=options.payload,
+                spine_lost_ns=options.spine_lost_us * 1000,
+            )
+            row = divided(options.processes, lambda make: permute(make=make))
+            if not row.pop("rank", 0):
+                print(json.dumps(row))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--round-trips", type=int, default=100, help="of collision on rack, after its warm-up")
@@ -258,22 +278,7 @@ def main() -> None:
     parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
-        with tempfile.TemporaryDirectory() as directory:
-            if options.row == "collision":
-                print(json.dumps(collision(options.round_trips, directory)))
-            else:
-                permute = partial(
-                    permutation,
-                    options.hosts,
-                    options.bytes,
-                    directory,
-                    port_bps=options.port_gbps * 1_000_000_000,
-                    payload=options.payload,
-                    spine_lost_ns=options.spine_lost_us * 1000,
-                )
-                row = divided(options.processes, lambda make: permute(make=make))
-                if not row.pop("rank", 0):
-                    print(json.dumps(row))
+        print_row(options)
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
     rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
