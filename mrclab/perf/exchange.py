@@ -60,7 +60,7 @@ class Exchange:
         return completions
 
     def _read(self) -> None:
-        """What the other end has said, for `swap`."""
+        """Read what the other end has said, for `swap`."""
         try:
             data = self._socket.recv(1 << 16)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""An incident ends when it is told to, whatever fails on the way."""
+"""An incident ends when asked to, even if its page or its agents fail."""
 
 from __future__ import annotations
 

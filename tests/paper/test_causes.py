@@ -69,7 +69,7 @@ def test_a_sentence_has_the_numbers_of_its_rows_and_is_left_out_without_them() -
 
 
 def test_a_number_of_a_row_is_written_as_a_field() -> None:
-    """What is typed is not on the page: values of the profile, losses, a longer run, and the paper's time per loss."""
+    """Typed numbers are not on the page: values of the profile, losses, a longer run, and the paper's time per loss."""
     typed = {"2.93", "0.1", "47.9", "61.0", "0.18", "0.31", "0.13", "0.14"}
     texts = [sentence.text for cause in causes.CAUSES for sentence in cause.sentences]
     assert {found for text in texts for found in re.findall(r"\d+\.\d+", text)} == typed
