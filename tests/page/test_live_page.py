@@ -157,7 +157,7 @@ def test_a_button_is_pressed_however_slowly_while_the_panel_has_news(page: Open,
         opened.page.evaluate("() => lab.breaking.act('step').then(() => true)")
         opened.until(f"lab.lanes[0].record.lines.length > {before} && lab.frames > {frames} + 60")
         opened.page.mouse.up()
-        opened.until("lab.breaking.state.faults.length === 0", 20)
+        opened.until("lab.breaking.state.faults.length === 0")
         assert opened.console == []
 
 

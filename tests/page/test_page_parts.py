@@ -45,6 +45,7 @@ def opened(pages: Open) -> Iterator[browsers.Page]:
     with Viewer(view.document(), view.runs, handler, lambda what: None) as viewer:
         page = pages()
         page.open(viewer.address)
+        page.until_read()  # the server's word that the lines begin would clear what a test has told before it
         yield page
         assert page.console == []
 
@@ -226,10 +227,12 @@ def test_the_charts_are_drawn_again_when_their_canvas_was_cleared(run: Path, pag
     opened.until_read()
     look = "lab.chart.canvas.toDataURL()"
     size = "(({ width, height }) => ({ width, height }))(lab.chart.canvas)"
+    clear = "lab.charts.fit(document.querySelector('#charts'))"
+    opened.value(clear)  # what was drawn before may lack the last lines: a chart waits between two drawings
     opened.until(f"{look} !== Object.assign(document.createElement('canvas'), {size}).toDataURL()")
     drawn = opened.value(look)
-    opened.value("lab.charts.fit(document.querySelector('#charts'))")
-    opened.until(f"{look} === {json.dumps(drawn)}", 10)
+    opened.value(clear)
+    opened.until(f"{look} === {json.dumps(drawn)}")
     assert opened.console == []
 
 
@@ -255,7 +258,7 @@ def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, pages: Ope
     opened.value(f"(lab.player.go(0), lab.lanes[0].record.add({json.dumps([sent, came])}))")
     opened.value("(lab.choice.find('h0 h3', lab.lanes[0].scene), lab.changed())")
     opened.page.click("[data-key=next]")
-    opened.until("lab.microscope.packet && document.querySelector('#receiver')", 10)
+    opened.until("lab.microscope.packet && document.querySelector('#receiver')")
     rows = opened.value(
         "Object.fromEntries([...document.querySelectorAll('#receiver tr')]"
         ".map((row) => [...row.children].map((cell) => cell.innerText)))"
@@ -306,12 +309,12 @@ def test_a_live_run_that_is_over_stays_at_its_end_and_asks_nothing(
     opened.until("lab.player.t === 3e9 && document.querySelector('[data-key=save]:enabled')")
     (run / "verdict.json").write_text("{}")
     opened.until_read()
-    opened.until("document.querySelector('#transport').textContent.includes('▶event')", 10)  # nothing is being followed
+    opened.until("document.querySelector('#transport').textContent.includes('▶event')")  # nothing is being followed
     opened.page.keyboard.press("End")
-    opened.until("document.querySelector('[data-key=save]:disabled')", 10)
+    opened.until("document.querySelector('[data-key=save]:disabled')")
     assert opened.value("document.querySelector('[data-key=save]').title") == "the run is over"
     assert opened.value("document.querySelectorAll('[data-undo]').length") == 0
     assert opened.value("lab.player.t") == 3e9
     opened.page.keyboard.press("Space")  # play: a run that has ended begins anew
-    opened.until("lab.player.playing && lab.player.t < 3e9", 10)
+    opened.until("lab.player.playing && lab.player.t < 3e9")
     assert opened.console == []
