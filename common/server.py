@@ -111,6 +111,9 @@ class ControlServer:
         self._forget = forget
         self._line_bytes_max = line_bytes_max
         self._clients: set[_Client] = set()
+        self._accepting = threading.Lock()
+        """Held while a client is accepted: one that came later than `close` looked would keep its connection."""
+        self._closed = False
         self._path = address if isinstance(address, Path) else None
         if self._path is not None:
             unix_socket.check(self._path)
@@ -135,10 +138,12 @@ class ControlServer:
 
     def close(self) -> None:
         self._loop.remove_reader(self._listener.fileno())
-        _end(self._listener)
-        if self._spare is not None:
-            os.close(self._spare)
-            self._spare = None
+        with self._accepting:
+            self._closed = True
+            _end(self._listener)
+            if self._spare is not None:
+                os.close(self._spare)
+                self._spare = None
         until_s = time.monotonic() + _LAST_ANSWERS_S
         for client in list(self._clients):
             with client.sending, contextlib.suppress(OSError):
@@ -149,6 +154,11 @@ class ControlServer:
             self._path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
+        with self._accepting:
+            if not self._closed:
+                self._accept_one()
+
+    def _accept_one(self) -> None:
         self._keep_spare()
         try:
             accepted, _ = self._listener.accept()
@@ -189,17 +199,19 @@ class ControlServer:
                 self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def _read(self, client: _Client) -> None:
-        try:
-            data = client.socket.recv(1 << 16)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        client.heard_s = time.monotonic()
-        *lines, client.rest = (client.rest + data).split(b"\n")
-        client.lines.extend(lines)
+        with client.receiving:
+            try:
+                data = client.socket.recv(1 << 16)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            client.heard_s = time.monotonic()
+            *lines, client.rest = (client.rest + data).split(b"\n")
+            too_long = len(client.rest) > self._line_bytes_max
+            client.lines.extend(lines)
         self._carry_out(client)
-        if len(client.rest) > self._line_bytes_max:
+        if too_long:
             self._send(client, _refusal(None, f"a line above {self._line_bytes_max} bytes"))
             data = b""
         if not data:
@@ -291,6 +303,9 @@ class _Client:
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
         self.descriptor = accepted.fileno()
+        self.receiving = threading.Lock()
+        """Held from a receive until its bytes are in `lines` and `rest`: a thread whose reader was removed while it
+        woke up reads once more, maybe beside the thread of the next reader."""
         self.rest = b""
         self.lines = deque[bytes]()
         """Requests that were read and are not carried out yet."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 
 from common.client import ControlClient, ControlError, ControlTimeoutError
 from common.server import CLIENTS_MAX, ControlServer, Reply, ThreadReaders
+
+T = TypeVar("T")
 
 LINE_BYTES_MAX = 10_000
 WAIT_S = 10.0
@@ -208,6 +210,87 @@ def test_a_client_that_waits_for_an_answer_keeps_its_place(tmp_path: Path) -> No
             idle.connect(str(tmp_path / "socket"))
         kept[0]({"id": ident, "ok": True, "result": "answered"})
         assert client.result(ident) == "answered"
+
+
+class Held:
+    """A socket. What its first `recv` or `accept` returns is held back until `meanwhile` has run."""
+
+    def __init__(self, held: socket.socket, meanwhile: Callable[[], None]) -> None:
+        self._held = held
+        self._meanwhile = [meanwhile]
+
+    def recv(self, size: int) -> bytes:
+        return self._back(self._held.recv(size))
+
+    def accept(self) -> Any:
+        return self._back(self._held.accept())
+
+    def _back(self, found: T) -> T:
+        if self._meanwhile:
+            self._meanwhile.pop()()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+
+class Idle(ThreadReaders):
+    """Watches no descriptor: a test makes the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.callbacks: list[Callable[[], None]] = []
+
+    def _start(self, descriptor: int, event: int, callback: Callable[[], None]) -> None:
+        self.callbacks.append(callback)
+
+
+def test_two_threads_that_read_one_client_keep_the_order_of_its_bytes(tmp_path: Path) -> None:
+    """A thread whose reader was removed may still read once, beside the thread of the reader that was added since."""
+    heard: list[object] = []
+
+    def note(request: Mapping[str, Any], reply: Reply) -> None:
+        heard.append(request.get("word"))
+
+    loop = Idle()
+    server = ControlServer(tmp_path / "socket", loop, note, line_bytes_max=LINE_BYTES_MAX)
+    with closing(server), socket.socket(socket.AF_UNIX) as raw:
+        raw.connect(server.address)
+        loop.callbacks[0]()
+        (client,) = server._clients
+        second = Thread(target=loop.callbacks[1])
+
+        def meanwhile() -> None:
+            raw.sendall(b'1}\n{"word": 2}\n')
+            second.start()
+            second.join(0.5)  # ends before only where the two threads do not exclude each other
+
+        raw.sendall(b'{"word": ')
+        client.socket = cast(socket.socket, Held(client.socket, meanwhile))
+        loop.callbacks[1]()
+        second.join(WAIT_S)
+        assert heard == [1, 2]
+
+
+def test_a_client_that_is_accepted_while_the_server_closes_is_cut_off(tmp_path: Path) -> None:
+    loop = Idle()
+    server = ControlServer(tmp_path / "socket", loop, echo, line_bytes_max=LINE_BYTES_MAX)
+    closer = Thread(target=server.close)
+
+    def meanwhile() -> None:
+        closer.start()
+        closer.join(0.5)  # ends before only where closing does not wait for accepting
+
+    with closing(server), socket.socket(socket.AF_UNIX) as raw:
+        raw.settimeout(WAIT_S)
+        raw.connect(server.address)
+        server._listener = cast(socket.socket, Held(server._listener, meanwhile))
+        loop.callbacks[0]()
+        closer.join(WAIT_S)
+        assert raw.recv(1) == b""
+        assert server._spare is None  # its descriptor would be left open
+        loop.callbacks[0]()  # a thread that woke up before the close
+        assert server._spare is None
 
 
 def test_only_the_owner_may_connect_to_a_socket_file_and_a_long_path_is_refused(tmp_path: Path) -> None:
