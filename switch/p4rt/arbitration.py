@@ -14,8 +14,8 @@ from switch.records import Frozen
 
 STREAMS_PER_ROLE_MAX = 64
 ROLES_MAX = 64
-"""Of one device, beside the default role. A role that had a primary is remembered without a stream: the specification
-compares later election ids with the highest that ever was."""
+"""Of one device, beside the default role. A role that had a primary is remembered without a stream, since the
+specification compares later election ids with the highest that ever was, until a new role needs its place."""
 ROLE_NAME_BYTES_MAX = 256
 
 Client = Hashable
@@ -39,7 +39,7 @@ class _Role:
 
 class Arbitration:
     def __init__(self) -> None:
-        self._roles: dict[str, _Role] = {}
+        self._roles: dict[str, _Role] = {}  # those without a stream in the order in which their last one ended
         self._role_of: dict[Client, str] = {}
 
     def update(self, client: Client, role: str, election_id: int | None) -> list[Notification]:
@@ -72,12 +72,19 @@ class Arbitration:
         return self._notify(role, [client])
 
     def _new_role(self, role: str) -> _Role:
-        """A role that nothing is known about. Raises P4RuntimeError when there is no room for it."""
+        """A role that nothing is known about. It takes the place of the one without a stream for longest if need be.
+
+        Raises P4RuntimeError when every role has a stream.
+        """
         size = len(role.encode())
         if size > ROLE_NAME_BYTES_MAX:
             raise invalid(f"a role's name must have at most {ROLE_NAME_BYTES_MAX} bytes (got {size})")
-        if role and len(self._roles.keys() - {""}) >= ROLES_MAX:
-            raise exhausted(f"a device must have at most {ROLES_MAX} roles: there is no room for {role!r}")
+        named = self._roles.keys() - {""}
+        if role and len(named) >= ROLES_MAX:
+            idle = next((name for name, state in self._roles.items() if name and not state.clients), None)
+            if idle is None:
+                raise exhausted(f"a device must have at most {ROLES_MAX} roles: there is no room for {role!r}")
+            del self._roles[idle]
         return _Role()
 
     def disconnect(self, client: Client) -> list[Notification]:
@@ -87,8 +94,10 @@ class Arbitration:
             return []
         state = self._roles[role]
         del state.clients[client]
-        if not state.clients and state.highest is None:
+        if not state.clients:
             del self._roles[role]
+            if state.highest is not None:
+                self._roles[role] = state  # now the last of those without a stream
         if state.primary != client:
             return []
         state.primary = None

@@ -15,7 +15,7 @@ from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
-from switch.p4rt.limits import REFUSED_MAX, WILDCARDS_MAX, write_bytes_max
+from switch.p4rt.limits import REFUSED_MAX, WILDCARDS_MAX
 from switch.p4rt.store import EntityStore
 
 # One message of a streamed read: well below gRPC's default limit of 4 MiB.
@@ -124,13 +124,21 @@ def read(store: EntityStore, request: Any) -> Iterator[bytes]:
     """Serialised ReadResponses of bounded size and bounded work, some of them empty: a place to let others have a turn.
 
     Raises BatchError at the end when an entity was refused, P4RuntimeError for a Read that asks for too much.
+
+    Everything that was written can be read, also where the program declares no size (replicas, metadata): the first
+    wildcard of each kind, which selects an object once, is always answered.
     """
-    most = write_bytes_max(store.pipeline.p4info)
+    most = store.pipeline.message_bytes_max
     errors: list[P4RuntimeError | None] = []
     parts: list[bytes] = []
     size = answered = steps = wildcards = refused = 0
+    whole: set[str] = set()
     for entity in request.entities:
         wildcard = _is_wildcard(entity)
+        kind = entity.WhichOneof("entity")
+        counts = not wildcard or kind in whole
+        if wildcard:
+            whole.add(kind)
         wildcards += wildcard
         if wildcards > WILDCARDS_MAX:
             raise exhausted(f"a Read must have at most {WILDCARDS_MAX} entities that select more than one object")
@@ -139,7 +147,7 @@ def read(store: EntityStore, request: Any) -> Iterator[bytes]:
                 part = wire.block(_ENTITIES, found)
                 parts.append(part)
                 size += len(part)
-                answered += len(part)
+                answered += len(part) if counts else 0
                 steps += 1
             else:
                 errors.append(found)

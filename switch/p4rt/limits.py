@@ -24,11 +24,9 @@ _FIELD_BYTES = 32  # of a match field or a parameter, beside its value
 _ENTRIES = 1 << 14  # of a table or profile without a size
 
 
-def write_bytes_max(p4info: P4Info | None) -> int:
-    """The longest Write or Read request for this program, and the longest answer: each table's size times its largest
-    entry, and the arrays."""
-    if p4info is None:
-        return MESSAGE_BYTES_MIN
+def write_bytes_max(p4info: P4Info) -> int:
+    """The longest Write or Read request for this program, and the longest answer beside the first wildcard of each
+    kind: each table's size times its largest entry, and the arrays."""
     total = 0
     for table in p4info.tables.values():
         values = sum(_FIELD_BYTES + 2 * field.bits // 8 for field in table.fields)

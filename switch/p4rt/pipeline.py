@@ -14,6 +14,7 @@ from switch.entries import Exact, Lpm, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import choices, invalid
+from switch.p4rt.limits import write_bytes_max
 from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class ForwardingPipeline:
         self.p4info_bytes = p4info_bytes
         self.device_config = device_config
         self.cookie_bytes = cookie_bytes
+        self.message_bytes_max = write_bytes_max(p4info)  # here, since every request asks, and P4Info may be large
         self.program_tables = {table.name: table for table in program.tables}
         self.digest = hashlib.sha256(p4info_bytes + device_config).hexdigest()
 

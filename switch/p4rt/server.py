@@ -21,7 +21,7 @@ from switch.engine import EngineError
 from switch.p4rt import batch, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
-from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, STREAM_BYTES_MAX, write_bytes_max
+from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
 from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache, ProgramLoader
 from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
@@ -108,7 +108,7 @@ class P4RuntimeServer:
     async def _parsed(self, kind: Any, data: bytes) -> Any:
         """A Write or Read request. P4RuntimeError when it is longer than any loaded program has use for."""
         stores = [loaded(device) for device in self._devices]
-        longest = max((write_bytes_max(store.pipeline.p4info if store else None) for store in stores), default=0)
+        longest = max((store.pipeline.message_bytes_max if store else MESSAGE_BYTES_MIN for store in stores), default=0)
         if len(data) > longest:
             raise exhausted(f"a message must have at most {longest} bytes for the loaded programs (got {len(data)})")
         if len(data) <= ASIDE_BYTES:

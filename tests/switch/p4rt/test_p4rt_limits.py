@@ -13,14 +13,11 @@ from switch.p4rt import batch, replication
 from switch.p4rt.arbitration import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
-from switch.p4rt.limits import MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX, write_bytes_max
+from switch.p4rt.limits import MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
+from switch.p4rt.store import loaded
 from tests.switch.p4rt.conftest import Harness
 
 WRITE = "/p4.v1.P4Runtime/Write"
-
-
-def test_without_a_program_the_smallest_limit_holds() -> None:
-    assert write_bytes_max(None) == MESSAGE_BYTES_MIN < MESSAGE_BYTES_MAX
 
 
 def test_a_message_longer_than_any_program_needs_is_refused_by_its_length(harness: Harness) -> None:
@@ -29,7 +26,26 @@ def test_a_message_longer_than_any_program_needs_is_refused_by_its_length(harnes
         with pytest.raises(grpc.RpcError) as raised:
             write(b"\x1a\xff\xff\xff\x07" + b"\0" * (8 << 20), timeout=30)
     assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert "must have at most" in raised.value.details()
+    assert f"must have at most {MESSAGE_BYTES_MIN} bytes" in raised.value.details()  # no device has a program yet
+
+
+def test_a_programs_limit_is_computed_once_and_not_for_each_request(harness: Harness) -> None:
+    class Tables(dict[int, Any]):
+        looks = 0
+
+        def values(self) -> Any:
+            self.looks += 1
+            return super().values()
+
+    client = harness.client()
+    client.primary()
+    client.set_pipeline()
+    store = loaded(harness.devices.find(1))
+    assert store is not None
+    tables = store.pipeline.p4info.tables = Tables(store.pipeline.p4info.tables)
+    client.write("type: MODIFY entity { counter_entry { counter_id: 301989889 index { index: 1 } } }")
+    client.read("counter_entry { counter_id: 301989889 index { index: 1 } }")
+    assert tables.looks == 0
 
 
 def test_bytes_that_are_no_message_are_an_invalid_argument(harness: Harness) -> None:
@@ -108,13 +124,33 @@ def test_the_roles_of_a_device_and_their_names_are_limited() -> None:
     assert refused.value.code == Code.INVALID_ARGUMENT
     for number in range(ROLES_MAX):
         arbitration.update(number, f"role {number}", 1)
-        arbitration.disconnect(number)
     with pytest.raises(P4RuntimeError, match=f"at most {ROLES_MAX} roles") as refused:
         arbitration.update("one too many", "another role", 1)
     assert refused.value.code == Code.RESOURCE_EXHAUSTED
     arbitration.update("a", "", 1)  # the default role always has room
     arbitration.check_write("", 1)
+    arbitration.disconnect(0)
     arbitration.update("b", "role 0", 1)  # the known roles go on
+
+
+def test_a_new_role_takes_the_place_of_the_one_that_has_had_no_controller_for_longest() -> None:
+    arbitration = Arbitration()
+    arbitration.update("default", "", 9)
+    arbitration.disconnect("default")
+    for number in range(ROLES_MAX):
+        arbitration.update(number, f"role {number}", 5)
+    for number in (7, 3, 8):
+        arbitration.disconnect(number)
+    arbitration.update("new", "another role", 1)
+    arbitration.check_write("another role", 1)
+    for name in ("role 3", "role 8", ""):  # remembered: a lower election id is no primary's
+        (told,) = arbitration.update(f"late {name}", name, 4)
+        assert told.status == Code.NOT_FOUND
+    with pytest.raises(P4RuntimeError, match="no controller has role 'role 7'"):
+        arbitration.check_write("role 7", 5)
+    with pytest.raises(P4RuntimeError, match=f"at most {ROLES_MAX} roles"):
+        arbitration.update("one too many", "role 7", 5)
+    arbitration.check_write("role 1", 5)
 
 
 def test_a_role_is_forgotten_with_its_last_stream_unless_an_election_id_must_be_remembered() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 import pytest
 
-from switch.engine import CounterValue
+from switch.engine import COPIES_MAX, CounterValue
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
@@ -59,11 +59,30 @@ def test_an_answer_has_at_most_the_bytes_of_all_that_the_program_can_hold(
     store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert sum(map(len, batch.read(store, cells(2000)))) > 20_000
-    monkeypatch.setattr(batch, "write_bytes_max", lambda p4info: 20_000 if p4info is store.pipeline.p4info else 0)
+    monkeypatch.setattr(store.pipeline, "message_bytes_max", 20_000)
     with pytest.raises(P4RuntimeError) as refused:
         list(batch.read(store, cells(2000)))
     assert refused.value.code == Code.RESOURCE_EXHAUSTED
     assert refused.value.message == "the answer to a Read must have at most 20000 bytes; ask for fewer entities"
+
+
+def test_multicast_groups_that_could_be_written_can_be_read_however_many_there_are(store: Any) -> None:
+    for number in range(1, 41):
+        write = p4rt.WriteRequest()
+        group = write.updates.add(type=p4rt.Update.INSERT).entity.packet_replication_engine_entry.multicast_group_entry
+        group.multicast_group_id = number
+        for instance in range(COPIES_MAX):
+            group.replicas.add(egress_port=1, instance=instance)
+        batch.write(store, write)
+    request = p4rt.ReadRequest()
+    request.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    responses = list(batch.read(store, request))
+    found = [entity for response in responses for entity in p4rt.ReadResponse.FromString(response).entities]
+    assert sum(map(len, responses)) > store.pipeline.message_bytes_max
+    assert len(found) == 40
+    assert max(map(len, responses)) < 4 << 20  # gRPC's default limit
+    with pytest.raises(P4RuntimeError, match="ask for fewer entities"):  # the same twice is more than there is
+        list(batch.read(store, p4rt.ReadRequest(entities=list(request.entities) * 2)))
 
 
 def test_a_read_of_nonsense_ends_early(store: Any) -> None:
