@@ -49,6 +49,10 @@ class VerbError(ValueError):
     """A verb was called with what the rules do not allow; nothing was changed."""
 
 
+class BusyError(VerbError):
+    """A queue pair still has what was to be destroyed or changed; nothing was changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class When:
     """`steps` are the states on whose way an attribute may be set, `live` those that a QP may stay in meanwhile."""

@@ -31,7 +31,8 @@ class Message:
         self.index = 0
         self.imm_index = 0
         self.first_psn = 0
-        self.last_psn = 0
+        self.last_psn = -1
+        """-1 until the first packet is to be sent."""
         self.signaled = True
         """Whether success is told of."""
         self.solicited = False

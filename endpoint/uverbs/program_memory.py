@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from endpoint.uverbs.refusal import RefusedError
+from endpoint.uverbs.refusal import RefusedError, of_kernel
 
 SECRET_BYTES = 32
 ADDRESSES = 1 << 63
@@ -55,7 +55,7 @@ class ProgramMemory:
             file = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise RefusedError(
-                f"the memory of process {pid} cannot be opened ({error.strerror}): registering existing memory"
+                f"the memory of process {pid} cannot be opened: {of_kernel(error)}; registering existing memory"
                 " needs an agent of root, or of the program's user"
             ) from error
         # A set-uid program's memory is root's: a user who starts one with the secret in its arguments may not write.

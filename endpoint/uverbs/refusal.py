@@ -1,8 +1,29 @@
-"""The answer to a request that breaks a rule. libmrc finds an errno in its text: (EPERM), (EBUSY), (ENOMEM)."""
+"""The answer to a request that breaks a rule, or that the kernel refuses.
+
+An errno in its text, such as (EBUSY), is the one that libmrc returns; without any, libmrc returns EINVAL.
+"""
 
 from __future__ import annotations
 
+import errno
+
 from common import uverbs
+
+ERRNOS = (
+    "EACCES",
+    "EAGAIN",
+    "EBUSY",
+    "EFBIG",
+    "EINVAL",
+    "EIO",
+    "EMFILE",
+    "ENFILE",
+    "ENOBUFS",
+    "ENOMEM",
+    "ENOSPC",
+    "EPERM",
+)
+"""Each errno that an answer may name; `libmrc/source/uverbs.c` knows the same."""
 
 
 class RefusedError(ValueError):
@@ -14,3 +35,9 @@ def has_room(limits: uverbs.ProgramLimits, name: str, held: int) -> None:
     limit: int = getattr(limits, name)
     if held >= limit:
         raise RefusedError(f"a program may have {limit} {name} at a time; destroy one first (ENOMEM)")
+
+
+def of_kernel(error: OSError) -> str:
+    """What a program is told of an error of a system call: the reason, and its errno or EIO."""
+    name = errno.errorcode.get(error.errno or 0, "")
+    return f"{error.strerror or error} ({name if name in ERRNOS else 'EIO'})"

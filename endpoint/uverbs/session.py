@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 from common import uverbs
 from common.fields import Fields
+from endpoint.nic.attributes import BusyError
 from endpoint.transport import QPState, QueueFull, Transport
 from endpoint.uverbs.channel import Channel, Channels, MakeChannel
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
 from endpoint.uverbs.peers import named_peer
 from endpoint.uverbs.program_memory import ProgramMemory
 from endpoint.uverbs.queues import Armed, Completions, GuestQp
-from endpoint.uverbs.refusal import RefusedError, has_room
+from endpoint.uverbs.refusal import RefusedError, has_room, of_kernel
 from endpoint.uverbs.regions import MakeMemory, Regions
 from endpoint.uverbs.violation import Violation
 
@@ -245,7 +246,11 @@ class Session:
             if operation is None:
                 raise RefusedError(f"there is no operation {name!r}; valid: {', '.join(self._operations)}")
             result = operation(Fields(name, request, RefusedError), now_ns)
-        except (OSError, ValueError) as error:
+        except BusyError as error:
+            self._answer({"id": ident, "ok": False, "error": f"{error} (EBUSY)"})
+        except OSError as error:
+            self._answer({"id": ident, "ok": False, "error": of_kernel(error)})
+        except ValueError as error:
             self._answer({"id": ident, "ok": False, "error": str(error)})
         except QueueFull as error:
             self._answer({"id": ident, "ok": False, "error": f"{error} (ENOMEM)"})

@@ -21,11 +21,12 @@ static const char device_prefix[] = "mrc_";
 PUBLIC struct ibv_device **ibv_get_device_list(int *num_devices)
 {
     char hosts[DEVICES_MAX][HOST_MAX];
+    const char *place = stepped_place();
     int count = 0;
     if (!stepped_process())
         count = uverbs_hosts(hosts, DEVICES_MAX);
-    else if (*stepped_place())
-        strcpy(hosts[count++], stepped_place());
+    else if (*place)
+        strcpy(hosts[count++], place);
     if (!count && !stepped_process())
         log_line(LOG_WARN, "no NIC in this network namespace: run inside a host (./lab exec h0 -- ...), whose agent runs");
     struct ibv_device **list = calloc((size_t)count + 1, sizeof *list);

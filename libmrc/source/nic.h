@@ -140,6 +140,7 @@ enum { FOR_EVER = -1, EMPTY_WAIT_MS = 1, NS_PER_MS = 1000000 };
 bool stepped_process(void);                          /* whether this process lives in virtual time */
 const char *stepped_place(void);                     /* the host whose NIC it may open; "": none any more */
 int stepped_enter(struct nic *, const char *host);   /* the socket, or -1 with errno */
+void stepped_opened(struct nic *);                   /* sleeps are the lab's from now on */
 void stepped_leave(struct nic *);
 void stepped_forked(void);                           /* in the child */
 void stepped_told(uint64_t now_ns);                  /* by the agent */

@@ -19,10 +19,11 @@ static const char variable[] = "MRCLAB_UVERBS"; /* DESCRIPTOR:HOST */
 enum { SECOND = 1000000000 };
 
 static bool in_virtual_time;
-static char place[HOST_MAX]; /* "": the NIC has been opened before */
+static char place[HOST_MAX];
 static int place_fd = -1;
+static bool taken; /* the NIC has been opened before */
 
-/* The opened NIC; the lock is taken before that of the NIC. */
+/* The opened NIC, which sleeps of any thread use; the lock is taken before that of the NIC. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct nic *opened;
 static uint64_t now_ns;
@@ -46,28 +47,32 @@ bool stepped_process(void)
 
 const char *stepped_place(void)
 {
-    return place;
+    return __atomic_load_n(&taken, __ATOMIC_ACQUIRE) ? "" : place;
 }
 
 int stepped_enter(struct nic *nic, const char *host)
 {
-    if (strcmp(host, place) || !*place) {
+    if (!*place || strcmp(host, place) || __atomic_exchange_n(&taken, true, __ATOMIC_ACQ_REL)) {
         refuse(EBUSY, "a process in virtual time opens its NIC once");
         return -1;
     }
     if (fcntl(place_fd, F_SETFD, FD_CLOEXEC)) {
         refuse(errno, "%s must name an open socket (descriptor %d: %s)", variable, place_fd, strerror(errno));
+        __atomic_store_n(&taken, false, __ATOMIC_RELEASE);
         return -1;
     }
-    *place = '\0';
     unsetenv(variable); /* the socket is not for children */
     nic->stepped = true;
     log_line(LOG_WARN, "virtual time: this program's clocks and sleeps are the lab's, computing takes no time, and the"
                        " processor's own counter (rdtsc) means nothing");
+    return place_fd;
+}
+
+void stepped_opened(struct nic *nic)
+{
     pthread_mutex_lock(&lock);
     opened = nic;
     pthread_mutex_unlock(&lock);
-    return place_fd;
 }
 
 void stepped_leave(struct nic *nic)

@@ -197,13 +197,21 @@ uint32_t uverbs_id(struct nic *nic)
     return nic->last_id;
 }
 
-/* A refusal names an errno in its text, or means EINVAL. */
+/* A refusal names an errno in its text (endpoint/uverbs/refusal.py), or means EINVAL. */
 static int errno_of(const char *error)
 {
-    return strstr(error, "(EPERM)")    ? EPERM
-           : strstr(error, "(EBUSY)")  ? EBUSY
-           : strstr(error, "(ENOMEM)") ? ENOMEM
-                                       : EINVAL;
+    static const struct {
+        const char *name;
+        int value;
+    } known[] = {
+        {"(EACCES)", EACCES}, {"(EAGAIN)", EAGAIN}, {"(EBUSY)", EBUSY},     {"(EFBIG)", EFBIG},
+        {"(EINVAL)", EINVAL}, {"(EIO)", EIO},       {"(EMFILE)", EMFILE},   {"(ENFILE)", ENFILE},
+        {"(ENOBUFS)", ENOBUFS}, {"(ENOMEM)", ENOMEM}, {"(ENOSPC)", ENOSPC}, {"(EPERM)", EPERM},
+    };
+    for (size_t at = 0; at < sizeof known / sizeof *known; at++)
+        if (strstr(error, known[at].name))
+            return known[at].value;
+    return EINVAL;
 }
 
 int uverbs_await(struct nic *nic, uint32_t id, const char *op)
@@ -275,6 +283,8 @@ int uverbs_open(struct nic *nic, const char *host)
     nic->next = opened;
     opened = nic;
     pthread_mutex_unlock(&opened_lock);
+    if (nic->stepped) /* not before: the agent's answer to `open` is taken without the lock of the NIC */
+        stepped_opened(nic);
     return 0;
 }
 

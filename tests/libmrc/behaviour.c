@@ -365,6 +365,34 @@ static void profiles(struct end *ends)
     CHECK(mrc_ctl_modify_ev_fmt_profile(context, 0, NULL, 0) == -1 && errno == EOPNOTSUPP);
 }
 
+/* A hint or an EV profile that a queue pair has stays, and says that it is busy. */
+static void busy(struct end *ends)
+{
+    struct mrc_context *context = ends[0].context;
+    static struct mrc_ctl_ev_op_entry entries[EVS];
+    struct mrc_ctl_ev_profile_attr attr = {.ev_op = {MRC_CTL_EV_OP_QUERY_EV_ARRAY, entries, EVS}};
+    CHECK(!mrc_ctl_query_ev_profile(context, 0, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    struct mrc_ctl_ev_op_entry only = {.ev = MRC_CTL_EV_UNPOPULATED, .ev_new = entries[0].ev};
+    attr = (struct mrc_ctl_ev_profile_attr){MRC_CTL_PROFILE_OFFLINE, .ev_mode = MRC_CTL_EV_MODE_EXP, .ev_count = 1};
+    int made = MRC_CTL_EV_PROFILE_STATE | MRC_CTL_EV_PROFILE_MODE | MRC_CTL_EV_PROFILE_COUNT;
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, made));
+    attr.ev_op = (typeof(attr.ev_op)){MRC_CTL_EV_OP_REPLACE_EV, &only, 1};
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_EV_OP));
+    attr.profile_state = MRC_CTL_PROFILE_ONLINE;
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_STATE));
+    struct mrc_qp_hint_init_attr eight = {{.num_qps_per_peer = 8}};
+    struct mrc_qp_attr mrc = {.qp_hint = mrc_create_qp_hint(context, &eight), .profile = {.ev_profile_id = 7}};
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+    struct mrc_qp *qp = make_qp(&ends[0], 1);
+    CHECK(mrc.qp_hint && !mrc_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX, &mrc,
+                                        MRC_QP_HINT | MRC_QP_EV_PROFILE_ID));
+    CHECK(mrc_destroy_qp_hint(mrc.qp_hint) == -1 && errno == EBUSY);
+    attr.profile_state = MRC_CTL_PROFILE_OFFLINE;
+    CHECK(mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_STATE) == -1 && errno == EBUSY);
+    CHECK(!mrc_destroy_qp(qp) && !mrc_destroy_qp_hint(mrc.qp_hint));
+    CHECK(!mrc_ctl_modify_ev_profile(context, 7, &attr, MRC_CTL_EV_PROFILE_STATE));
+}
+
 /* Two EVs turn, and their events have the layout of the program's version: with a state from 1.0.1 on. */
 static void check_events(struct mrc_context *context, struct mrc_cq *events, struct mrc_ctl_ev_op_entry *entries, bool states)
 {
@@ -503,7 +531,7 @@ int main(int count, char **words)
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
-        {"versions", versions},
+        {"versions", versions},     {"busy", busy},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);

@@ -156,9 +156,22 @@ static void limits(struct end *ends)
     CHECK(made == 255 && errno == ENOMEM);
 }
 
+/* The agent's kernel refuses: its errno is the program's. The test lets the agent make no file of `HUGE` bytes. */
+static void kernel(struct end *ends)
+{
+    enum { HUGE = 64 << 20 };
+    uint8_t *memory = mmap(NULL, HUGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    errno = 0;
+    CHECK(!ibv_reg_mr(ends[0].pd, memory, HUGE, IBV_ACCESS_LOCAL_WRITE) && errno == EFBIG);
+    struct ibv_mr *mr = ibv_reg_mr(ends[0].pd, memory, PAGE, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(mr && !ibv_dereg_mr(mr) && !munmap(memory, HUGE));
+}
+
 int main(int count, char **words)
 {
-    static const struct end_case cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}, {"limits", limits}};
+    static const struct end_case cases[] = {{"gone", gone}, {"whole", whole}, {"descriptors", descriptors}, {"limits", limits},
+                                            {"kernel", kernel}};
     static const uint32_t psns[] = {1, 2};
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);
 }

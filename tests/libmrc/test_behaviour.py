@@ -23,7 +23,7 @@ SOURCE = Path(__file__).with_name("behaviour.c")
 CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
     "attributes", "profiles", "controls", "huge", "receives", "stale", "parameters",
-    "versions",
+    "versions", "busy",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import resource
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from benchmarks.rig.uverbs_rig import rig
 from common import uverbs
+from endpoint.uverbs.refusal import ERRNOS
+from running import sdk
 from tests.libmrc.compiled import SANITIZERS, compiled
 from tests.libmrc.requirements import REQUIREMENTS
 
@@ -46,3 +52,24 @@ def test_a_region_or_channel_whose_descriptor_is_lost_is_given_back(program: str
 
 def test_a_limit_of_the_agent_is_enomem(program: str) -> None:
     run(program, "limits", regions=8, cqs=8, channels=4, hints=4)
+
+
+@contextmanager
+def largest_file(length: int) -> Iterator[None]:
+    """The kernel lets this process, where the agent is, make no file that is longer."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (length, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_an_error_of_the_agents_kernel_keeps_its_errno(program: str) -> None:
+    with largest_file((64 << 20) - 1):
+        run(program, "kernel")
+
+
+def test_the_library_knows_each_errno_that_the_agent_names() -> None:
+    known = re.findall(r'{"\((E[A-Z]+)\)", (E[A-Z]+)}', (sdk.SOURCE / "uverbs.c").read_text())
+    assert sorted(known) == sorted((name, name) for name in ERRNOS)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import select
+import socket
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from cli import main as cli
+from common import uverbs
 from running import sdk
 from running.directory import RunDirectory
 from running.transport_choice import transport
@@ -103,3 +108,126 @@ def test_a_program_that_has_closed_its_socket_goes_on_without_a_nic(tmp_path: Pa
     done = subprocess.run([program], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert "MRCLAB_UVERBS must name an open socket (descriptor 999: Bad file descriptor)" in done.stderr
+
+
+OPENING = """
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <unistd.h>
+
+static void *sleeps(void *unused)
+{
+    char told;
+    (void)unused;
+    return read(0, &told, 1) == 1 && !usleep(1000) && write(1, "s", 1) == 1 ? NULL : (void *)1;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    void *failed = NULL;
+    struct ibv_device **list = ibv_get_device_list(0);
+    if (!list[0] || pthread_create(&thread, NULL, sleeps, NULL) || !ibv_open_device(list[0]))
+        return 1;
+    pthread_join(thread, &failed);
+    return failed ? 2 : 0;
+}
+"""
+"""Opens its NIC in one thread; the other sleeps when it is told to, and says so afterwards."""
+
+
+def opened(number: int) -> bytes:
+    """The agent's answer to the request of that number to open its NIC."""
+    about = {"address": "fd00::1", "pmtu": 4096, "transport": "mrc", "ports": []}
+    result = {**about, "limits": asdict(uverbs.ProgramLimits())}
+    return json.dumps({"id": number, "ok": True, "result": result}).encode()
+
+
+def test_a_thread_that_sleeps_does_not_touch_a_nic_that_another_still_opens(tmp_path: Path) -> None:
+    source = tmp_path / "opening.c"
+    source.write_text(OPENING)
+    program = compiled(source, tmp_path)
+    agent, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    agent.settimeout(60)
+    environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:h0"}
+    with agent, theirs:
+        process = subprocess.Popen(
+            [program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[theirs.fileno()],
+            env=environment,
+        )
+        try:
+            opening = json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))
+            assert opening["op"] == "open"
+            assert uverbs.unpack_wait(agent.recv(uverbs.MESSAGE_BYTES_MAX)) == (0, None)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(b"x")
+            process.stdin.flush()
+            heard, _, _ = select.select([agent.fileno(), process.stdout.fileno()], [], [], 60)
+            assert heard == [process.stdout.fileno()], (
+                "the sleep went through the NIC, whose answer another thread awaits"
+            )
+            agent.send(opened(opening["id"]))
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, errors.decode()
+
+
+RIVALS = """
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <pthread.h>
+
+static pthread_barrier_t both;
+static struct ibv_device **list;
+static char won, busy;
+
+static void *opens(void *unused)
+{
+    (void)unused;
+    pthread_barrier_wait(&both);
+    if (ibv_open_device(list[0]))
+        return &won;
+    return errno == EBUSY ? &busy : NULL;
+}
+
+int main(void)
+{
+    pthread_t threads[2];
+    void *ends[2];
+    list = ibv_get_device_list(0);
+    pthread_barrier_init(&both, NULL, 2);
+    for (int at = 0; at < 2; at++)
+        if (!list[0] || pthread_create(&threads[at], NULL, opens, NULL))
+            return 1;
+    for (int at = 0; at < 2; at++)
+        pthread_join(threads[at], &ends[at]);
+    return (ends[0] == &won && ends[1] == &busy) || (ends[0] == &busy && ends[1] == &won) ? 0 : 2;
+}
+"""
+"""Two threads open the NIC at once: one has it, and the other is told that it is taken."""
+
+
+def test_of_two_threads_that_open_the_nic_at_once_one_has_it(tmp_path: Path) -> None:
+    source = tmp_path / "rivals.c"
+    source.write_text(RIVALS)
+    program = compiled(source, tmp_path, "-g", "-O1", "-fsanitize=thread")
+    agent, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    agent.settimeout(60)
+    environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:h0"}
+    with agent, theirs:
+        process = subprocess.Popen([program], stderr=subprocess.PIPE, pass_fds=[theirs.fileno()], env=environment)
+        try:
+            agent.send(opened(json.loads(agent.recv(uverbs.MESSAGE_BYTES_MAX))["id"]))
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+            process.wait()
+    assert process.returncode == 0, errors.decode()
+    assert "a process in virtual time opens its NIC once" in errors.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 from typing import Any
@@ -66,6 +67,32 @@ def test_a_request_after_an_error_is_flushed_behind_those_before_it() -> None:
     session.close(0)
 
 
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.EMFILE, "Too many open files (EMFILE)"),
+        (errno.ENOSPC, "No space left on device (ENOSPC)"),
+        (errno.EXDEV, "Invalid cross-device link (EIO)"),  # an errno that programs do not expect of a NIC
+        (None, "no memory here (EIO)"),
+    ],
+)
+def test_an_error_of_the_kernel_is_answered_with_its_errno(number: int | None, said: str) -> None:
+    profile = profiles.parse(json.loads(json.dumps(profile_data(0))))
+    nic: Any = factory.make("mrc", profile, 1, {}, 0)
+
+    def make_memory(length: int) -> tuple[int, memoryview]:
+        raise OSError("no memory here") if number is None else OSError(number, os.strerror(number))
+
+    session = Session(nic, hosts={}, about=dict, make_memory=make_memory, make_channel=make_channel)
+    for request in ({"op": "open", "version": uverbs.VERSION, "program": "test"}, {"op": "reg_mr", "length": 4096}):
+        session.receive(json.dumps({"id": 1, **request}).encode(), 0)
+    session.outgoing()  # the answer to open
+    told = session.outgoing()
+    assert told is not None
+    assert json.loads(told.data) == {"id": 1, "ok": False, "error": said}
+    session.close(0)
+
+
 def test_existing_memory_of_another_users_process_is_refused() -> None:
     """The memory of a set-uid program is root's, for any user who starts it and with any secret in it."""
     secret = ctypes.create_string_buffer(os.urandom(SECRET_BYTES), SECRET_BYTES)
@@ -77,3 +104,9 @@ def test_existing_memory_of_another_users_process_is_refused() -> None:
     with pytest.raises(RefusedError, match="has the rights of another user"):
         other.sink(at, at)
     own.close()
+
+
+def test_the_memory_of_a_process_that_cannot_be_opened_is_refused_with_an_errno() -> None:
+    memory = ProgramMemory(lambda: 1 << 30, bytes(SECRET_BYTES), os.geteuid())  # beyond any process number
+    with pytest.raises(RefusedError, match=r"cannot be opened: No such file or directory \(EIO\); registering"):
+        memory.sink(0, 0)
