@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,12 +50,14 @@ class MeshLink:
 
     def __init__(self, context: Context, cq: CQ, deliver: Deliver) -> None:
         self._deliver = deliver
-        self._staging = context.reg_mr(_SCRATCH + _SCRATCH_BYTES)
-        self._inbox = context.reg_mr(_SCRATCH + _SCRATCH_BYTES)
-        self._out = context.create_qp(cq, max_send_wr=SLOTS + 1, max_recv_wr=_CREDITS)
-        self._in = context.create_qp(cq, max_send_wr=_CREDITS, max_recv_wr=SLOTS)
-        self._out.post_recv(*range(_CREDITS))
-        self._in.post_recv(*range(SLOTS))
+        with ExitStack() as made:
+            self._staging = made.enter_context(closing(context.reg_mr(_SCRATCH + _SCRATCH_BYTES)))
+            self._inbox = made.enter_context(closing(context.reg_mr(_SCRATCH + _SCRATCH_BYTES)))
+            self._out = made.enter_context(closing(context.create_qp(cq, max_send_wr=SLOTS + 1, max_recv_wr=_CREDITS)))
+            self._in = made.enter_context(closing(context.create_qp(cq, max_send_wr=_CREDITS, max_recv_wr=SLOTS)))
+            self._out.post_recv(*range(_CREDITS))
+            self._in.post_recv(*range(SLOTS))
+            self._made = made.pop_all()
         self.numbers = (self._out.qp_num, self._in.qp_num)
         self._remote: Mapping[str, Any] = {}
         self._sent = self._credits = self._unacknowledged = 0
@@ -77,6 +80,10 @@ class MeshLink:
         self._in.connect(remote["out"])
         self._out.connect(remote["in"])
         self._credits = SLOTS
+
+    def close(self) -> None:
+        """Give queue pairs and memory back."""
+        self._made.close()
 
     def room(self) -> bool:
         """Whether a chunk can be posted now: the receiver has a free slot, and so has the staging memory."""

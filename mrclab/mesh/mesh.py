@@ -91,6 +91,14 @@ class Mesh:
         """Both ends of the links to these ranks are connected: this rank may write to them from now on."""
         self._open.update((peer, self._links[peer]) for peer in peers)
 
+    def remove(self, peers: Iterable[int]) -> None:
+        """Give the links to these ranks back, where there are any; none may be open."""
+        for peer in peers:
+            if (link := self._links.pop(peer, None)) is not None:
+                for number in link.numbers:
+                    del self._by_qp[number]
+                link.close()
+
     def __contains__(self, peer: int) -> bool:
         return peer in self._links
 

@@ -7,7 +7,6 @@ other names, which stand beside the older ones.
 from __future__ import annotations
 
 import itertools
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from mrclab.mesh.joining import join
 from mrclab.mesh.mesh import Step
 from mrclab.torch import collectives, nic
 from mrclab.torch.collectives import Team, Tensor
@@ -40,26 +40,13 @@ class MrcProcessGroup(dist.ProcessGroup):
         self._team = self._join(store, me, rank, size)
 
     def _join(self, store: Any, me: int, rank: int, size: int) -> Team:
-        """Meet the other ranks in the store, and link up with those that no earlier group has linked.
-
-        Waiting in the store is the caller's: another rank may come there only after a collective that is under way.
-        """
-        mesh, call = self._engine.mesh, self._engine.call
-        device = call(mesh.context.query_device)
+        """Meet the other ranks in the store, and link up with those that no earlier group has linked."""
+        mesh = self._engine.mesh
+        device = self._engine.call(mesh.context.query_device)
         figures = device.base_rtt_ns / 1e9, sum(port.rate_bps for port in device.ports) / 8
         about = {"rank": me, "number": me << 16 | next(_numbers), "figures": figures}
-        abouts = _swap(store, "about", rank, size, about)
+        abouts = join(self._engine, store, rank, size, about)
         ranks = tuple(int(other["rank"]) for other in abouts)
-        infos = call(lambda: {other: mesh.add(other) for other in sorted(ranks) if other != me and other not in mesh})
-        links = dict(zip(ranks, _swap(store, "links", rank, size, infos), strict=True))
-
-        def connect() -> None:
-            for other in infos:
-                mesh.connect(other, links[other][str(me)])
-
-        call(connect)
-        _swap(store, "ready", rank, size, None)  # no rank writes to one that is not connected
-        call(lambda: mesh.open(infos))
         return Team(mesh, abouts[0]["number"], rank, ranks, *abouts[0]["figures"])
 
     # --- what every collective does --------------------------------------------------------------------------------
@@ -320,9 +307,3 @@ def _op(opts: Any) -> Any:
 def _rule(name: str, value: Any, holds: bool, rule: str) -> None:
     if not holds:
         raise ValueError(f"backend mrc: {name} {rule} (got {value})")
-
-
-def _swap(store: Any, name: str, rank: int, size: int, mine: Any) -> list[Any]:
-    """Each rank's value, in order of rank."""
-    store.set(f"mrc/{name}/{rank}", json.dumps(mine))
-    return [json.loads(bytes(store.get(f"mrc/{name}/{other}"))) for other in range(size)]

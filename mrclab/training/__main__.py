@@ -28,6 +28,9 @@ from mrclab.training.ring import RingAllReduce
 RATE_MAX = 1000
 """Far above any rate at which the model learns; infinity and rates that float32 lacks would make every weight NaN."""
 
+COUNTS_MAX = {"steps": 10**9, "samples": 1 << 20, "batch": 1 << 14, "hidden": 1 << 14}
+"""Of the options with these names, which must be at least 1. No array of a step or of the data is then above 1 GiB."""
+
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parse(arguments)
@@ -111,7 +114,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--journal", help="file to append journal lines to")
     add("--device", help="the NIC, by its host (the one of this network namespace)")
     add("--seed", type=int, default=1, help="of the data, the first weights and the batches (1)")
-    add("--steps", type=int, default=40)
+    add("--steps", type=int, default=40, help="of the job (40)")
     add("--samples", type=int, default=4096, help="pictures in the data set (4096)")
     add("--batch", type=int, default=32, help="pictures of each rank a step (32)")
     add("--hidden", type=int, default=512, help="width of the hidden layer (512)")
@@ -124,6 +127,11 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
             "--rank must be from 0 to one less than the number of --ranks, which must be at least 2"
             f" (got {options.rank} of {count})"
         )
+    for name, most in COUNTS_MAX.items():
+        if not 1 <= (given := getattr(options, name)) <= most:
+            parser.error(f"--{name} must be between 1 and {most} (got {given})")
+    if options.seed < 0:
+        parser.error(f"--seed must be at least 0 (got {options.seed})")
     if not 0 < options.rate <= RATE_MAX:  # false for nan
         parser.error(f"--rate must be above 0 and at most {RATE_MAX} (got {options.rate:g})")
     return options

@@ -61,7 +61,6 @@ class RingAllReduce:
         inbox: Floats = np.frombuffer(self._inbox_mr.buf, np.float32)[:-1]  # the last place takes pings
         self._inbox = inbox.reshape(2, self._steps, self._chunk)
         self._neighbours: dict[int, Neighbour] = {}  # by the number of the queue pair to it
-        self._remote: Mapping[str, Any] = {}
         rtt_ns = patient_rtt_ns(context)
         self._quiet_ns = QUIET_RTTS * rtt_ns
         # A ping to the right waits behind what was sent there: as long as in a mesh for each `SLOTS` slots of it.
@@ -77,7 +76,6 @@ class RingAllReduce:
         right, left = (self.rank + 1) % self.ranks, (self.rank - 1) % self.ranks
         self._left.connect(infos[left]["right"])
         self._right.connect(infos[right]["left"])
-        self._remote = infos[right]["inbox"]
         self._neighbours = {
             self._left.qp_num: Neighbour(left, self._left, infos[left]["inbox"]),
             self._right.qp_num: Neighbour(right, self._right, infos[right]["inbox"]),
@@ -112,9 +110,8 @@ class RingAllReduce:
         size = self._chunk * ITEM_BYTES
         place = ((self._round & 1) * self._steps + step) * size
         source = self._inbox_mr if from_inbox else self._work_mr
-        request = SendWR(
-            step, source, first * ITEM_BYTES, size, self._remote["addr"] + place, self._remote["rkey"], imm_data=step
-        )
+        inbox = self._neighbours[self._right.qp_num].inbox
+        request = SendWR(step, source, first * ITEM_BYTES, size, inbox["addr"] + place, inbox["rkey"], imm_data=step)
         self._right.post_send(request)
         self._unacknowledged += 1
 

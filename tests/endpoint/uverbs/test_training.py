@@ -184,3 +184,21 @@ def test_a_rate_that_no_step_can_have_is_refused_with_the_rule(rate, capsys, tmp
         job.main(["--rank", "0", "--ranks", "h0,h1", "--meet", str(tmp_path), f"--rate={rate}"])
     assert ended.value.code == 2
     assert f"--rate must be above 0 and at most 1000 (got {float(rate):g})" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "rule"),
+    [
+        *(("--steps", value, "between 1 and 1000000000") for value in (0, -1, 10**9 + 1)),
+        *(("--samples", value, "between 1 and 1048576") for value in (0, -5, 1 << 40)),
+        *(("--batch", value, "between 1 and 16384") for value in (0, -32, 1 << 30)),
+        *(("--hidden", value, "between 1 and 16384") for value in (0, -512, 1 << 30)),
+        ("--seed", -1, "at least 0"),
+    ],
+)
+def test_a_count_that_no_job_can_have_is_refused_with_the_rule(option, value, rule, capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        job.main(["--rank", "0", "--ranks", "h0,h1", "--meet", str(tmp_path / "meet"), f"{option}={value}"])
+    assert ended.value.code == 2
+    assert f"{option} must be {rule} (got {value})" in capsys.readouterr().err
+    assert not (tmp_path / "meet").exists()
