@@ -70,6 +70,8 @@ class Box:
             env={"PYTHONHASHSEED": "0", "PATH": "/usr/bin:/bin"},
             start_new_session=True,
         )
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         program = calls.program()
         table = limits.table()
         try:
@@ -114,16 +116,13 @@ class Box:
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request and its answer. BoxError for an error in the box, a limit, or nonsense."""
-        text = json.dumps(request).encode() + b"\n"
-        pipe = self._process.stdin
-        assert pipe is not None
+        until = time.monotonic() + self._limits.answer_s
         try:
-            pipe.write(text)
-            pipe.flush()
+            self._send(json.dumps(request).encode() + b"\n", until)
         except (OSError, ValueError):  # ValueError: the pipe was closed after a limit
             raise self._ended() from None
         try:
-            answer = writable(json.loads(self._line().decode()))
+            answer = writable(json.loads(self._line(until).decode()))
         except (ValueError, RecursionError):
             raise BoxError(f"{self._name}: answers have been tampered with") from None
         if not isinstance(answer, dict):
@@ -133,24 +132,48 @@ class Box:
             raise BoxError(self._told(answer["error"]))
         return answer
 
-    def _line(self) -> bytes:
-        pipe = self._process.stdout
-        assert pipe is not None
-        until = time.monotonic() + self._limits.answer_s
+    def _send(self, text: bytes, until: float) -> None:
+        """Write a request, and read meanwhile: code that writes without being asked would fill the other pipe, and
+        then neither side would go on."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        left = memoryview(text)
+        while left:
+            readable, ready, _ = select.select([answers], [requests], [], max(0.0, until - time.monotonic()))
+            if not readable and not ready:
+                raise self._late()
+            if readable:
+                self._receive()
+            if ready:
+                left = left[os.write(requests.fileno(), left) :]
+
+    def _line(self, until: float) -> bytes:
+        answers = self._process.stdout
+        assert answers is not None
         while b"\n" not in self._rest:
             left = until - time.monotonic()
-            if left <= 0 or not select.select([pipe], [], [], left)[0]:
-                self.close()
-                raise BoxError(f"{self._name}: no answer within {self._limits.answer_s:g} s: a loop that doesn't end?")
-            block = os.read(pipe.fileno(), 1 << 16)
-            if not block:
-                raise self._ended()
-            self._rest += block
-            if len(self._rest) > ANSWER_BYTES_MAX:
-                self.close()
-                raise BoxError(f"{self._name}: an answer must have at most {ANSWER_BYTES_MAX} bytes")
+            if left <= 0 or not select.select([answers], [], [], left)[0]:
+                raise self._late()
+            self._receive()
         line, _, self._rest = self._rest.partition(b"\n")
         return line
+
+    def _receive(self) -> None:
+        """Take in what the process has written. It must have written something, or be gone."""
+        pipe = self._process.stdout
+        assert pipe is not None
+        block = os.read(pipe.fileno(), 1 << 16)
+        if not block:
+            raise self._ended()
+        self._rest += block
+        if len(self._rest) > ANSWER_BYTES_MAX:
+            self.close()
+            raise BoxError(f"{self._name}: an answer must have at most {ANSWER_BYTES_MAX} bytes")
+
+    def _late(self) -> BoxError:
+        self.close()
+        return BoxError(f"{self._name}: no answer within {self._limits.answer_s:g} s: a loop that doesn't end?")
 
     def _ended(self) -> BoxError:
         """The cause why a pipe of the process has ended. The process is gone afterwards."""

@@ -87,6 +87,35 @@ def test_answers_that_are_forged_are_noticed() -> None:
     assert all(re.search("tampered|Bad file|^1$", one) for one in found.values()), found
 
 
+FORGING = """
+import contextlib
+def f():
+    for number in (3, 4, 5):  # one of them is the pipe
+        with contextlib.suppress(OSError):
+            contextlib.os.write(number, b'{"value": 1}\\n')
+    while True:
+        for number in (3, 4, 5) if %r else ():
+            with contextlib.suppress(OSError):
+                contextlib.os.write(number, b"x" * 4096)
+"""
+
+
+@pytest.mark.parametrize(
+    ("writes", "message"), [(True, f"at most {ANSWER_BYTES_MAX} bytes"), (False, r"no answer within 0\.5 s")]
+)
+def test_a_process_that_takes_no_request_is_noticed_while_it_is_written(writes: bool, message: str) -> None:
+    """The request is longer than a pipe holds."""
+    box = Box(FORGING % writes, "mine.py", BoxLimits(processor_s=5, answer_s=20.0))
+    try:
+        assert box.call("f") == 1
+        if not writes:
+            box._limits = replace(box._limits, answer_s=0.5)  # loading may take longer
+        with pytest.raises(BoxError, match=message):
+            box.call("f", "a" * 300_000)
+    finally:
+        box.close()
+
+
 def forged(number: int) -> str:
     write = "__builtins__['__import__'].__globals__['os'].write"
     try:

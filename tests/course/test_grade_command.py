@@ -89,6 +89,14 @@ def test_results_of_a_lab_that_was_changed_are_made_again(
     assert "kept from before" not in capsys.readouterr().out
 
 
+def test_a_lab_that_is_named_twice_is_graded_once(
+    submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "check", failed)
+    graded(tmp_path, "--labs", f"1,{USIDS.name},1")
+    assert [row["student"] for row in rows(tmp_path)] == ["anna", "ben", "carl"]
+
+
 def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

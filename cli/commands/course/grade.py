@@ -51,8 +51,9 @@ def grade_command(arguments: argparse.Namespace) -> int:
 
     check_workers(arguments.workers)
     if not 0 <= arguments.similar <= 1:
-        raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:g})")
-    labs = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else list(LABS.values())
+        raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:.15g})")
+    named = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else LABS.values()
+    labs = list({lab.number: lab for lab in named}.values())  # 1,usids names one lab
     everyone = found(arguments.submissions, labs, arguments.key)
     submissions = list(part(everyone, arguments.part))
     if not submissions:
