@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import os
+import sys
 import traceback
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -13,7 +18,7 @@ def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") ->
     before = f"{setting}: " if setting else ""
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise refusal(f"{before}{path}: no such file")
+        raise refusal(f"{before}{path}: {'this must be a Python file' if path.exists() else 'no such file'}")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -33,3 +38,59 @@ def told(error: BaseException, path: Path) -> str:
     if isinstance(error, SyntaxError) and error.lineno is not None:
         lines = [error.lineno]
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(error).__name__}: {error}"
+
+
+def imported(path: Path, known: Sequence[Path] = ()) -> list[Path]:
+    """The files of the modules that a user's file imports, and that those import, in the order of their import lines.
+
+    They are found by reading, not by running: beside the file that imports them, and in the folders of PYTHONPATH that
+    hold no installed packages. Files in the folders `known` are left out.
+    """
+    found: dict[Path, None] = {}
+    waiting, python_path = [path], _python_path()
+    while waiting:
+        file = waiting.pop(0)
+        for level, name in _import_names(file.read_bytes()):
+            folders = [file.parents[level - 1]] if 0 < level <= len(file.parents) else [file.parent, *python_path]
+            for module in (one for folder in folders for one in _modules(folder, name)):
+                if module != path and module not in found and not any(module.is_relative_to(one) for one in known):
+                    found[module] = None
+                    waiting.append(module)
+    return list(found)
+
+
+def _python_path() -> list[Path]:
+    folders = [Path(entry).resolve() for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    return [folder for folder in folders if folder.name not in ("site-packages", "dist-packages")]
+
+
+@cache
+def _import_names(text: bytes) -> list[tuple[int, str]]:
+    """The imports of a text: how many folders up each begins (0: in those of `sys.path`), and a name with dots.
+
+    `from a import b` may mean the module a.b, so it counts as that. Modules of the standard library are left out.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):  # loading the file says so
+        return []
+    found: list[tuple[int, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(0, one.name) for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = [node.module] if node.module else []
+            found += [(node.level, ".".join([*module, one.name])) for one in node.names]
+    return [one for one in found if one[0] or one[1].partition(".")[0] not in sys.stdlib_module_names]
+
+
+def _modules(folder: Path, name: str) -> Iterator[Path]:
+    """The files that importing a name with dots from this folder runs: packages, then the module."""
+    for part in name.split("."):
+        package, module = folder / part / "__init__.py", folder / f"{part}.py"
+        if package.is_file():
+            yield package
+        elif module.is_file():
+            yield module
+            return
+        folder /= part

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Parameter
 from endpoint.mrc.paths.selection import Selection
-from endpoint.mrc.seams.guards import USERS
+from endpoint.mrc.seams.guards import USERS, ClassPlace
 from endpoint.nic.config import ConfigError
 
 KINDS: Mapping[str, tuple[type[Any], str]] = {
@@ -44,7 +44,7 @@ def absolute(settings: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in settings.items():
         if name in KINDS and is_plugin(value):
             path, _, cls = str(value).rpartition(":")
-            found[name] = f"{Path(path).resolve()}:{cls}"
+            found[name] = f"{os.path.realpath(path)}:{cls}"  # resolve() raises for links in a circle
     return found
 
 
@@ -58,12 +58,12 @@ def add(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name in KINDS and is_plugin(value):
             places: dict[str, Any] = OPERATIONS if name == "operations" else SEAMS[name]
-            found = places[str(value)] = load(name, str(value))
-            USERS[found] = partial(user_code.told, path=Path(str(value).rpartition(":")[0]))
+            found, place = load(name, str(value))
+            places[str(value)], USERS[found] = found, place
 
 
-def load(setting: str, value: str) -> type[Any]:
-    """The class that a value names. Raises `ConfigError` unless it fits the seam."""
+def load(setting: str, value: str) -> tuple[type[Any], ClassPlace]:
+    """The class that a value names, and where it is. Raises `ConfigError` unless it fits the seam."""
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
     module = user_code.load(path, f"plugin_{path.stem}", ConfigError, setting)
@@ -74,23 +74,41 @@ def load(setting: str, value: str) -> type[Any]:
         ]
         raise ConfigError(f"{setting}: {path} has no class {class_name!r}; it has {', '.join(classes) or 'none'}")
     base, method = KINDS[setting]
-    where = f"{setting}: {path}:{_line(path, class_name)}: class {class_name}"
+    place = ClassPlace(str(path), _line(path, class_name))
+    where = f"{setting}: {path}:{place.line}: class {class_name}"
     if not issubclass(found, base):
         raise ConfigError(f"{where} must derive from {base.__name__} of {base.__module__}")
     if getattr(found, method) is getattr(base, method):
         raise ConfigError(f"{where} must have a method {method}")
-    declared: tuple[Any, ...] = getattr(found, "parameters")  # noqa: B009 — the type checker sees a bare object
-    for parameter in declared:
-        if not isinstance(parameter, Parameter) or not (
-            parameter.default is None or parameter.allows(parameter.default)
-        ):
-            raise ConfigError(
-                f"{where}: parameters must be a tuple of Parameters whose defaults are allowed (got {parameter!r})"
-            )
-    return found
+    heeds = getattr(found, "heeds_signals", True)
+    if setting == "selection" and type(heeds) is not bool:
+        raise ConfigError(f"{where}: heeds_signals must be True or False (got {heeds!r})")
+    _check_parameters(where, getattr(found, "parameters"))  # noqa: B009 — the type checker sees a bare object
+    return found, place
+
+
+def _check_parameters(where: str, declared: object) -> None:
+    """Raise `ConfigError`, after `where`, for parameters that cannot be declared so."""
+    if not isinstance(declared, (tuple, list)) or not all(isinstance(one, Parameter) for one in declared):
+        rule = "parameters must be a tuple of Parameters, such as (Parameter(…),) with its comma"
+        raise ConfigError(f"{where}: {rule} (got {declared!r})")
+    names: list[object] = []
+    for one in declared:
+        name, kind, default, low, high = one[:5]
+        this = f"{where}: parameter {name!r}"
+        if not (isinstance(name, str) and name.isidentifier()) or name in names:
+            raise ConfigError(f"{this} must have a name without spaces and dots, and no other's")
+        names.append(name)
+        if kind not in (bool, int, float, str):
+            raise ConfigError(f"{this} must be of kind bool, int, float or str (got {kind!r})")
+        numbers = all(type(bound) in (int, float) for bound in (low, high))
+        if kind in (int, float) and not (numbers and low <= high):
+            raise ConfigError(f"{this} must have a range of two numbers, the lower first (got {low!r} and {high!r})")
+        if default is not None and not one.allows(default):
+            raise ConfigError(f"{where}: the default of {name!r} must be {one.range_words} (got {default!r})")
 
 
 def _line(path: Path, class_name: str) -> int:
     """The line where the file defines the class; 1 where the class came in another way."""
-    found = ast.walk(ast.parse(path.read_text()))
+    found = ast.walk(ast.parse(path.read_bytes()))  # bytes: the file may declare another encoding than UTF-8
     return next((node.lineno for node in found if isinstance(node, ast.ClassDef) and node.name == class_name), 1)

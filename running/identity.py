@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import controller
+from common import user_code
 from endpoint import plugins
 from scenarios import library
 from scenarios.user_traffic.replay import Source
@@ -75,12 +76,12 @@ def version() -> str:
 def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -> dict[str, str]:
     """Digests (16 hexadecimal digits) of the P4 program, the scenario's file, the plan, and the code that runs them.
 
-    `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name are
-    part of the transport. Raises CompileError.
+    `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name, and
+    the modules that they import, are part of the transport. Raises CompileError.
     """
     file = library.file_of(source)
     workload = Source.parse(source).digest() if library.is_workload(source) else ""
-    own = "".join(digest(path.read_bytes()) for path in plugins.files(settings or {}) if path.is_file())
+    own = "".join(digest(path.read_bytes()) for path in _users_files(settings or {}))
     code = {name: code_digest(places) for name, places in CODE.items()}
     if own:
         code["transport"] = digest((code["transport"] + own).encode())
@@ -90,6 +91,14 @@ def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -
         "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
         **code,
     }
+
+
+def _users_files(settings: Mapping[str, Any]) -> Iterator[Path]:
+    known = [ROOT / place for places in CODE.values() for place in places]
+    for path in plugins.files(settings):
+        if path.is_file():
+            yield path
+            yield from user_code.imported(path, known)
 
 
 def key(options: Mapping[str, Any]) -> str:

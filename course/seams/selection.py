@@ -79,8 +79,14 @@ class SpraySelection(AskingSelection):
         self.waiting.append(("?on_sent", [self.note(now_ns, "sent", path)]))
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        if size or not marked:  # without a size and marked: mostly a copy of what had arrived before
-            self.waiting.append(("?on_acked", [self.note(now_ns, "acked", path, marked), marked]))
+        if size:  # else it had counted as lost, or was acknowledged before: that sending has had its end
+            self._acked(now_ns, path, marked)
+
+    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        self._acked(now_ns, path, False)  # the original has arrived, or the peer has refused the packet: it was there
+
+    def _acked(self, now_ns: int, path: EvPath, marked: bool) -> None:
+        self.waiting.append(("?on_acked", [self.note(now_ns, "acked", path, marked), marked]))
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
         self.waiting.append(("?on_trimmed", [self.note(now_ns, "trimmed", path)]))
@@ -103,6 +109,7 @@ class HealthSelection(AskingSelection):
         self.flying = [0] * len(self.paths)
         self.turn = [0] * len(self.paths)
         self.clock = 0
+        self.withdrawn_ns = -1
         self.known_out: frozenset[int] = frozenset()
         self._look(0)
 
@@ -155,13 +162,23 @@ class HealthSelection(AskingSelection):
         self.flying[number] = max(0, self.flying[number] - 1)
 
     def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        if size or not marked:  # as above; without a size it had counted as lost, and flies no more
+        if size or self._arrived_late(now_ns, rtt_ns, marked):
             number = self.note(now_ns, "acked", path, marked)
             if size:
                 self._landed(number)
             self.hear(now_ns, "on_acked", number)
 
+    def _arrived_late(self, now_ns: int, rtt_ns: int, marked: bool) -> bool:
+        """Whether a packet without a size has arrived for the first time: it had counted as lost, and flies no more.
+
+        A marked one may also be a copy of what had arrived before. It is none if it has not been sent again, which a
+        round trip shows, or if its copy has just been withdrawn.
+        """
+        withdrawn, self.withdrawn_ns = self.withdrawn_ns == now_ns, -1  # for one arrival only
+        return not marked or rtt_ns >= 0 or withdrawn
+
     def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
+        self.withdrawn_ns = now_ns
         self._landed(self.number[path.ev])
 
     def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:

@@ -22,9 +22,11 @@ class Mine(Selection):
         if not planes:
             return None  # wait for a port
         active = self.rng.choice(planes).active
-        self.sent += 1
         rested = [path for path in active if self.resting.get(path.ev, 0) <= self.sent]
         return self.rng.choice(rested or active)
+
+    def on_packet_sent(self, now_ns, path, size):
+        self.sent += 1  # not in next, which probes ask as well
 
     def on_packet_acked(self, now_ns, path, size, rtt_ns, marked):
         if marked:

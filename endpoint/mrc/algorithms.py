@@ -66,31 +66,35 @@ SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGE
 """By setting: the algorithms that a contest compares."""
 
 
+def _unknown(what: str, name: str, there: Mapping[str, object]) -> ConfigError:
+    return ConfigError(f"there is no {what} {name!r}; valid: {', '.join(there)}, or a class of a file, FILE.py:CLASS")
+
+
 def find_selection(name: str) -> type[Selection]:
     """The path selection of that name. Raises `ConfigError`."""
     if name not in SELECTIONS:
-        raise ConfigError(f"there is no path selection {name!r}; valid: {', '.join(SELECTIONS)}")
+        raise _unknown("path selection", name, SELECTIONS)
     return SELECTIONS[name]
 
 
 def find_congestion(name: str) -> type[Congestion]:
     """The congestion control of that name. Raises `ConfigError`."""
     if name not in CONGESTIONS:
-        raise ConfigError(f"there is no congestion control {name!r}; valid: {', '.join(CONGESTIONS)}")
+        raise _unknown("congestion control", name, CONGESTIONS)
     return CONGESTIONS[name]
 
 
 def find_loss(name: str) -> type[LossDetection]:
     """The loss rule of that name. Raises `ConfigError`."""
     if name not in LOSSES:
-        raise ConfigError(f"there is no loss rule {name!r}; valid: {', '.join(LOSSES)}")
+        raise _unknown("loss rule", name, LOSSES)
     return LOSSES[name]
 
 
 def find_operations(name: str) -> type[EndpointOperations]:
     """The rule for port status updates of that name. Raises `ConfigError`."""
     if name not in OPERATIONS:
-        raise ConfigError(f"there is no rule for port status updates {name!r}; valid: {', '.join(OPERATIONS)}")
+        raise _unknown("rule for port status updates", name, OPERATIONS)
     return OPERATIONS[name]
 
 

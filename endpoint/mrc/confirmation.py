@@ -45,6 +45,21 @@ class Confirmations:
         if message.immediate is None and not self._every:
             self._work.complete(message)
 
+    def refuse(self, msn24: int, psn: int) -> Message | None:
+        """A NAK about `psn`: the peer has completed `msn24` messages. Those end well, for their SACKs may be lost.
+
+        Returns the refused write, which is the next one; None if it has completed already, or was never posted.
+
+        Completed messages end at or before `psn`. Some implementations give the refused packet's PSN, ours gives the
+        last one received in order, so the PSN alone does not say which writes are complete.
+        """
+        pending = self._work.pending
+        index = expand(msn24, next(iter(pending), 0))
+        for message in list(pending.values()):
+            if message.index < index and 0 <= message.last_psn <= psn:
+                self._work.complete(message)
+        return pending.get(index)
+
     def confirm(self, msn24: int) -> bool:
         """The peer has completed so many messages, in order; whether any write is done by that."""
         done = False

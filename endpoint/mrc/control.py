@@ -14,7 +14,7 @@ from endpoint.mrc.paths.ev_profile import EVENT_ASSUMED_BAD, EVENT_GOOD, STATE_D
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.qp import QueuePair
-from endpoint.nic.attributes import VerbError
+from endpoint.nic.attributes import BusyError, VerbError
 
 
 class Control:
@@ -46,15 +46,16 @@ class Control:
         return self._context.hints.find(number)
 
     def destroy_qp_hint(self, number: int) -> None:
-        """Raises `VerbError` while a QP has it."""
+        """Raises `BusyError` while a QP has it, `VerbError` for a hint that does not exist."""
         if users := self._users("qp_hint", number):
-            raise VerbError(f"QP hint {number} is in use by QPs {users[:5]}; destroy them first")
+            raise BusyError(f"QP hint {number} is in use by QPs {users[:5]}; destroy them first")
         self._context.hints.destroy(number)
 
     # --- EV profiles and events --------------------------------------------------------------------------------
 
     def modify_ev_profile(self, number: int, now_ns: int, /, **attributes: Any) -> EvProfile:
-        """Configure an EV profile or take a step of its states (`endpoint.mrc.paths.ev_profile`). Raises `VerbError`.
+        """Configure an EV profile or take a step of its states (`endpoint.mrc.paths.ev_profile`). Raises `VerbError`,
+        `BusyError` for a step while a QP has the profile.
 
         `fields` has rows of width, init_val, min_val, max_val and mask; `replace_ev` rows of EV, port, new EV and new
         port; `modify_ev_state` rows of EV and state, which hold at once.

@@ -396,11 +396,12 @@ class QueuePair(VerbQueuePair):
         if self.started:
             self.requester.planes_changed()
 
-    def freshen(self, ev: int) -> None:
-        """An acknowledged data EV is good enough for the reverse direction too."""
+    def freshen(self, ev: int, mark: int) -> None:
+        """An acknowledged data EV is good enough for the reverse direction too, unless the mark is ALWAYS_SKIP."""
         path = self.evs.paths.get(ev)
         if path is not None:
-            self.reverse.confirm(path.route)
+            if mark != wire.PathMark.ALWAYS_SKIP:
+                self.reverse.confirm(path.route)
         elif ev not in self.peer.by_ev:
             self._context.mismatches.echoed_ev(self.peer.name, ev, self.peer.by_ev)
 

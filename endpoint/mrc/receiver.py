@@ -228,7 +228,7 @@ class Receiver(Nic[QueuePair]):
             qp.requester.credit.hear(mpr >> 12, state, now_ns)
             mpr &= 0xFF
         qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
-        qp.freshen(ev)
+        qp.freshen(ev, first >> 5 & 3)
         if self._port_sacks is not None and len(view) >= self._sack_size:
             self._hear_ports(qp, view, SACK_MIN - icrc.SIZE, now_ns)
 
@@ -396,7 +396,7 @@ class Receiver(Nic[QueuePair]):
             state.rcv_cwnd_pen,
             sack.mpr,
         )
-        qp.freshen(sack.entropy)
+        qp.freshen(sack.entropy, sack.mark)
         if self._port_sacks is not None and size >= self._sack_size:
             self._hear_ports(qp, view, at + wire.SETH_BYTES + wire.CC_STATE_BYTES, now_ns)
 

@@ -11,10 +11,10 @@ from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.repair import Repair
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.ev_set import BAD, EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
-from endpoint.mrc.paths.selection import Selection, next_after_loss, next_pair
+from endpoint.mrc.paths.selection import Selection, next_after_loss, next_pair, next_turn, port_may_come
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers
@@ -145,14 +145,14 @@ class Requester(Sender):
         first, end = len(out), len(out) + budget
         if self.cc.pacing_bps and (end := self._pacer.end(first, now_ns)) == first:
             return True
-        self.retry.held = False
+        self.retry.held, credit = False, self._agenda.credit
         more = self._send_lost(now_ns, out, end) if flight.lost else None
         if more is None:
             more = self._send_new(now_ns, out, end)
         if len(out) > first:
             self.retry.sent(now_ns)
             self._agenda.arm(self.retry.ask_due_ns)
-            self._pacer.sent(out, now_ns)
+            self._pacer.sent(credit - self._agenda.credit, now_ns)
         elif self.retry.held and self._rule.patience_ns:
             self._agenda.arm(self.retry.ask_due_ns)
         elif not self._evs.live:
@@ -161,7 +161,7 @@ class Requester(Sender):
 
     def _send_lost(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool | None:
         """Send again what was lost, oldest first, until `out` has `end` frames. None: that is all. True: budget, credit
-        or ports are used up. False: the window or a refusal of the peer holds the rest back."""
+        or ports are used up. False: the window, a refusal of the peer or closed ports hold the rest back."""
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
         while flight.lost:
             if len(out) >= end or agenda.credit <= 0:
@@ -175,9 +175,9 @@ class Requester(Sender):
                 return self.retry.hold_back()
             blame = flight.blame_of(slot)
             blamed = None if blame is None else blame.path
-            path = next_after_loss(self._selection, self._evs, scheduler.usable, blamed, now_ns)
+            path = next_after_loss(self._selection, self._evs, scheduler.usable, blamed, now_ns, self.cc.ports_open)
             if path is None:
-                return True
+                return port_may_come(self._evs, scheduler.usable, self.cc.ports_open)
             message = flight.messages[slot]
             assert message is not None  # kept until it is acknowledged
             flight.lost &= flight.lost - 1
@@ -213,16 +213,15 @@ class Requester(Sender):
             psn = flight.nxt
             if psn >= edge:
                 return False
-            size = pmtu
             last = psn == message.last_psn
-            if last:
-                size = message.length - (psn - message.first_psn) * size
+            size = message.length - (psn - message.first_psn) * pmtu if last else pmtu
             inflight = flight.inflight_bytes
             if inflight and inflight + size > window:
                 return self.retry.hold_back()
-            path = selection.next(scheduler.usable & cc.ports_open)
+            usable, ports_open = scheduler.usable, cc.ports_open
+            path = selection.next(usable & ports_open) or next_turn(selection, self._evs, usable, ports_open)
             if path is None:
-                return cc.ports_open == -1 or bool((scheduler.usable | self._evs.wanted_ports) & cc.ports_open)
+                return port_may_come(self._evs, usable, ports_open)
             flags = 0
             if last:
                 self._current = None
@@ -294,25 +293,27 @@ class Requester(Sender):
         rtt_ns: int | None = None
         copy: EvPath | None = None
         if first & 2:
-            self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
+            about = self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
             cause = -1
         else:
+            about = self._evs.paths.get(entropy) if marked else None
             cause = count - 1 + answer
             if cause >= 0 and fresh >> cause & 1:
                 rtt_ns = self._sample_rtt((una + cause) & flight.mask, now_ns)
                 copy = flight.original(cause, entropy, now_ns)
             elif nxt - flight.mask <= una + cause < nxt:
                 flight.duplicate(cause, entropy, now_ns)
-            if marked:
-                self.marks += 1
-                self._signal(self._evs.paths.get(entropy), MARK_CAUSES[marked], now_ns)
         self.cc.on_penalty(penalty)
         counted = fresh & ~flight.lost
         if copy is not None:
             counted &= ~(1 << cause)
             self._hearers.tell_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
         acked = self._take_acked(fresh, now_ns) if fresh else 0
-        self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns)
+        if marked:  # not before, since a packet that arrived late brings its EV back
+            self.marks += 1
+            self._signal(about, MARK_CAUSES[marked], now_ns)
+        settled = about if cause < 0 and not first & 2 else None
+        self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns, settled)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
         for index in self._rule.overdue(flight, self.cc.window_bytes):
             self._lose(index, now_ns, proved=True)
@@ -399,8 +400,7 @@ class Requester(Sender):
     def _refused(self, now_ns: int, syndrome: int, status: CompletionStatus, msn24: int, psn24: int) -> None:
         """A NAK ends the QP if it is about a PSN that was sent, or that a packet sent would have followed."""
         if self.flight.may_be_refused(psn24, self._first_psn):
-            # The refused write is the first that the peer has not completed.
-            guilty = self._work.pending.get(expand(msn24, next(iter(self._work.pending), 0)))
+            guilty = self._confirmations.refuse(msn24, expand(psn24, self.flight.nxt - 1))
             self._fail(now_ns, status, f"NAK with syndrome {syndrome:#x}", guilty)
 
     # --- losses and probes -------------------------------------------------------------------------------------
@@ -431,9 +431,10 @@ class Requester(Sender):
         """Send a reliability probe on this EV."""
         self._probes.send(path, self.flight.una, now_ns)
 
-    def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> None:
+    def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> EvPath | None:
+        """Returns the EV that the answer's path mark may rest or take out; None: the mark is heeded already, or old."""
         if (found := self._probes.answered(probe_id, entropy)) is None:
-            return
+            return None
         path, sent_ns = found
         own_ns = sent_ns - self.flight.late_ns
         if own_ns >= self.flight.resumed_ns:
@@ -441,12 +442,14 @@ class Requester(Sender):
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self.retry.alive(now_ns)
         self._hearers.tell_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
-        if sent_ns >= path.left_ns and marked == PathMark.ALWAYS_SKIP:
-            path.streak = 0
-            self._signal(path, EvCause.ALWAYS_SKIP, now_ns)
-        elif sent_ns >= path.left_ns:
+        if sent_ns < path.left_ns:
+            return None
+        if path.state is BAD and marked != PathMark.ALWAYS_SKIP:
             self._evs.probe_answered(path, own_ns, marked != PathMark.NONE, now_ns)
-        self._agenda.arm(self._evs.next_probe_ns())
+            self._agenda.arm(self._evs.next_probe_ns())
+            return None
+        path.streak = 0
+        return path
 
     # --- timer -------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -83,6 +84,49 @@ def test_a_scenario_of_ones_own_is_known_by_its_file(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("4.5", "4.6"))
     second = options(source=str(file))
     assert {name for name in HASHES if first["hashes"][name] != second["hashes"][name]} == {"scenario"}
+
+
+def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of a sweep that were made with an older helper must not be shown as those of this one."""
+    library = tmp_path / "library"
+    texts = {
+        "mine/first.py": "import random\nimport helper, missing\nfrom package.part import thing\nimport far.off\n",
+        "mine/helper.py": "import first\nfrom endpoint.mrc.paths.selection import Selection\n",
+        "mine/random.py": "the standard library's comes first",
+        "mine/package/__init__.py": "def f():\n    from . import deep\n",
+        "mine/package/part.py": "import helper\nx = (",
+        "mine/package/deep.py": "from .. import helper",
+        "mine/package/unused.py": "",
+        "library/far/off.py": "import numpy, first",
+        "library/first.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("PYTHONPATH", f"{library}{os.pathsep}{identity.ROOT}")
+
+    def hashes() -> dict[str, str]:
+        settings = {"selection": f"{tmp_path}/mine/first.py:Mine"}
+        return identity.hashes("smoke", load_plan("tiny"), settings)
+
+    before = hashes()
+    changing = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text + "\n# edited\n")
+        changing += [name] if hashes() != before else []
+        assert {one for one in HASHES if hashes()[one] != before[one]} <= {"transport"}
+        (tmp_path / name).write_text(text)
+    assert changing == [
+        "mine/first.py",
+        "mine/helper.py",
+        "mine/package/__init__.py",
+        "mine/package/part.py",
+        "mine/package/deep.py",
+        "library/far/off.py",
+        "library/first.py",
+    ]
 
 
 def test_edited_code_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ class Congestion(Signals):
         self.pacing_bps = 0
         """Bits per second of frames at most; 0: as fast as the ports go."""
         self.ports_open = -1
-        """Bit n - 1 says that the QP may send on port n now: an algorithm per plane closes ports."""
+        """Bit n - 1 says that the QP may send data on port n now, new or again: an algorithm per plane closes ports."""
 
     @classmethod
     def make(cls, path: PathTraits, values: Values, shared: dict[str, Any]) -> Self:

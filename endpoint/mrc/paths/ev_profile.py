@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
-from endpoint.nic.attributes import VerbError
+from endpoint.nic.attributes import BusyError, VerbError
 from endpoint.nic.packet import Route
 from endpoint.transport import QueueFull
 
@@ -147,7 +147,8 @@ class EvProfiles:
         return self._known() if profile.mode is EvMode.AUTO else frozenset(profile.entries) - {UNPOPULATED}
 
     def modify(self, number: int, given: Mapping[str, Any], users: list[int]) -> EvProfile:
-        """Set attributes and take a step; `users` are the QPs that have the profile. Raises `VerbError`."""
+        """Set attributes and take a step; `users` are the QPs that have the profile. Raises `VerbError`,
+        `BusyError` for a step while it has users."""
         for name in given:
             if name not in ATTRIBUTES:
                 raise VerbError(f"an EV profile has no attribute {name!r}; valid: {', '.join(ATTRIBUTES)}")
@@ -186,7 +187,7 @@ class EvProfiles:
             valid = ", ".join(step.name for step in STEPS[state])
             raise VerbError(f"EV profile {number} is in {state.name} and cannot go to {target.name}; valid: {valid}")
         if users:
-            raise VerbError(f"EV profile {number} is in use by QPs {users[:5]}; destroy them first")
+            raise BusyError(f"EV profile {number} is in use by QPs {users[:5]}; destroy them first")
         return target
 
     def _set(self, profile: EvProfile, given: Mapping[str, Any]) -> None:

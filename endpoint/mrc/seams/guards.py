@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
@@ -29,10 +30,46 @@ from endpoint.nic.port import PortSet
 
 RAISED = (Exception, SystemExit, GeneratorExit)
 """Exceptions of a user's code that are told; only Ctrl-C passes through."""
-USERS: dict[type[Any], Callable[[BaseException], str]] = {}
-"""The classes from files of the user's own; each with what tells an exception of its file by file and line."""
+WRAPPED = ("__func__", "fget", "func", "__wrapped__")
+"""Where class methods, properties and decorated methods keep the function that they are made of."""
+
+
+class ClassPlace(NamedTuple):
+    """The file that a setting names, and the line of its class statement."""
+
+    file: str
+    line: int
+
+
+USERS: dict[type[Any], ClassPlace] = {}
+"""The classes from users' files."""
 BYTES_MAX = 1 << 48
 BPS_MAX = 1 << 50
+
+
+def definer(kind: type[Any], member: str) -> type[Any] | None:
+    """The class of the user's that has this method or attribute; None where it is the lab's own, or there is none."""
+    for one in kind.__mro__:
+        if member in one.__dict__:
+            return one if is_users(one) else None
+    return None
+
+
+def is_users(found: Any) -> bool:
+    """Whether a class or a function is neither the lab's nor Python's."""
+    return str(getattr(found, "__module__", "")).partition(".")[0] not in ("endpoint", "builtins")
+
+
+def code_of(member: Any) -> CodeType | None:
+    """The code of a user's method or property; None for other attributes, and where a class borrows from the lab's."""
+    for _ in range(8):  # decorators around decorators
+        inner = [getattr(member, name, None) for name in WRAPPED]
+        inner = [one for one in inner if one is not None]
+        if not inner:
+            break
+        member = inner[0]
+    code = getattr(member, "__code__", None)
+    return code if isinstance(code, CodeType) and is_users(member) else None
 
 
 class Guarded:
@@ -42,36 +79,77 @@ class Guarded:
         """`make` is the class method that gives the object; by itself the class."""
         self.kind = kind
         self.seam = seam
+        self.make = make
+        self.asked = make
+        """The method that was called last: wrong attributes are its work."""
         self.object: Any = None
         maker: Any = kind if make == "__init__" else getattr(kind, make)
         self.object = self.call(lambda: maker(*arguments), make)
 
-    def call(self, work: Callable[[], Any], method: str) -> Any:
+    def call(self, work: Callable[[], Any], member: str) -> Any:
         """What `work` returns. Raises `AlgorithmError` with the line that raised."""
         try:
             return work()
         except AlgorithmError:
             raise
         except RAISED as error:
-            told = USERS[self.kind](error)
-            raise AlgorithmError(f"{told} (in {self.seam} {self.kind.__name__}.{method})") from error
+            raise self.told(error, member) from error
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """The answer of one of the object's methods."""
+        self.asked = method
         return self.call(lambda: getattr(self.object, method)(*arguments), method)
+
+    def read(self, name: str, default: Any = None) -> Any:
+        """An attribute of the object; the default where neither the object nor its class has it. Properties may raise,
+        as methods may."""
+        try:
+            return getattr(self.object, name)
+        except RAISED as error:
+            if isinstance(error, AttributeError) and definer(type(self.object), name) is None:
+                return default
+            raise self.told(error, name) from error
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
         """An attribute that must be an integer in a range; with a default, an object may lack it."""
-        value = getattr(self.object, name, default)
+        value = self.read(name, default)
         if type(value) is not int or not low <= value <= high:
-            raise self.broken("__init__", f"{name} must be an integer from {low} to {high} (got {value!r})")
+            raise self.broken(self.asked, f"{name} must be an integer from {low} to {high} (got {value!r})")
         return value
 
+    def told(self, error: BaseException, member: str) -> AlgorithmError:
+        """The error that an exception of this method or attribute ends the run with: with the last line of the user's
+        that the exception came through; where it came through none (wrong arguments), the line of the method."""
+        kind, place = self.kind_with(member), self.place(member)
+        files, frame = (place.file, USERS[self.kind].file), error.__traceback__
+        while frame is not None:
+            if frame.tb_frame.f_code.co_filename in files:
+                place = ClassPlace(frame.tb_frame.f_code.co_filename, frame.tb_lineno)
+            frame = frame.tb_next
+        what = f"{type(error).__name__}: {error} (in {self.seam} {kind.__name__}.{member})"
+        return AlgorithmError(f"{place.file}:{place.line}: {what}")
+
     def broken(self, method: str, rule: str) -> AlgorithmError:
-        """The error of a class that breaks a rule of its seam; the line is that of the method."""
-        code = getattr(getattr(self.kind, method, None), "__code__", None)
-        line = f"{code.co_filename}:{code.co_firstlineno}: " if code is not None else ""
-        return AlgorithmError(f"{line}{self.seam} {self.kind.__name__}.{method}: {rule}")
+        """The error of a class that breaks a rule of its seam in this method."""
+        kind, place = self.kind_with(method), self.place(method)
+        return AlgorithmError(f"{place.file}:{place.line}: {self.seam} {kind.__name__}.{method}: {rule}")
+
+    def kind_with(self, member: str) -> type[Any]:
+        """The class that has this method: the object's, which another class may have made."""
+        kind: type[Any] = self.kind if self.object is None or member == self.make else type(self.object)
+        return kind
+
+    def place(self, member: str) -> ClassPlace:
+        """Where the user's method is; where the method is the lab's own, the user's class."""
+        kind = self.kind_with(member)
+        owner = definer(kind, member)
+        codes = [code_of(owner.__dict__[member])] if owner is not None else []
+        if kind not in USERS:  # of which the line is not known: that of the first method
+            codes += [code_of(one) for users in kind.__mro__ if is_users(users) for one in users.__dict__.values()]
+        for code in codes:
+            if code is not None:
+                return ClassPlace(code.co_filename, code.co_firstlineno)
+        return USERS[kind] if kind in USERS else USERS[self.kind]
 
 
 class GuardedSignals(Signals):
@@ -119,17 +197,33 @@ class GuardedSelection(Selection):
     def __init__(self, kind: type[Any], evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
         self._guarded = Guarded(kind, "selection", evs, rng, values)
-        self.heeds = bool(kind.heeds_signals)
-        wanted = getattr(self._guarded.object, "wanted_probes", None)
-        if isinstance(wanted, list):
-            self.wanted_probes = wanted
+        self.heeds = kind.heeds_signals
+        own = self._guarded.read("heeds_signals")
+        if own is not self.heeds:
+            rule = f"as a class attribute (the class has {self.heeds}, the object {own!r})"
+            raise self._guarded.broken("__init__", f"heeds_signals must be set in the class body, {rule}")
+        self._copy()
+
+    def _copy(self) -> None:
+        wanted: Any = self._guarded.read("wanted_probes", self.wanted_probes)
+        if type(wanted) is not list or not all(isinstance(path, EvPath) and self._is_own(path) for path in wanted):
+            raise self._guarded.broken(
+                self._guarded.asked, f"wanted_probes must be a list of EvPaths of evs (got {wanted!r})"
+            )
+        self.wanted_probes = wanted
+
+    def _is_own(self, path: EvPath) -> bool:
+        """Whether this is this queue pair's; others have EvPaths of the same EVs, perhaps to other hosts."""
+        return self.evs.paths.get(path.ev) is path
 
     def next(self, usable: int) -> EvPath | None:
         found = self._guarded.ask("next", usable)
+        self._copy()
         if found is None:
             return None
-        if not isinstance(found, EvPath):
-            raise self._guarded.broken("next", f"it must return an EvPath of evs, or None (got {found!r})")
+        if not (isinstance(found, EvPath) and self._is_own(found)):
+            got = f"EV {found.ev:#x} is not" if isinstance(found, EvPath) else f"got {found!r}"
+            raise self._guarded.broken("next", f"it must return an EvPath of this queue pair's evs, or None ({got})")
         if not found.active or not found.plane.wanted:
             rule = f"EV {found.ev:#x} is not in rotation; take one of plane.active of a plane of evs.live"
             raise self._guarded.broken("next", rule)
@@ -141,13 +235,7 @@ class GuardedSelection(Selection):
         return found
 
     def listener(self) -> Signals:
-        return GuardedSignals(self._guarded, self._check_probes)
-
-    def _check_probes(self) -> None:
-        wanted: list[Any] = list(self.wanted_probes)
-        for path in wanted:
-            if not isinstance(path, EvPath):
-                raise self._guarded.broken("__init__", f"wanted_probes must hold EvPaths of evs (got {path!r})")
+        return GuardedSignals(self._guarded, self._copy)
 
 
 class GuardedCongestion(Congestion):
@@ -203,9 +291,9 @@ class GuardedGranter(CreditGranter):
             self._copy()
 
     def _copy(self) -> None:
-        due_ns = getattr(self._guarded.object, "due_ns", None)
+        due_ns = self._guarded.read("due_ns")
         if type(due_ns) is not int or due_ns < 0:
-            raise self._guarded.broken("receiver", f"due_ns must be an integer of at least 0 (got {due_ns!r})")
+            raise self._guarded.broken(self._guarded.asked, f"due_ns must be an integer of at least 0 (got {due_ns!r})")
         self.due_ns = due_ns
 
     def _tell(self, method: str, *arguments: Any) -> None:
@@ -228,14 +316,14 @@ class GuardedGranter(CreditGranter):
         found = self._guarded.ask("grants", now_ns)
         self._copy()
         if not isinstance(found, list):
-            raise self._guarded.broken("receiver", f"grants must return a list of (qp, bytes) (got {found!r})")
+            raise self._guarded.broken("grants", f"it must return a list of (qp, bytes) (got {found!r})")
         for grant in found:
             right = type(grant) is tuple and len(grant) == 2 and type(grant[0]) is int and type(grant[1]) is int
             if not right or not 0 < grant[1] <= BYTES_MAX or grant[1] % CREDIT_UNIT:
                 rule = f"a grant must be (qp, bytes) with a positive multiple of {CREDIT_UNIT} bytes (got {grant!r})"
-                raise self._guarded.broken("receiver", rule)
+                raise self._guarded.broken("grants", rule)
         if self.due_ns <= now_ns:
-            raise self._guarded.broken("receiver", f"grants must set due_ns later than {now_ns} (got {self.due_ns})")
+            raise self._guarded.broken("grants", f"it must set due_ns later than {now_ns} (got {self.due_ns})")
         return found
 
 
@@ -256,13 +344,16 @@ class GuardedLossDetection(LossDetection):
         self.slowest_ns = self._guarded.integer("slowest_ns", 0, BYTES_MAX)
         self.longest_ns = self._guarded.integer("longest_ns", 0, BYTES_MAX)
 
-    def _tell(self, method: str, *arguments: Any) -> None:
+    def _share_newest(self) -> None:
         self._guarded.object.newest_ns = self.newest_ns
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._guarded.call(self._share_newest, "newest_ns")
         self._guarded.ask(method, *arguments)
         self._copy()
 
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
-        self._guarded.object.newest_ns = self.newest_ns
+        self._guarded.call(self._share_newest, "newest_ns")
         found = self._guarded.ask("overdue", flight, window_bytes)
         self._copy()
         length, known = flight.nxt - flight.una, flight.acked | flight.lost

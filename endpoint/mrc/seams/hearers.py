@@ -40,9 +40,11 @@ class Hearers:
         rtt_ns: int | None,
         marked: bool,
         now_ns: int,
+        settled: EvPath | None = None,
     ) -> None:
         """Packets `first` + i of the bits in `fresh` have arrived, and those in `counted` were under way until now;
-        `cause` is the one that caused the SACK, and is told of even if it had arrived before, when it brings a mark."""
+        `cause` is the one that caused the SACK, and is told of even if it had arrived before, when it brings a mark.
+        `settled` is the marked path of a SACK whose cause lies before `first`: a later SACK has overtaken it."""
         if not self._acked:
             return
         causing = 1 << cause if cause >= 0 else 0
@@ -59,6 +61,9 @@ class Hearers:
             sample_ns = rtt_ns if own and rtt_ns is not None else -1
             for one in self._acked:
                 one.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
+        if settled is not None:
+            for one in self._acked:
+                one.on_packet_acked(now_ns, settled, 0, -1, True)
 
     def tell_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
         """A packet was trimmed."""

@@ -22,8 +22,8 @@ class Pacer:
         self._scheduler.rate_due_ns = min(self._scheduler.rate_due_ns, self._turn_ns)
         return first
 
-    def sent(self, out: list[tuple[int, bytes]], now_ns: int) -> None:
-        """The last of these frames has left."""
+    def sent(self, size: int, now_ns: int) -> None:
+        """A frame of so many bytes has left, payload that a counted frame leaves out among them."""
         if self._congestion.pacing_bps:
-            self._turn_ns = now_ns + len(out[-1][1]) * 8_000_000_000 // self._congestion.pacing_bps
+            self._turn_ns = now_ns + size * 8_000_000_000 // self._congestion.pacing_bps
             self._scheduler.rate_due_ns = min(self._scheduler.rate_due_ns, self._turn_ns)

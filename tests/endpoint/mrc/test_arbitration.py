@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +126,75 @@ def test_a_congestion_control_that_opens_one_port_gets_it_when_it_is_free_or_up_
     else:
         assert bench.a.next_timer_ns() == bench.now_ns + bench.base_rtt_ns
     assert [packet.port for packet in bench.writes()] == [1]
+
+
+@pytest.mark.parametrize("ports", [[1, 3], [2], [2, 3, 4]])
+def test_planes_have_equal_shares_of_the_ports_that_a_congestion_control_opens(ports: list[int]) -> None:
+    bench = Bench(planes=4)
+    bench.qp_a.requester.cc.ports_open = sum(1 << port - 1 for port in ports)
+    bench.post(12)
+    sent: list[int] = []
+    while len(sent) < 12:
+        now = [packet.port for packet in bench.writes()]
+        assert now, f"the queue pair stands still after {sent}"
+        sent += now
+        bench.wait()  # until the ports are free
+        bench.qp_a.agenda.wake()
+    assert Counter(sent) == {port: 12 // len(ports) for port in ports}
+
+
+def lost_on_all_ports(**settings: Any) -> Bench:
+    """A packet has left by each of four ports, and counts as lost."""
+    bench = Bench(**settings)
+    bench.post(4)
+    assert sorted(packet.port for packet in bench.writes()) == [1, 2, 3, 4]
+    for index in range(4):
+        bench.qp_a.requester._lose(index, bench.now_ns, proved=True)
+    bench.wait()  # until the ports are free
+    bench.qp_a.agenda.wake()
+    return bench
+
+
+@pytest.mark.parametrize("selection", ["mrc", "round_robin"])
+@pytest.mark.parametrize("retransmit_plane", ["any", "other"])
+@pytest.mark.parametrize("ports", [[1, 3], [2]])
+def test_what_was_lost_is_sent_again_by_the_ports_that_a_congestion_control_opens(
+    ports: list[int], retransmit_plane: str, selection: str
+) -> None:
+    bench = lost_on_all_ports(retransmit_plane=retransmit_plane, selection=selection)
+    bench.qp_a.requester.cc.ports_open = sum(1 << port - 1 for port in ports)
+    sent = bench.writes()
+    assert [packet.psn for packet in sent if packet.retransmission] == [0, 1, 2, 3]
+    assert {packet.port for packet in sent} == set(ports)
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_what_was_lost_waits_for_an_open_port_and_leaves_when_it_is_free_or_up_again(down: bool) -> None:
+    bench = lost_on_all_ports()
+    bench.qp_a.requester.cc.ports_open = 1
+    free_ns = bench.now_ns + bench.base_rtt_ns
+    if down:
+        bench.a.port_changed(1, False, bench.now_ns)
+        bench.out(bench.a)  # the peer is told
+    else:
+        bench.a.ports[0].free_ns = free_ns  # another queue pair's frame is on the line
+    assert bench.a.packets_to_send(bench.now_ns, 64) == []
+    if down:
+        bench.wait()
+        assert bench.writes() == []
+        bench.a.port_changed(1, True, bench.now_ns)
+    else:
+        assert bench.a.scheduler.pacing_ns == free_ns
+    assert [packet.port for packet in bench.writes()] == [1] * 4
+
+
+def test_what_was_lost_waits_while_a_congestion_control_has_closed_all_ports() -> None:
+    bench = lost_on_all_ports()
+    cc = bench.qp_a.requester.cc
+    cc.ports_open = 0
+    assert bench.a.packets_to_send(bench.now_ns, 64) == []
+    assert bench.a.scheduler.resting  # the queue pair is not asked again and again
+    cc.ports_open = -1
+    bench.now_ns = bench.qp_a.requester.retry.retry_due_ns
+    bench.timers()
+    assert {packet.psn for packet in bench.writes()} == {0, 1, 2, 3}

@@ -26,6 +26,11 @@ def nak(bench: Bench, psn: int, msn: int) -> Packet:
     return packet
 
 
+def refusal(bench: Bench) -> Packet:
+    """The NAK among the answers of `b`, all of which are taken off the line."""
+    return next(answer for answer in bench.answers(ACK) if answer.frame[answer.at] != Syndrome.ACK)
+
+
 @pytest.mark.parametrize("psn", [0, 2, 5])
 def test_a_nak_that_a_sack_has_overtaken_ends_the_connection(psn: int) -> None:
     bench = Bench(sack_threshold_bytes=0, confirm_writes=True)
@@ -37,8 +42,61 @@ def test_a_nak_that_a_sack_has_overtaken_ends_the_connection(psn: int) -> None:
     bench.to_a(nak(bench, psn, psn))
     assert bench.qp_a.state is QPState.ERROR
     assert [(done.wr_id, done.status) for done in bench.completions()] == [
-        (number, REFUSED if number == psn else FLUSHED) for number in range(6)
+        (number, SUCCESS if number < psn else REFUSED if number == psn else FLUSHED) for number in range(6)
     ]
+
+
+@pytest.mark.parametrize("confirm_writes", [False, True])
+@pytest.mark.parametrize("immediate", [None, 5])
+def test_a_nak_confirms_the_writes_before_the_refused_one_whose_acknowledgements_were_lost(
+    immediate: int | None, confirm_writes: bool
+) -> None:
+    bench = Bench(sack_threshold_bytes=0, confirm_writes=confirm_writes)
+    bench.qp_b.post_recv(1)
+    bench.post(2)
+    bench.post(1, immediate)
+    bench.qp_a.post_write(2, bench.region, 0, 4096, bench.target.va, bench.target.rkey ^ 1)
+    bench.posted += 1
+    bench.post()
+    bench.to_b(*bench.writes())
+    bench.to_a(refusal(bench))
+    assert bench.qp_a.state is QPState.ERROR
+    statuses = [SUCCESS, SUCCESS, REFUSED, FLUSHED]
+    assert [(done.wr_id, done.status) for done in bench.completions()] == list(enumerate(statuses))
+
+
+def test_a_write_that_found_no_receive_is_refused_though_all_its_packets_have_arrived() -> None:
+    bench = Bench(sack_threshold_bytes=0)
+    bench.post(2)
+    bench.post(1, 5)  # no receive is posted: the NAK has the PSN of this write's last packet, and the count before it
+    bench.post()
+    bench.to_b(*bench.writes())
+    bench.to_a(refusal(bench))
+    operation_error = CompletionStatus.REMOTE_OPERATION_ERROR
+    assert [done.status for done in bench.completions()] == [SUCCESS, operation_error, FLUSHED]
+
+
+def test_a_nak_confirms_no_write_that_the_refused_packet_does_not_follow() -> None:
+    """A count of messages beyond the NAK's own PSN is forged, or of another life of the queue pair."""
+    bench = Bench()
+    bench.post(2)
+    bench.post()
+    bench.writes()
+    for _ in range(2):  # not sent yet: their PSNs are unknown
+        bench.qp_a.post_write(bench.posted, bench.region, 0, 4096, bench.target.va, bench.target.rkey)
+        bench.posted += 1
+    bench.to_a(nak(bench, 0, 4))
+    assert [done.status for done in bench.completions()] == [REFUSED, FLUSHED, FLUSHED, FLUSHED]
+
+
+def test_a_nak_tells_of_the_end_of_unsignaled_writes_before_the_refused_one() -> None:
+    bench = Bench()
+    bench.qp_a.post_write(0, bench.region, 0, 4096, bench.target.va, bench.target.rkey, signaled=False)
+    for number, rkey in ((1, bench.target.rkey), (2, bench.target.rkey ^ 1)):
+        bench.qp_a.post_write(number, bench.region, 0, 4096, bench.target.va, rkey)
+    bench.to_b(*bench.writes())
+    bench.to_a(refusal(bench))
+    assert [(done.wr_id, done.status) for done in bench.completions()] == [(1, SUCCESS), (2, REFUSED)]
 
 
 def test_a_nak_for_what_may_still_be_told_of_reaches_back_half_the_psns_and_over_the_wrap() -> None:

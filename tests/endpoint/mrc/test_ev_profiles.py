@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from endpoint.mrc.paths.ev_profile import EvField, EvMode, ProfileState
 from endpoint.mrc.paths.ev_state import EvState
-from endpoint.nic.attributes import VerbError
+from endpoint.nic.attributes import BusyError, VerbError
 from endpoint.nic.wire import Opcode
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
@@ -183,7 +183,7 @@ def test_a_profile_goes_through_its_states_and_back_unless_a_qp_has_it() -> None
     control = bench.a.control
     explicit(bench.a, known(bench)[:4])
     qp = connected(bench, ev_profile_id=ID)
-    with pytest.raises(VerbError, match=rf"in use by QPs \[{qp.qpn}\]; destroy them first"):
+    with pytest.raises(BusyError, match=rf"in use by QPs \[{qp.qpn}\]; destroy them first"):
         control.modify_ev_profile(ID, 0, profile_state="offline")
     bench.a.destroy_qp(qp, 0)
     control.modify_ev_profile(ID, 0, profile_state="offline")

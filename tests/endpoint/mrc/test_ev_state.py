@@ -13,10 +13,9 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
-from endpoint.nic import icrc
 from endpoint.nic.config import NEVER
 from endpoint.nic.wire import Opcode, PathMark
-from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.bench import Bench
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
@@ -337,10 +336,7 @@ def probe(bench: Bench, path: EvPath, mark: int) -> EvState:
     bench.qp_a.requester.probe(path, bench.now_ns)
     bench.to_b(*bench.out(bench.a, Opcode.PROBE))
     (answer,) = bench.answers(Opcode.SACK)
-    changed = bytearray(answer.frame)
-    changed[answer.at + 1] |= mark << 5
-    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[answer.outside.offset : -4])))
-    bench.to_a(Packet(answer.port, bytes(changed)))
+    bench.to_a(answer.with_path_mark(mark))
     return path.state
 
 
@@ -354,15 +350,77 @@ def test_a_probe_answered_with_always_skip_has_failed() -> None:
     assert probe(bench, path, once) is S
 
 
+def test_a_probe_answered_with_skip_once_rests_its_ev() -> None:
+    """OCP MRC figure 5: a SACK with SKIP_ONCE makes an EV SKIP, whether data or a probe was marked."""
+    bench = Bench()
+    path, other = bench.qp_a.evs.planes[0].active[:2]
+    assert probe(bench, path, PathMark.NONE) is G
+    assert probe(bench, path, PathMark.SKIP_ONCE) is S
+    assert other.state is G
+    assert (bench.qp_a.requester.marks, bench.qp_a.requester.skips) == (1, 1)
+    assert path not in [path.plane.take() for _ in range(len(path.plane.active) - 1)]
+
+
+def test_a_probe_answered_with_skip_once_rests_no_ev_where_the_selection_heeds_no_signals() -> None:
+    bench = Bench(selection="oblivious")
+    path = bench.qp_a.evs.planes[0].active[0]
+    assert probe(bench, path, PathMark.SKIP_ONCE) is G
+    assert (bench.qp_a.requester.marks, bench.qp_a.requester.skips) == (1, 0)
+
+
 def test_a_probe_answered_with_always_skip_takes_its_ev_out() -> None:
     bench = Bench()
     path = bench.qp_a.evs.planes[0].active[0]
-    assert probe(bench, path, PathMark.SKIP_ONCE) is G
     assert probe(bench, path, PathMark.ALWAYS_SKIP) is B
     events = [bench.a.next_event() for _ in range(len(bench.a.log))]
     changes = [event.fields for event in events if event is not None and event.kind == "ev"]
     assert [(fields["ev"], fields["cause"]) for fields in changes] == [(path.ev, "always_skip")]
     assert not path.active
+
+
+@pytest.mark.parametrize(("mark", "state"), [(PathMark.NONE, G), (PathMark.SKIP_ONCE, S), (PathMark.ALWAYS_SKIP, B)])
+def test_a_late_packet_does_not_overrule_the_path_mark_that_came_with_it(mark: int, state: EvState) -> None:
+    """The late packet proves the EV sound, but the receiver wants the EV left alone."""
+    bench = Bench(sack_threshold_bytes=0)
+    bench.post()
+    (write,) = bench.writes()
+    path = bench.qp_a.evs.paths[write.ev]
+    bench.qp_a.requester._lose(0, bench.now_ns, proved=True)
+    assert path.state is B
+    bench.to_b(write)
+    (sack,) = bench.answers(Opcode.SACK)
+    bench.to_a(sack.with_path_mark(mark))
+    assert path.state is state
+    assert path.active is (state is not B)
+
+
+def test_a_late_packet_does_not_overrule_the_path_mark_of_a_probe() -> None:
+    bench = Bench()
+    bench.post()
+    (write,) = bench.writes()
+    path = bench.qp_a.evs.paths[write.ev]
+    bench.qp_a.requester._lose(0, bench.now_ns, proved=True)
+    bench.to_b(write)
+    bench.answers()  # these are lost
+    assert probe(bench, path, PathMark.ALWAYS_SKIP) is B
+    assert not path.active
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize(
+    ("mark", "kept"), [(PathMark.NONE, True), (PathMark.SKIP_ONCE, True), (PathMark.ALWAYS_SKIP, False)]
+)
+def test_an_ev_that_the_peer_wants_left_alone_becomes_no_reverse_ev(mark: int, kept: bool, plain: bool) -> None:
+    bench = Bench(planes=1, sack_threshold_bytes=0)
+    reverse = bench.qp_a.reverse
+    bench.post(2)
+    (write,) = [packet for packet in bench.writes() if packet.ev != reverse.routes[1].ev][:1]
+    bench.to_b(write)
+    (sack,) = bench.answers(Opcode.SACK)
+    sack = sack.with_path_mark(mark)
+    bench.to_a(sack.with_dscp(20) if plain else sack)  # the mark of a trim, which only the plain layout reads
+    assert bench.qp_a.requester.acked_bytes == 4096
+    assert (reverse.routes[1].ev == write.ev) is kept
 
 
 def test_time_in_which_the_host_did_not_run_does_not_pass_for_a_path_that_is_out() -> None:

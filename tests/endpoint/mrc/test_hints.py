@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from endpoint.mrc.hint import QpHint, QpHints
-from endpoint.nic.attributes import VerbError
+from endpoint.nic.attributes import BusyError, VerbError
 from endpoint.transport import QueueFull
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
@@ -102,7 +102,7 @@ def test_hints_are_made_queried_modified_and_destroyed() -> None:
     nic.control.modify_qp_hint(number, num_send_peers=3)
     assert nic.control.query_qp_hint(number) == QpHint(4, 3, 1)
     qp = nic.create_qp(bench.cq_a, qp_hint=number)
-    with pytest.raises(VerbError, match=f"hint {number} is in use by QPs"):
+    with pytest.raises(BusyError, match=f"hint {number} is in use by QPs"):
         nic.control.destroy_qp_hint(number)
     nic.destroy_qp(qp, 0)
     nic.control.destroy_qp_hint(number)

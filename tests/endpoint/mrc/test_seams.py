@@ -19,13 +19,16 @@ from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.select_mrc import MrcSelection
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.peer import Peer
-from endpoint.mrc.seams.guards import USERS
+from endpoint.mrc.seams.guards import USERS, ClassPlace
 from endpoint.nic.config import AlgorithmError
+from endpoint.nic.wire import Opcode
+from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
 PORT_BPS = 10_000_000_000
 LINE_BPS = 4 * PORT_BPS
+HERE = ClassPlace(__file__, 1)
 
 
 class Paced(Congestion):
@@ -38,6 +41,24 @@ class Paced(Congestion):
 
     def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
         pass
+
+
+class Marks(Selection):
+    """Hears which EVs are marked, with the bytes that it is told of."""
+
+    heard: list[tuple[int, int]]
+
+    def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
+        super().__init__(evs, rng, values)
+        self.mrc = MrcSelection(evs, rng, values)
+        self.heard = []
+
+    def next(self, usable: int) -> EvPath | None:
+        return self.mrc.next(usable)
+
+    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
+        if marked:
+            self.heard.append((path.ev, size))
 
 
 class Sharing(Paced):
@@ -145,12 +166,13 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
     """The classes above under their names, behind the guards of a user's classes."""
     for kind in (Paced, Sharing, Heard, Broken):
         monkeypatch.setitem(CONGESTIONS, kind.__name__, kind)
-        monkeypatch.setitem(USERS, kind, str)
+        monkeypatch.setitem(USERS, kind, HERE)
     for rule in (Telling, Forgetting, Failing, Late):
         monkeypatch.setitem(OPERATIONS, rule.__name__, rule)
-        monkeypatch.setitem(USERS, rule, str)
-    monkeypatch.setitem(SELECTIONS, "Asking", Asking)
-    monkeypatch.setitem(USERS, Asking, str)
+        monkeypatch.setitem(USERS, rule, HERE)
+    for selection in (Asking, Marks):
+        monkeypatch.setitem(SELECTIONS, selection.__name__, selection)
+        monkeypatch.setitem(USERS, selection, HERE)
 
 
 def data_bytes(wire: Wire, host: str) -> list[int]:
@@ -186,6 +208,35 @@ def busy(wire: Wire, flows: list[Flow]) -> float:
 def test_a_paced_queue_pair_sends_at_its_rate(user: None) -> None:
     wire = Wire(congestion="Paced", seed=5)
     assert busy(wire, [Flow(wire)]) == pytest.approx(PORT_BPS / 4, rel=0.02)
+
+
+def test_a_paced_queue_pair_keeps_its_rate_where_frames_leave_their_payload_out(user: None) -> None:
+    """A counted frame is paced by its length on the line, not by the headers that are left of it."""
+    wire = Wire(congestion="Paced", seed=5)
+    for transport in wire.transports.values():
+        transport.counted = True
+    flow = Flow(wire)
+    flow.region = wire.transports[flow.src].register_counted(1 << 20)
+    flow.target = wire.transports[flow.dst].register_counted(1 << 20)
+    end_ns = 120 * wire.base_rtt_ns
+    flow.keep_posted(65_536, 8, end_ns)
+    wire.run(end_ns)
+    flow.poll()
+    assert flow.done_bytes * 8e9 / end_ns == pytest.approx(PORT_BPS / 4, rel=0.1)
+
+
+def test_a_mark_is_heard_with_its_ev_though_a_later_sack_has_settled_its_packet(user: None) -> None:
+    """The SACK of a marked packet comes behind one that moved the cumulative PSN past it."""
+    bench = Bench(selection="Marks")
+    bench.post(8)
+    sent = bench.writes()
+    bench.to_b(*sent[:3], sent[3].marked())
+    (early,) = [sack for sack in bench.answers(Opcode.SACK) if sack.seth.mark]
+    bench.to_b(*sent[4:])
+    later = bench.answers(Opcode.SACK)
+    bench.to_a(*later, early)
+    selection: Any = bench.qp_a.requester._selection
+    assert selection._guarded.object.heard == [(sent[3].ev, 0)]
 
 
 def test_queue_pairs_share_a_rate_through_their_hosts_dictionary(user: None) -> None:
@@ -228,7 +279,7 @@ def test_a_sender_hears_all_credit_though_acknowledgements_are_lost(user: None) 
 def test_a_users_grant_that_is_no_multiple_of_the_unit_names_the_rule(user: None) -> None:
     wire = Wire(congestion="Broken", seed=5)
     flow = Flow(wire)
-    with pytest.raises(AlgorithmError, match=r"Broken\.receiver: a grant must be .* multiple of 256 bytes \(got"):
+    with pytest.raises(AlgorithmError, match=r"Overdrawn\.grants: a grant must be .* multiple of 256 bytes \(got"):
         busy(wire, [flow])
 
 
@@ -339,7 +390,7 @@ class Deaf(LossDetection):
 def test_what_a_loss_rule_misses_is_sent_again_though_probes_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hunt found queue pairs with SLEEK that carried nothing for seconds: answered probes put the timer off."""
     monkeypatch.setitem(LOSSES, "deaf", Deaf)
-    monkeypatch.setitem(USERS, Deaf, str)
+    monkeypatch.setitem(USERS, Deaf, HERE)
     wire = Wire(loss="deaf")
     flow = Flow(wire)
     for link in wire.links.values():

@@ -11,7 +11,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.nic import frame as frames
-from endpoint.nic import wire
+from endpoint.nic import icrc, wire
 from endpoint.transport import Completion
 from tests.helpers.transport.virtual_wire import trim
 
@@ -69,6 +69,13 @@ class Packet:
 
     def marked(self) -> Packet:
         return Packet(self.port, self.frame[:15] + bytes([self.frame[15] | 0x30]) + self.frame[16:])
+
+    def with_path_mark(self, mark: int) -> Packet:
+        """A SACK without a path mark, as it is with this one."""
+        changed = bytearray(self.frame)
+        changed[self.at + 1] |= mark << 5
+        changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[self.outside.offset : -4])))
+        return Packet(self.port, bytes(changed))
 
     def with_dscp(self, dscp: int) -> Packet:
         changed = bytearray(self.frame)
