@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from common.journal import Line
@@ -16,6 +17,8 @@ BUSY_MEAN_MAX = 0.85  # of a span, for a figure without a reference: 86 % have c
 SPOILT_MAX = 0.5  # of a span: if stalls take more, the rest is no fair sample of the span
 WAIT_MAX = 0.25  # of a phase, in which the mean host was ready to run and had no processor
 WAIT_DRIFT_MAX = 0.08  # more than in the reference; 0.1 more has cost up to 5 % of goodput without any fault
+CTRL_C = "KeyboardInterrupt"
+BY_USER = (CTRL_C, "AlgorithmError")  # exceptions that end a run and say nothing about the lab
 SILENT_S = 2.0  # of lab time; a host samples ten times a second of it
 SILENT_SHARE = 0.1  # of the run: scenarios may sample less often
 
@@ -140,13 +143,16 @@ def blamed(found: Finding, why_not: str) -> Finding:
 def complete(run: Run) -> Finding:
     """Every phase that began has ended, and no process died. An answer that was missed while the lab stood
     still says nothing."""
+    fatal = [line for line in run.kind("error") if line.get("fatal")]
     if not run.phases:
-        return Finding("complete", None, "the run has no phases: it ended before it began", spoils=True)
+        reason = f"the run has no phases: it ended before it began{_ended_by(fatal)}"
+        return Finding("complete", None, reason, spoils=True)
     stopped = {line["name"] for line in run.kind("phase") if line.get("state") == "stop"}
     missing = [name for name in run.phases if name not in stopped]
-    if missing:
-        return Finding("complete", None, f"the run was interrupted in phase {missing[0]!r}", spoils=True)
-    fatal = [line for line in run.kind("error") if line.get("fatal")]
+    if missing or any(error_text(line).startswith(BY_USER) for line in fatal):
+        when = f"in phase {missing[0]!r}" if missing else "after its last phase"
+        reason = f"the run was interrupted {when}{_ended_by(fatal)}"
+        return Finding("complete", None, reason, spoils=True)
     if fatal:
         finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
         t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
@@ -168,6 +174,16 @@ def complete(run: Run) -> Finding:
         reason = f"{len(unreadable)} lines of the journal cannot be read, the first: {unreadable[0]}"
         return Finding("complete", None, reason, spoils=True)
     return Finding("complete", True, f"all phases ended: {', '.join(run.phases)}")
+
+
+def _ended_by(fatal: Sequence[Line]) -> str:
+    """The error that ended the run, on one line after a colon; "" after Ctrl-C, and for a process that was killed."""
+    return next((f": {error_text(line)}" for line in fatal if not error_text(line).startswith(CTRL_C)), "")
+
+
+def error_text(line: Line) -> str:
+    """The text of an error, on one line."""
+    return " ".join(str(line.get("message")).split())
 
 
 def sound(run: Run) -> list[Finding]:

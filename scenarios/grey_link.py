@@ -77,7 +77,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 
 SCENARIO = Scenario(
     name="grey-link",
-    title="A link that lies is left and named",
+    title="A link that lies is abandoned and named",
     description=(
         "Both ends of the link report it up; only packets vanish. The transport leaves the paths across it at "
         "once, because a loss that is not a trim means a bad path, and the prober in every host finds out which "

@@ -118,7 +118,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 SCENARIO = Scenario(
     name="lossy-port",
-    title="A lossy NIC link is left by policy, not by MRC",
+    title="A lossy NIC link is abandoned by policy, not by MRC",
     description=(
         "The link between one NIC and its leaf loses a tenth of its packets and stays up. MRC keeps all planes evenly "
         "loaded and cannot tell which end is at fault, so it stays on the plane and sends again what is lost. The "

@@ -14,7 +14,10 @@ from judging.run import Run, Span
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """One synchronous step: it lasts as long as its slowest rank."""
+    """One synchronous step: it lasts as long as its slowest rank.
+
+    `job_over_ns` is when the last rank of its job said that all was done; None if a rank did not.
+    """
 
     number: int
     end_ns: int
@@ -23,6 +26,7 @@ class TrainingStep:
     bytes: int
     ranks: int
     verified: bool
+    job_over_ns: int | None = None
 
     @property
     def start_ns(self) -> int:
@@ -48,6 +52,7 @@ def steps(run: Run) -> list[TrainingStep]:
     ranks: dict[str, int] = defaultdict(int)
     for (workload, _), lines in by_number.items():
         ranks[workload] = max(ranks[workload], len(lines))
+    over = _over_ns(run)
     result = []
     for (workload, number), lines in by_number.items():
         if len(lines) < ranks[workload]:
@@ -61,9 +66,23 @@ def steps(run: Run) -> list[TrainingStep]:
                 bytes=sum(int(str(line["bytes"])) for line in lines),
                 ranks=len(lines),
                 verified=all(line.get("verified") is True for line in lines),
+                job_over_ns=over.get(workload),
             )
         )
     return sorted(result, key=lambda step: step.end_ns)
+
+
+def _over_ns(run: Run) -> dict[str, int]:
+    """When each job was over, by its name. A job whose ranks did not all finish is not among them."""
+    started: dict[str, set[str]] = defaultdict(set)
+    finished: dict[str, dict[str, int]] = defaultdict(dict)
+    for line in run.kind("workload"):
+        name, node = str(line.get("name")), str(line.get("node"))
+        if line.get("state") == "start":
+            started[name].add(node)
+        elif line.get("outcome") == "finished":
+            finished[name][node] = int(line["t_ns"])
+    return {name: max(ends.values()) for name, ends in finished.items() if started[name] <= ends.keys()}
 
 
 def within(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
@@ -84,9 +103,11 @@ def of_phase(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep
 def stalled_ns(all_steps: Sequence[TrainingStep], span: Span) -> int:
     """The time from the last step's end to the span's: an unfinished step lasts at least that long. 0 without steps.
 
-    A job that has come to a halt writes no `step` line, so its step times alone would look harmless.
+    A job that has come to a halt writes no `step` line, so its step times alone would look harmless. A job that is
+    over before the span is owes no step.
     """
-    ends = [step.end_ns for step in all_steps if step.start_ns < span.stop_ns]
+    owing = [step for step in all_steps if step.job_over_ns is None or step.job_over_ns > span.stop_ns]
+    ends = [step.end_ns for step in owing if step.start_ns < span.stop_ns]
     return max(0, span.stop_ns - max(ends)) if ends else 0
 
 
@@ -105,7 +126,9 @@ def whole(run: Run, phase: Span) -> Span:
     if len(chosen) < 2:
         return phase
     stop_ns = max(step.end_ns for step in chosen)
-    return Span(phase.name, chosen[0].start_ns, stop_ns if phase.name == "reference" else max(stop_ns, phase.stop_ns))
+    if phase.name != "reference" and stalled_ns(chosen, phase):
+        stop_ns = phase.stop_ns
+    return Span(phase.name, chosen[0].start_ns, stop_ns)
 
 
 def pieces(run: Run, phase: Span) -> list[Span]:

@@ -88,9 +88,9 @@ def recovery_rows(run: Run) -> list[list[str]]:
 
 
 def in_round_trips(length_ns: int | None, base_rtt_ns: int) -> str:
-    """A length in ms and base round trips; "" for none."""
+    """A length in ms and base round trips. None has a dash, so that in text no cell takes the place of another."""
     if length_ns is None:
-        return ""
+        return "–"
     return brief(length_ns) + (f" ({length_ns / base_rtt_ns:.1f})" if base_rtt_ns else "")
 
 

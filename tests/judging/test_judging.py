@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import re
 import sys
 from collections.abc import Callable
@@ -162,6 +163,24 @@ def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
     assert steps.stalled_ns(steps.steps(halted), run.phases["faults"]) == 7 * 10**9
     assert steps.stalled_ns(steps.steps(run), run.phases["faults"]) == 0
     assert steps.stalled_ns([], run.phases["faults"]) == 0
+
+
+def test_a_job_that_is_over_does_not_stall_but_one_with_a_rank_left_does(made_up: Build) -> None:
+    lines = [line for line in made_up().lines if line["kind"] != "step" or line["t_ns"] <= 15 * 10**9]
+    nodes = sorted({line["node"] for line in lines if line["kind"] == "step"})
+
+    def job(node: str, at_ns: int, **fields: str) -> dict[str, object]:
+        return {"t_ns": at_ns, "node": node, "kind": "workload", "name": "main", **fields}
+
+    stopped = [job(node, 16 * 10**9, state="stop", outcome="finished") for node in nodes]
+    by_time = operator.itemgetter("t_ns")
+    over = Run(sorted([*lines, *stopped], key=by_time))
+    phase = over.phases["faults"]
+    assert steps.stalled_ns(steps.steps(over), phase) == 0
+    assert steps.whole(over, phase).stop_ns == 15 * 10**9
+    assert steps.stalled_ns(steps.steps(over), Span("faults", phase.start_ns, 155 * 10**8)) == 5 * 10**8
+    one_left = Run(sorted([*lines, *stopped[1:]], key=by_time))
+    assert steps.stalled_ns(steps.steps(one_left), phase) == 7 * 10**9
 
 
 def test_faults_that_no_packet_met_show_nothing(made_up: Build) -> None:

@@ -215,6 +215,12 @@ def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Buil
     assert tables.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
 
 
+def test_a_measure_of_recovery_that_there_is_not_has_a_dash(made_up: Build) -> None:
+    (item,) = recovery.recoveries(made_up())
+    assert (item.missed_ns, item.repaired_ns) == (None, None)
+    assert tables.recovery_rows(made_up())[0][3:] == ["–", "100 ms (2.0)", "–", "never below 90 %"]
+
+
 def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Build) -> None:
     run = repairs(stalled(made_up(), [(18.0, 300)]), (18.02, 18.35, 18.5))
     (item,) = recovery.recoveries(run)
