@@ -18,7 +18,8 @@ OPTION = "--algorithms"
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """`name` is what the user wrote, without folders; `settings` are those of `./lab run --setting`."""
+    """`name` is what the user wrote, without folders unless two would have one name; `settings` are those of
+    `./lab run --setting`."""
 
     name: str
     settings: tuple[tuple[str, str], ...]
@@ -32,7 +33,8 @@ def parse(text: str) -> list[Algorithm]:
     words = [word.strip() for word in split(text)]
     if len(words) < 2 or not all(words):
         raise ValueError(f"{OPTION} must name at least two algorithms with commas between them (got {text!r})")
-    found = [Algorithm(_short(word), _settings(word)) for word in words]
+    settings = [_settings(word) for word in words]
+    found = [Algorithm(name, own) for name, own in zip(_names(words, settings), settings, strict=True)]
     for one, other in combinations(range(len(found)), 2):
         same = plugins.absolute(dict(found[one].settings)) == plugins.absolute(dict(found[other].settings))
         if same or found[one].name == found[other].name:
@@ -73,7 +75,8 @@ def choices() -> str:
     shipped = {seam: ", ".join(name for name in known if not plugins.is_plugin(name)) for seam, known in SEAMS.items()}
     return (
         f"valid are {shipped['selection']}; congestion= with {shipped['congestion']}; loss= with {shipped['loss']};"
-        " a class of yours as FILE.py:CLASS; and several of these with + between them"
+        " a class of yours as FILE.py:CLASS (a path with + or , cannot be named);"
+        " and several of these with + between them"
     )
 
 
@@ -88,6 +91,23 @@ def _seam(value: str) -> str:
         bases = ", ".join(base.__name__ for base, _ in plugins.KINDS.values())
         raise ValueError(f"{OPTION}: {path} must have a class {class_name!r} that derives from one of {bases}")
     return seams[0]
+
+
+def _names(words: Sequence[str], settings: Sequence[Sequence[tuple[str, str]]]) -> list[str]:
+    """The words without folders; with them where two words differ in folders and perhaps in parameters."""
+    alike: dict[str, set[str]] = {}
+    bare = [_short("+".join(part for part in word.split("+") if not _is_parameter(part))) for word in words]
+    for name, own in zip(bare, settings, strict=True):
+        chosen = {seam: value for seam, value in own if seam in SEAMS}
+        alike.setdefault(name, set()).add(repr(sorted(plugins.absolute(chosen).items())))
+    return [word if len(alike[name]) > 1 else _short(word) for word, name in zip(words, bare, strict=True)]
+
+
+def _is_parameter(part: str) -> bool:
+    """Whether a part of a word is such as `congestion.gain=0.1`."""
+    name, equals, _ = part.partition("=")
+    seam, dot, _ = name.partition(".")
+    return bool(equals and dot) and seam in SEAMS
 
 
 def _short(word: str) -> str:

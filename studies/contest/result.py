@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from studies.contest.rank import Ranking, ranks
 from studies.sweeping.metric import METRICS, Metric
@@ -75,19 +76,28 @@ HEAD = [
 ]  # fmt: skip
 
 
-def table(matches: Sequence[Match]) -> list[list[str]]:
-    """Rows under `HEAD`: a line per scenario, metric and algorithm, in the metrics' own units; "" for no number."""
-    rows = []
+def records(matches: Sequence[Match]) -> list[dict[str, Any]]:
+    """A record under `HEAD` per scenario, metric and algorithm, in the metrics' own units; None for no number."""
+    found = []
     for match in matches:
         for one in match.all_results():
             gap, rank, metric = one.difference, one.rank, one.metric
-            numbers = [None] * 3 if gap is None else [gap.mean, gap.low, gap.high]
-            places = ["", "", ""] if rank is None else [str(rank.place), str(rank.low), str(rank.high)]
-            rows.append(
-                [
-                    match.scenario, metric.name, metric.unit, metric.better, one.algorithm, str(one.runs),
-                    f"{one.mean:.9g}", match.reference, "" if gap is None else str(gap.pairs),
-                    *("" if value is None else f"{value:.9g}" for value in numbers), *places,
-                ]
-            )  # fmt: skip
-    return rows
+            differences = [None] * 4 if gap is None else [gap.pairs, gap.mean, gap.low, gap.high]
+            places = [None] * 3 if rank is None else [rank.place, rank.low, rank.high]
+            row = [
+                match.scenario, metric.name, metric.unit, metric.better, one.algorithm, one.runs, one.mean,
+                match.reference, *differences, *places,
+            ]  # fmt: skip
+            found.append(dict(zip(HEAD, row, strict=True)))
+    return found
+
+
+def table(matches: Sequence[Match]) -> list[list[str]]:
+    """The records as text: numbers with nine digits, "" for no number."""
+    return [[_text(value) for value in record.values()] for record in records(matches)]
+
+
+def _text(value: str | float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.scratch import Scratch
+from endpoint.nic.config import AlgorithmError
+from judging import evidence
 from judging.judge import verdict_of
 from judging.run import Run
 from running.directory import RunDirectory
@@ -59,6 +61,18 @@ def tried(case: Case, root: Path) -> AttemptOutcome:
         where = f"{Path(last.filename).name}:{last.lineno}"
         return AttemptOutcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
     run = Run.open(directory.path)
+    if raised := algorithm_error(run):
+        return AttemptOutcome({"algorithm": raised})
     verdict = verdict_of(run, spec.checks())
     broken = {finding.check: finding.reason for finding in verdict.findings if finding.holds is False}
     return AttemptOutcome(broken, silent=verdict.holds is None)
+
+
+def algorithm_error(run: Run) -> str:
+    """The error of a class from the user's own file that ended the run, on one line; "" if there is none.
+
+    The verdict of such a run is unknown, but for a hunt the error is a finding.
+    """
+    prefix = f"{AlgorithmError.__name__}: "
+    messages = [evidence.error_text(line) for line in run.kind("error") if line.get("fatal")]
+    return next((message.removeprefix(prefix) for message in messages if message.startswith(prefix)), "")

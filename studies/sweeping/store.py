@@ -47,11 +47,12 @@ class RowStore:
     def __exit__(self, *_: object) -> None:
         self._database.close()
 
-    def add(self, row: Row) -> None:
-        """Keep a row; one that is there already stays."""
+    def add(self, *rows: Row) -> None:
+        """Keep rows, all or none of them; one that is there already stays."""
         try:
             with self._database:
-                self._database.execute("INSERT OR IGNORE INTO rows VALUES (?, ?)", (row.key, row.to_text()))
+                texts = [(row.key, row.to_text()) for row in rows]
+                self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", texts)
         except sqlite3.Error as error:
             raise self._said(error) from None
 

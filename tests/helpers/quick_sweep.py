@@ -33,7 +33,7 @@ SCENARIO = Scenario(
     phases=phases(warmup_s=0.2, reference_s=0.6, faults_s=0.6, heal_s=0.4),
 )
 '''
-OTHERS = ("--world", "simulated", "--payload", "counted")  # as `./lab sweep` has it
+OTHERS = ("--world", "simulated", "--time", "1", "--payload", "counted")  # as `./lab sweep` has it
 DEADLY_SEED = 3
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import random
 from collections.abc import Mapping
@@ -120,6 +121,31 @@ def test_algorithms_are_settings() -> None:
     assert [one.name for one in found][1:4:2] == ["reps+congestion=swift", "congestion.py:Mine"]
 
 
+def test_files_of_one_name_in_two_folders_keep_their_folders(tmp_path: Path) -> None:
+    other = tmp_path / TEMPLATE.name
+    other.write_text(TEMPLATE.read_text())
+    found = parse(f"mrc,{TEMPLATE}:Mine,reps+congestion={other}:Mine,congestion={other}:Mine")
+    assert [one.name for one in found] == [
+        "mrc",
+        f"{TEMPLATE.name}:Mine",
+        f"reps+congestion={TEMPLATE.name}:Mine",
+        f"congestion={TEMPLATE.name}:Mine",
+    ]
+    assert [one.name for one in parse(f"{TEMPLATE}:Mine,{other}:Mine")] == [f"{TEMPLATE}:Mine", f"{other}:Mine"]
+    words = [f"{TEMPLATE}:Mine+congestion.cut=0.3", f"congestion.cut=0.7+{other}:Mine"]
+    assert [one.name for one in parse(",".join(words))] == words, "parameters do not tell files apart"
+
+
+def test_one_file_with_several_parameters_keeps_its_short_name() -> None:
+    again = TEMPLATE.parent / ".." / TEMPLATE.parent.name / TEMPLATE.name
+    found = parse(f"{TEMPLATE}:Mine+congestion.cut=0.3,congestion={again}:Mine+congestion.cut=0.7,{again}:Mine")
+    assert [one.name for one in found] == [
+        "congestion.py:Mine+congestion.cut=0.3",
+        "congestion=congestion.py:Mine+congestion.cut=0.7",
+        "congestion.py:Mine",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -130,6 +156,8 @@ def test_algorithms_are_settings() -> None:
         (["--algorithms", "mrc,reps+mixed"], "'reps+mixed' must choose selection once"),
         (["--algorithms", "mrc,selection=mrc"], "must name different algorithms (got mrc and selection=mrc)"),
         (["--algorithms", "mrc,nowhere.py:Mine"], "nowhere.py: no such file"),
+        (["--algorithms", "mrc,p+q/mine.py:Mine"], "FILE.py:CLASS (a path with + or , cannot be named)"),
+        (["--algorithms", "mrc,/tmp/p,q/mine.py:Mine"], "FILE.py:CLASS (a path with + or , cannot be named)"),
         (["--algorithms", f"mrc,{TEMPLATE}:Yours"], "must have a class 'Yours' that derives from one of Selection"),
         (["--algorithms", "mrc,congestion=dctcp+congestion.gain=9"], "congestion.gain must be a number from"),
         (["--reference", "mixed"], "--reference must be one of mrc, reps, oblivious (got 'mixed')"),
@@ -173,10 +201,12 @@ class BrokenOff:
         return made_up(task)
 
 
-def held(folder: Path, seeds: int, monkeypatch: pytest.MonkeyPatch, perform=made_up, *words: str) -> int:
+def held(
+    folder: Path, seeds: int, monkeypatch: pytest.MonkeyPatch, perform=made_up, *words: str, keep=lambda *_: None
+) -> int:
     """A contest whose runs are made up; no run is kept whole."""
     monkeypatch.setattr(contest, "make_engine", lambda *_: Inline(perform))
-    monkeypatch.setattr(contest, "keep_worst", lambda *_: None)
+    monkeypatch.setattr(contest, "keep_worst", keep)
     quick = write_quick(folder)
     return main(
         ["contest", "--algorithms", "mrc,reps", "--scenario", str(quick), "--seeds", str(seeds), "--plain",
@@ -213,16 +243,25 @@ def test_the_files_say_what_the_rows_say(
         assert "made up: so it is" in text
     capsys.readouterr()
     assert held(tmp_path, 10, monkeypatch, BrokenOff(0), "--format", "json") == 0
-    assert [list(row.values()) for row in json.loads(capsys.readouterr().out)] == rows
+    records = json.loads(capsys.readouterr().out)
+    assert [list(row) for row in records] == [HEAD] * len(rows)
+    kept = {row["algorithm"]: list(row.values())[5:] for row in records if row["metric"] == "goodput_kept"}
+    assert kept["mrc"] == [10, pytest.approx(0.8945), "mrc", None, None, None, None, 1, 1, 1]
+    assert kept["reps"] == [10, pytest.approx(0.7945), "mrc", 10, *[pytest.approx(-0.1)] * 3, 2, 2, 2]
+    for record, row in zip(records, rows, strict=True):
+        numbers = [float(text) if text else None for text in row[8:]]
+        assert list(record.values())[8:] == [one if one is None else pytest.approx(one, rel=1e-8) for one in numbers]
 
 
 def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     quick, whole = tmp_path / "broken", tmp_path / "whole"
     quick.mkdir()
     whole.mkdir()
     assert held(quick, 8, monkeypatch, BrokenOff(7)) == 130
+    (page,) = (quick / "runs" / "contests").glob("*/contest.html")
+    assert f"the page has the results so far: {page}\n" in capsys.readouterr().err
     assert len(files(quick)["rows.csv"].splitlines()) == 8
     rest = BrokenOff(9)
     assert held(quick, 8, monkeypatch, rest) == 0
@@ -230,6 +269,20 @@ def test_a_contest_that_is_broken_off_goes_on_and_ends_as_if_it_had_not_been(
     assert held(whole, 8, monkeypatch) == 0
     numbers = [[row[1:] for row in csv.reader(files(folder)["contest.csv"].splitlines())] for folder in (quick, whole)]
     assert numbers[0] == numbers[1]
+
+
+def test_a_contest_whose_disk_fills_while_runs_are_kept_says_where_its_table_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert held(tmp_path, 3, monkeypatch, keep=full) != 0
+    (page,) = (tmp_path / "runs" / "contests").glob("*/contest.html")
+    said = capsys.readouterr().err
+    assert f"the page has the results so far: {page}\n" in said
+    assert "No space left on device" in said
+    assert len(files(tmp_path)["rows.csv"].splitlines()) == 1 + 2 * 3
 
 
 def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(

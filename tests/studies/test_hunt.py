@@ -540,6 +540,34 @@ def test_a_setting_that_no_run_takes_is_refused_before_the_hunt(
     assert not list(tmp_path.iterdir())
 
 
+RAISES = """
+from endpoint.mrc.paths.selection import Selection
+
+
+class Mine(Selection):
+    def __init__(self, evs, rng, values):
+        super().__init__(evs, rng, values)
+        FIRST
+
+    def next(self, usable):
+        raise LookupError("a path\\n that is not there")
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        ("1 / 0", "{file}:8: ZeroDivisionError: division by zero (in selection Mine.__init__)"),
+        ("pass", "{file}:11: LookupError: a path that is not there (in selection Mine.next)"),
+    ],
+)
+def test_an_algorithm_that_raises_is_found_whenever_it_raises(first: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(RAISES.replace("FIRST", first))
+    case = replace(a_case(FAULTS[0]), given={"selection": f"{file}:Mine"})
+    assert attempt(case).broken == {"algorithm": said.format(file=file)}
+
+
 @pytest.mark.slow
 def test_the_guides_wrong_algorithm_is_found_at_the_first_try_and_made_as_small_as_the_guide_shows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

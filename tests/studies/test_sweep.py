@@ -73,6 +73,8 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
     ("words", "said"),
     [
         (["smoke", "--seeds", "many"], "a range such as 301-600"),
+        (["smoke", "--seeds", "²"], "a range such as 301-600 (got '²')"),
+        (["smoke", "--seeds", "1-" + "9" * 5000], "a range such as 301-600"),
         (["smoke", "--seeds", "9-3"], "the first not above the last"),
         (["smoke", "--seeds", "0"], "the first not above the last"),
         (["smoke", "--transport", "mrc,mrc"], "transport: mrc is given more than once"),
@@ -372,8 +374,10 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
     else:
         (os.killpg if how == signal.SIGINT else os.kill)(process.pid, how)  # a terminal's Ctrl-C goes to the group
         _, errors = process.communicate(timeout=LIMIT_S)
-        assert (process.returncode, errors) == (130, "mrclab: interrupted\n")
-        assert list((runs / "sweeps").glob("*/sweep.html"))
+        (page,) = (runs / "sweeps").glob("*/sweep.html")
+        told = f"mrclab: the page has the results so far: {page}\nmrclab: interrupted\n"
+        assert process.returncode == 130
+        assert errors.endswith(told)
     # The helper of multiprocessing ends when nobody is left who could ask it for anything.
     eventually(lambda: not living(process.pid), "no process of the sweep is left", LIMIT_S)
     assert not list((runs / "sweeps").glob("scratch-*"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cli import command_table
 from cli.commands.run import chosen
-from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, parse_seeds
+from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, page_if_broken_off, parse_seeds
 from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
@@ -72,7 +72,7 @@ def contest_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.contest import report, text
     from studies.contest.algorithm import parse, variants
-    from studies.contest.result import HEAD, table
+    from studies.contest.result import records
     from studies.contest.worst import kept
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.store import RowStore
@@ -95,7 +95,7 @@ def contest_command(arguments: argparse.Namespace) -> int:
             want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
         by_variant = {one.variant: one for one in subjects}
         find: Kept = lambda one, row: kept(place / "worst", by_variant[one.variant].task(row.seed))  # noqa: E731
-        try:
+        with page_if_broken_off(lambda: report.write(place, matches_of(sweep, algorithms, reference), find)):
             if not sweep.decided:
                 with (
                     make_engine(arguments, folder, subjects, console) as engine,
@@ -104,14 +104,12 @@ def contest_command(arguments: argparse.Namespace) -> int:
                     sweep.run(engine, progress.tell)
                 console.print(progress.pace(), highlight=False)
             keep_worst(arguments, sweep, place / "worst", console)
-        finally:
-            # The results so far are worth reading after a Ctrl-C.
-            matches = matches_of(sweep, algorithms, reference)
-            page = report.write(place, matches, find)
+        matches = matches_of(sweep, algorithms, reference)
+        page = report.write(place, matches, find)
     if told:
         write_out("\n" + text.summary(matches) + f"\npage: {page}\nCSV:  {place / 'contest.csv'}\n")
     else:
-        write_out(json.dumps([dict(zip(HEAD, row, strict=True)) for row in table(matches)], indent=1) + "\n")
+        write_out(json.dumps(records(matches), indent=1) + "\n")
     return 3 if any(one.verdicts["unknown"].count for match in matches for one in match.statements) else 0
 
 

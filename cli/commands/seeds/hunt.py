@@ -60,8 +60,10 @@ def hunt_command(arguments: argparse.Namespace) -> int:
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
-            raise ValueError(f"{name} must be a number above 0 and at most 1000000000 (got {value:g})")
+            raise ValueError(f"{name} must be a number above 0 and at most 1000000000 (got {value:.15g})")
     check_workers(arguments.workers)
+    for name, folder in (("--output", arguments.output), ("--runs", arguments.runs)):
+        check_folder(name, folder)
     seed = seed_of(arguments.seed)
     given = given_settings(arguments.setting, seed)
     minutes = MINUTES if arguments.minutes is None and arguments.tries is None else arguments.minutes
@@ -91,6 +93,13 @@ def hunt_command(arguments: argparse.Namespace) -> int:
                 f"  report: {report}\n"
             )
     return 1 if hunt.catches else 0
+
+
+def check_folder(name: str, folder: Path) -> None:
+    """ValueError for a folder in which a finding could not be kept, perhaps hours later."""
+    place = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (place.is_dir() and os.access(place, os.W_OK)):
+        raise ValueError(f"{name} must be a folder that can be written, or made (got {folder})")
 
 
 def given_settings(words: list[str], seed: int) -> dict[str, Any]:

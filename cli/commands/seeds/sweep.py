@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
-from collections.abc import Sequence
-from contextlib import ExitStack
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -94,10 +96,11 @@ def cluster_address(text: str) -> ClusterAddress:
 
 def parse_seeds(text: str) -> list[int]:
     """N or A-B. ValueError with examples."""
-    first, dash, last = text.partition("-")
-    if not (first.isdigit() and (last.isdigit() or not dash)):
+    found = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text, re.ASCII)
+    if found is None:
         raise ValueError(f"--seeds must be a number such as 300, or a range such as 301-600 (got {text!r})")
-    low, high = (int(first), int(last)) if dash else (1, int(first))
+    first, last = found.groups()
+    low, high = (1, int(first)) if last is None else (int(first), int(last))
     if not 0 <= low <= high or high - low >= SEEDS_MAX:
         raise ValueError(f"--seeds must be 1 to {SEEDS_MAX} seeds, the first not above the last (got {text})")
     return list(range(low, high + 1))
@@ -168,23 +171,31 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)), until)
         if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
             want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        found: list[VariantStatement] = []
-        try:
+        with page_if_broken_off(lambda: report.write(place, statements(sweep))):
             if not sweep.decided:
                 engine = stack.enter_context(make_engine(arguments, folder, subjects, console))
                 with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
                 console.print(progress.pace(), highlight=False)
             keep_worst(arguments, sweep, console)
-        finally:
-            # The results so far are worth reading after a Ctrl-C as well.
-            found = statements(sweep)
-            page = report.write(place, found)
+        found = statements(sweep)
+        page = report.write(place, found)
     if told:
         write_out("\n" + text.summary(found) + f"\npage: {page}\nrows: {place / 'rows.csv'}\n")
     else:
         write_out(json.dumps(document(found), indent=1) + "\n")
     return status(found)
+
+
+@contextmanager
+def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
+    """Writes the page and says where it is if what is inside is broken off: the results so far are worth reading after
+    a Ctrl-C or on a full disk."""
+    try:
+        yield
+    except BaseException:
+        write_out(f"mrclab: the page has the results so far: {write()}\n", sys.stderr)
+        raise
 
 
 def make_engine(
