@@ -25,7 +25,7 @@ from scenarios.scenario import Command, Scenario
 from scenarios.user_traffic.command import with_command
 from topo.node import Host
 from topo.plan import Plan, rate_of
-from topo.planfile import load_plan
+from topo.planfile import load_plan, switch_of_environment
 
 BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
@@ -66,7 +66,7 @@ def command_of(arguments: argparse.Namespace, scenario: Scenario) -> Command:
 def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> RunSpec:
     """The run that the arguments describe; ValueError says what is wrong with them."""
     if not 0 < arguments.time <= 100:
-        raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:g})")
+        raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:.15g})")
     seed = seed_of(arguments.seed)
     if arguments.payload == "counted" and arguments.world != "simulated":
         raise ValueError("--payload counted: only with --world simulated; real links carry every byte")
@@ -157,7 +157,7 @@ def plan_overrides(texts: Sequence[str], simulated: bool) -> dict[str, str]:
 
     In virtual time every switch is an embedded one.
     """
-    kind = "embedded" if simulated else os.environ.get("MRCLAB_SWITCH")
+    kind = "embedded" if simulated else switch_of_environment()
     chosen = dict(parse_pair(text, "--set", "trimming.enabled=false") for text in texts)
     return {**({"switch": kind} if kind else {}), **chosen}
 

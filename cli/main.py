@@ -6,9 +6,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from cli import huge_pages
+from cli.command_parser import CommandParser
 from cli.command_table import COMMANDS, place
 from cli.compiled_form import StartAgainError, start_again
 from cli.needs import in_virtual_time, needs
@@ -17,6 +18,7 @@ from cli.root import need_root
 from common import files
 from common.outcome import NOT_DONE, carry_out
 
+PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
 EXAMPLES = """examples:
   ./lab run link-flap
@@ -29,25 +31,19 @@ EXAMPLES = """examples:
 
 
 class _Version(argparse.Action):
-    """Looked up only when asked for: metadata of packages take a moment to import."""
+    """Read from the one place that has it: the lab is a clone, and nothing is installed yet when a new user asks."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
+        import tomllib
 
-        sys.stdout.write(f"mrclab {version('mrclab')}\n")
+        number = tomllib.loads(PROJECT.read_text())["project"]["version"]
+        sys.stdout.write(f"mrclab {number}\n")
         parser.exit()
-
-
-class _CommandParser(argparse.ArgumentParser):
-    """Options are given in full, also to subcommands: an abbreviation would change its meaning with the next option."""
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **{"allow_abbrev": False, **options})
 
 
 def parser(word: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, of which only this word can be parsed; the others are named in the help."""
-    whole = _CommandParser(
+    whole = CommandParser(
         prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")

@@ -47,7 +47,7 @@ def check_seconds(option: str, seconds: float | None, least: float | None = None
     """ValueError for a time that no clock can wait for: `inf` and `nan` are floats, and argparse takes them."""
     rule = f"above 0 and at most {SECONDS_MAX} s" if least is None else f"between {least} and {SECONDS_MAX} s"
     if seconds is not None and not (seconds > 0 and (least or 0) <= seconds <= SECONDS_MAX):
-        raise ValueError(f"{option} must be {rule} (got {seconds:g})")
+        raise ValueError(f"{option} must be {rule} (got {seconds:.15g})")
 
 
 def seed_of(given: int | None) -> int:

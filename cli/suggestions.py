@@ -70,3 +70,14 @@ def suggest(word: str, known: Iterable[str]) -> str:
             return f"fault {verb.usage}"
     close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return close[0] if close else ""
+
+
+def nearest_option(word: str, known: Iterable[str]) -> str:
+    """The known option that a user may have meant by an unknown one, which begins with a hyphen; "" without one."""
+    options = [option for option in known if option.startswith("--")]
+    begun = [option for option in options if len(word) > len("--x") and option.startswith(word)]
+    if len(begun) == 1:
+        return begun[0]
+    names = {option.lstrip("-"): option for option in options}
+    close = difflib.get_close_matches(word.lstrip("-").lower(), names, n=1, cutoff=0.6)
+    return names[close[0]] if close else ""

@@ -82,7 +82,7 @@ def read_pipeline(name: str, directory: Path) -> PipelineConfig:
     p4info, program = directory / f"{name}.p4info.txtpb", directory / f"{name}.json"
     for path in (p4info, program):
         if not path.exists():
-            raise FileNotFoundError(f"{path}: is missing: python -m switch compile p4/{name}.p4 -o {directory}")
+            raise FileNotFoundError(f"{path}: is missing: ./lab switch compile p4/{name}.p4 -o {directory}")
     return PipelineConfig(name, p4info.read_text(), program.read_bytes())
 
 

@@ -165,11 +165,12 @@ def check(kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in known[kind]:
             raise TrafficError(f"{kind} has no option {name!r}: valid are {', '.join(known[kind])}")
-    least = KINDS[kind].RANKS_MIN
-    if len(ranks) < least:
-        raise TrafficError(f"{kind} takes {least} hosts or more, such as h0 h3; {len(ranks)} were given")
+    least, most = KINDS[kind].RANKS_MIN, KINDS[kind].RANKS_MAX
+    if not least <= len(ranks) <= most:
+        number = str(least) if least == most else f"{least} to {most}"
+        raise TrafficError(f"{kind} must be given {number} hosts (got {len(ranks)}), such as h0 h3")
     if len(set(ranks)) != len(ranks):
-        raise TrafficError(f"{kind}: each host once, not {' '.join(ranks)}")
+        raise TrafficError(f"{kind} must be given each host once (got {' '.join(ranks)})")
 
 
 def table(statuses: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

@@ -353,5 +353,5 @@ class Plan:
 def rate_of(mbps: float) -> int:
     """The port rate of `--rate` in bit/s. ValueError for one out of its range."""
     if not RATE_MBPS_MIN <= mbps <= RATE_MBPS_MAX:
-        raise ValueError(f"--rate must be between {RATE_MBPS_MIN} and {RATE_MBPS_MAX} Mb/s (got {mbps:g})")
+        raise ValueError(f"--rate must be between {RATE_MBPS_MIN} and {RATE_MBPS_MAX} Mb/s (got {mbps:.15g})")
     return round(mbps * 1e6)

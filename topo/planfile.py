@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -25,6 +26,7 @@ from topo.plan import (
     Pfc,
     Plan,
     Queues,
+    SwitchKind,
     Trimming,
 )
 from topo.topologies import TOPOLOGIES, LeafSpine, Topology, TopologyError
@@ -77,11 +79,24 @@ def shipped_plans() -> list[str]:
     return sorted(path.stem for path in PLANS_DIR.glob("*.toml"))
 
 
-def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = None) -> Plan:
+def switch_of_environment() -> SwitchKind | None:
+    """The kind of switch that MRCLAB_SWITCH names; None without it. PlanError for an unknown kind."""
+    kind = os.environ.get("MRCLAB_SWITCH")
+    if not kind:
+        return None
+    for known in SWITCH_KINDS:
+        if kind == known:
+            return known
+    raise PlanError(f"MRCLAB_SWITCH must be one of {', '.join(SWITCH_KINDS)} (got {kind!r})")
+
+
+def load_plan(
+    name_or_path: str | Path, overrides: Mapping[str, str] | None = None, overridden_by: str = "--set "
+) -> Plan:
     """A shipped plan by its name, or any plan by the path of its file.
 
     `overrides` change single keys: "trimming.enabled" to "false", "switch" to "bmv2". A value that is not TOML is taken
-    for a string.
+    for a string. An error that an override causes begins with `overridden_by` and the override, not with the file.
     """
     path = Path(name_or_path)
     if path.suffix not in (".toml", TOPO) and path.name == str(name_or_path):
@@ -98,27 +113,52 @@ def load_plan(name_or_path: str | Path, overrides: Mapping[str, str] | None = No
     except UnicodeDecodeError as error:
         raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
     if path.suffix == TOPO:
-        return _changed(htsim.document(text, str(path)), str(path), overrides)
-    return parse_plan(text, source=str(path), overrides=overrides)
+        return _changed(htsim.document(text, str(path)), str(path), overrides or {}, overridden_by)
+    return _changed(_document(text, str(path)), str(path), overrides or {}, overridden_by)
 
 
 def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | None = None) -> Plan:
     """A plan from TOML text; `source` names it in errors. Raises PlanError with the key, the rule and the range."""
+    return _changed(_document(text, source), source, overrides or {}, "--set ")
+
+
+def _document(text: str, source: str) -> dict[str, Any]:
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise PlanError(f"{source}: must be TOML ({plain_file.what(error)})") from error
-    return _changed(document, source, overrides)
 
 
-def _changed(document: dict[str, Any], source: str, overrides: Mapping[str, str] | None) -> Plan:
-    """The plan of a document in which some keys are changed."""
+def _changed(document: dict[str, Any], source: str, overrides: Mapping[str, str], overridden_by: str) -> Plan:
+    """The plan of a document in which some keys are changed. PlanError names the overrides at fault, else `source`."""
     try:
-        for key, value in (overrides or {}).items():
-            _override(document, key, value)
-        return parse_document(document)
+        return _overridden(document, overrides)
     except PlanError as error:
-        raise PlanError(f"{source}: {error}") from None
+        complaint = str(error)
+    blamed = dict(overrides)
+    for key in overrides:
+        others = {name: value for name, value in blamed.items() if name != key}
+        if _complaint(document, others) == complaint:
+            blamed = others
+    named = " ".join(f"{overridden_by}{key}={value}" for key, value in blamed.items())
+    raise PlanError(f"{named or source}: {complaint}")
+
+
+def _complaint(document: dict[str, Any], overrides: Mapping[str, str]) -> str:
+    """The first complaint about a document in which some keys are changed; "" without one."""
+    try:
+        _overridden(document, overrides)
+    except PlanError as error:
+        return str(error)
+    return ""
+
+
+def _overridden(document: dict[str, Any], overrides: Mapping[str, str]) -> Plan:
+    """The plan of a document in which some keys are changed; the document stays as it is."""
+    changed = {key: dict(value) if isinstance(value, dict) else value for key, value in document.items()}
+    for key, value in overrides.items():
+        _override(changed, key, value)
+    return parse_document(changed)
 
 
 def _override(document: dict[str, Any], key: str, value: str) -> None:
@@ -126,7 +166,7 @@ def _override(document: dict[str, Any], key: str, value: str) -> None:
     section, dot, name = key.rpartition(".")
     table = document.setdefault(section, {}) if dot else document
     if not isinstance(table, dict):
-        raise PlanError(f"{key}: {section} is no section of a plan")
+        raise PlanError(f"{section} is no section of a plan")
     try:
         table[name] = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:

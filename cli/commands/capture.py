@@ -93,8 +93,19 @@ def check(arguments: argparse.Namespace) -> None:
         raise ValueError("several links: --write FILE.pcapng, --write - or --decode")
     if arguments.write == "-" and sys.stdout.isatty():
         raise ValueError("--write - must go to a pipe, not to a terminal: | wireshark -k -i -")
+    if arguments.write not in (None, "-"):
+        check_writable(Path(arguments.write))
     if len(set(arguments.links)) != len(arguments.links):
         raise ValueError(f"each link once, not {' '.join(arguments.links)}")
+
+
+def check_writable(file: Path) -> None:
+    """ValueError for a file that cannot be: tcpdump would say so only once the capture has begun."""
+    with contextlib.suppress(PermissionError):  # root, who is asked for next, may look there
+        if file.is_dir():
+            raise ValueError(f"--write must be a file (got the folder {file})")
+        if not file.parent.is_dir():
+            raise ValueError(f"--write must be in a folder that exists (got {file})")
 
 
 def command_line(interface: str, arguments: argparse.Namespace) -> list[str]:

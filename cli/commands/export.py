@@ -96,6 +96,8 @@ def export_command(arguments: argparse.Namespace) -> int:
         return print_or_write(arguments, [made(plan, plan.switch_node(arguments.switch))])
     if arguments.output is None:
         raise PlanError(f"export {arguments.form}: -o FOLDER for all {plan.switch_count} switches, or --switch NAME")
+    if arguments.output.exists() and not arguments.output.is_dir():
+        raise ValueError(f"-o must be a folder with {arguments.form} (got the file {arguments.output})")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for switch in plan.switches():
         (arguments.output / f"{switch}{SUFFIX[arguments.form]}").write_text(made(plan, switch))

@@ -41,7 +41,7 @@ def metrics_command(arguments: argparse.Namespace) -> int:
     if not 0 <= arguments.port <= 0xFFFF:
         raise ValueError(f"--port must be between 0 and 65535 (got {arguments.port})")
     if not 1 <= arguments.every <= 3600:
-        raise ValueError(f"--every must be between 1 and 3600 s (got {arguments.every:g})")
+        raise ValueError(f"--every must be between 1 and 3600 s (got {arguments.every:.15g})")
     need_root("metrics asks agents, which run as root")
     lab = Lab.attach()
     if arguments.once:

@@ -142,7 +142,7 @@ class _Reader:
         shape = body.fields("fabric", default={}).values
         Fields("fabric", shape, ChangeError, PLAN_KEYS)
         overrides = {f"fabric.{key}": str(value) for key, value in shape.items()}
-        return load_plan(body.string("plan"), {"switch": "embedded", **overrides})
+        return load_plan(body.string("plan"), {"switch": "embedded", **overrides}, overridden_by="")
 
     def _step(self, plan: Plan, index: int, row: Fields, seconds: float) -> ChangeStep:
         line = self.line(f"step[{index}]")

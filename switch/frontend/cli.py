@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from common import files
+from common import files, plain_file
 from switch.frontend.diagnostics import CompileError
 
 FORMS = ("tokens", "ast", "types", "ir", "json", "p4info")
@@ -30,7 +31,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compile as asked. Returns 0, or 1 after printing what is wrong."""
+    """Compile as asked. Returns 0, or 1 after printing what is wrong with the program. OSError, ValueError."""
+    if why := _unreadable(args.program):
+        raise ValueError(f"the program must be a P4 source file (got {args.program}: {why})")
     definitions = dict(d.partition("=")[::2] if "=" in d else (d, "1") for d in args.define)
     try:
         if args.form:
@@ -51,13 +54,21 @@ def run(args: argparse.Namespace) -> int:
     if compiled.warnings:
         print(compiled.warnings, file=sys.stderr)
     directory = args.output or Path()
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
-            target = directory / (args.program.stem + suffix)
-            files.write(target, text)  # all or nothing: a switch may be reading the file that was there
-            print(target)
-    except OSError as error:
-        print(f"cannot write to {directory}: {error.strerror}", file=sys.stderr)
-        return 1
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"-o must be a folder (got the file {directory})")
+    directory.mkdir(parents=True, exist_ok=True)
+    for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
+        target = directory / (args.program.stem + suffix)
+        files.write(target, text)  # all or nothing: a switch may be reading the file that was there
+        print(target)
     return 0
+
+
+def _unreadable(program: Path) -> str:
+    """Why a program cannot be read; "" if it can."""
+    try:
+        if program.is_dir():
+            return "a directory"
+        return "" if os.access(program.resolve(strict=True), os.R_OK) else "permission denied"
+    except OSError as error:
+        return plain_file.why(error)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from common.outcome import told
 from switch.engine import DROP_PORT, EngineError, PortConfig
 from switch.model import ModelError
 from switch.reference.engine import ReferenceEngine
@@ -52,7 +53,7 @@ def run_stf(namespace: argparse.Namespace) -> int:
                 status = FAILED
                 print(f"{path}: {failure}", file=sys.stderr)
     except (ModelError, StfError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {told(error)}", file=sys.stderr)
         return BAD_INPUT
     return status
 
@@ -79,7 +80,7 @@ def run_trace(namespace: argparse.Namespace) -> int:
         while (event_ns := engine.next_event_ns()) is not None:
             engine.advance(event_ns)
     except (ModelError, StfError, EngineError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {told(error)}", file=sys.stderr)
         return BAD_INPUT
     for step in trace.steps:
         print(step.json() if namespace.format == "json" else step.text())

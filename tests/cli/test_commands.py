@@ -39,7 +39,7 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
         (("smoke", "--time", "0"), "--time must be a factor above 0"),
         (("smoke", "--rate", "0"), "--rate must be between 0.01 and 800000 Mb/s"),
         (("smoke", "--set", "foo"), "--set must be NAME=VALUE"),
-        (("smoke", "--set", "foo=1"), "foo is no key here; valid: name, description"),
+        (("smoke", "--set", "foo=1"), "mrclab: --set foo=1: foo is no key here; valid: name, description"),
         (("smoke", "--setting", "foo=1"), "no setting 'foo'; valid: "),
         (("smoke", "--setting", "selection=best"), "no path selection 'best'; valid: mrc, "),
         (("smoke", "--plan", "nope"), "no plan 'nope': shipped are"),

@@ -116,6 +116,23 @@ def test_a_parameter_that_cannot_be_is_refused(
             "{file}:6: loss Mine.overdue: each",
         ),
         ("selection", FIRST_PLANE.replace("plane.take()", "7").replace("FirstPlane", "Mine"), "must return an EvPath"),
+        (
+            "selection",
+            FIRST_PLANE.replace("        plane =", "        self.wanted_probes = [5]\n        plane =").replace(
+                "FirstPlane", "Mine"
+            ),
+            "wanted_probes must be a list of EvPaths of evs (got [5])",
+        ),
+        (
+            "congestion",
+            WINDOW.replace("path.mtu_bytes", "path.mtu").replace("LINE", "pass"),
+            "{file}:11: AttributeError: 'PathTraits' object has no attribute 'mtu' (in congestion Mine.__init__)",
+        ),
+        (
+            "congestion",
+            WINDOW.replace("LINE", "pass") + "    pacing_bps = property(lambda self: 1 // 0, lambda self, v: None)\n",
+            "{file}:15: ZeroDivisionError: integer division or modulo by zero (in congestion Mine.pacing_bps)",
+        ),
     ],
 )
 def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_and_rule(
@@ -125,6 +142,9 @@ def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_
     file.write_text(text)
     assert run(tmp_path, "--setting", f"{seam}={file}:Mine") == 3
     assert said.format(file=file) in capsys.readouterr().out
+    findings = json.loads((find(tmp_path / "runs", "latest") / "verdict.json").read_text())["findings"]
+    (complete,) = [finding for finding in findings if finding["check"] == "complete"]
+    assert said.format(file=file) in complete["reason"], "reports and contests show the findings alone"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +155,13 @@ def test_an_error_of_ones_own_class_ends_the_run_as_unknown_and_names_file_line_
         ("\n1 / 0\n", "Mine", "{file}:2: ZeroDivisionError"),
         ("class Yours: pass", "Mine", "has no class 'Mine'; it has Yours"),
         ("class Mine: pass", "Mine", "{file}:1: class Mine must derive from Selection of endpoint.mrc.paths.selection"),
+        (
+            FIRST_PLANE.replace("    def next", "    heeds_signals = 'no'\n\n    def next").replace(
+                "FirstPlane", "Mine"
+            ),
+            "Mine",
+            "class Mine: heeds_signals must be True or False (got 'no')",
+        ),
     ],
 )
 def test_what_is_no_selection_is_refused_by_file_and_line_before_anything_is_written(
@@ -146,3 +173,49 @@ def test_what_is_no_selection_is_refused_by_file_and_line_before_anything_is_wri
     assert run(tmp_path, "--setting", f"selection={file}:{name}") == 2
     assert said.format(file=file) in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ("5", "parameters must be a tuple of Parameters, such as (Parameter(…),) with its comma (got 5)"),
+        ('(Parameter("packets", int, 64))', "with its comma (got Parameter(name='packets'"),
+        ('(Parameter("a b", int, 64),)', "parameter 'a b' must have a name without spaces and dots, and no other's"),
+        ('(Parameter("a", int, 1), Parameter("a", float, 1.0))', "parameter 'a' must have a name without spaces"),
+        ('(Parameter("a", list, 64),)', "parameter 'a' must be of kind bool, int, float or str (got <class 'list'>)"),
+        ('(Parameter("a", int, None, 9, 1),)', "'a' must have a range of two numbers, the lower first (got 9 and 1)"),
+        ('(Parameter("a", int, 5, "1", "9"),)', "the lower first (got '1' and '9')"),
+        ('(Parameter("a", float, float("nan"), 0, 1),)', "'a' must be a number from 0 to 1 (got nan)"),
+        ('(Parameter("a", int, 9, 0, 1, "ns"),)', "the default of 'a' must be an integer from 0 to 1 ns (got 9)"),
+    ],
+)
+def test_parameters_that_cannot_be_declared_so_are_refused(
+    declared: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "window.py"
+    file.write_text(WINDOW.replace("LINE", "pass").replace("parameters = (", f"parameters = {declared}\n    old = ("))
+    assert run(tmp_path, "--setting", f"congestion={file}:Mine") == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"mrclab: congestion: {file}:6: class Mine: ")
+    assert said in printed
+
+
+def test_a_file_that_is_none_is_refused_by_its_setting_and_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, circle = tmp_path / "folder.py", tmp_path / "circle.py"
+    folder.mkdir()
+    circle.symlink_to(circle)
+    assert run(tmp_path, "--setting", f"selection={folder}:Mine") == 2
+    assert capsys.readouterr().err == f"mrclab: selection: {folder}: this must be a Python file\n"
+    assert run(tmp_path, "--setting", f"selection={circle}:Mine") == 2
+    assert capsys.readouterr().err == f"mrclab: selection: {circle}: no such file\n"
+
+
+def test_a_file_in_another_encoding_is_an_algorithm_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "window.py"
+    file.write_bytes("# -*- coding: latin-1 -*-\n# é\nclass Mine: pass\n".encode("latin-1"))
+    assert run(tmp_path, "--setting", f"selection={file}:Mine") == 2
+    assert f"selection: {file}:3: class Mine must derive from Selection" in capsys.readouterr().err

@@ -16,7 +16,9 @@ from judging.measures import recovery
 from judging.measures.recovery import Recovery
 from judging.reports import tables
 from judging.run import FaultSpan, Run
+from running import traffic
 from running.directory import find
+from running.traffic import TrafficError
 from topo.emulation.shell import parse_injection
 from topo.fault import FaultError, make_fault
 from topo.planfile import load_plan
@@ -50,13 +52,27 @@ def test_goodput_that_is_not_back_after_the_last_fault_was_not_back_before_the_e
     [
         (["p0l0-p0s0", "abc"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got 'abc')"),
         (["p0l0", "p0s0", "much"], "(got 'much')"),
-        (["p0l0", "p0s0"], "loss needs percent (share of packets lost) from 0 to 100, and none was given"),
-        (["p0l0-p0s0", "101"], "from 0 to 100, not 101"),
+        (["p0l0", "p0s0"], "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
+        (["p0l0-p0s0", "101"], "must be a number between 0 and 100 (got 101)"),
     ],
 )
 def test_a_number_that_is_none_or_missing_is_named(words: list[str], said: str) -> None:
     with pytest.raises(FaultError, match=re.escape(said)):
         make_fault(load_plan("tiny"), "loss", *parse_injection(words, "loss"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ranks", "said"),
+    [
+        ("write_bw", ["h0"], "write_bw must be given 2 hosts (got 1)"),
+        ("write_bw", ["h0", "h1", "h2"], "write_bw must be given 2 hosts (got 3)"),
+        ("all_reduce", ["h0"], "all_reduce must be given 2 to 4096 hosts (got 1)"),
+        ("write_bw", ["h0", "h0"], "write_bw must be given each host once (got h0 h0)"),
+    ],
+)
+def test_a_workload_says_how_many_hosts_it_must_be_given(kind: str, ranks: list[str], said: str) -> None:
+    with pytest.raises(TrafficError, match=re.escape(said)):
+        traffic.check(kind, ranks, {})
 
 
 def test_a_drawing_is_never_svg_under_another_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

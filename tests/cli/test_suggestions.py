@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cli.command_table import COMMANDS
-from cli.suggestions import SUGGESTIONS, suggest
+from cli.suggestions import SUGGESTIONS, nearest_option, suggest
 
 
 def test_a_word_that_is_a_command_needs_no_suggestion() -> None:
@@ -19,3 +19,12 @@ def test_misspelled_commands_and_words_for_faults_are_found() -> None:
     assert suggest("sweeep", COMMANDS) == "sweep"
     assert suggest("linkdown", COMMANDS) == "fault link-down A-B"
     assert suggest("qqqq", COMMANDS) == ""
+
+
+def test_the_nearest_option_is_found_by_its_beginning_or_its_letters() -> None:
+    options = ("-h", "--help", "--seed", "--seeds", "--transport", "--set")
+    assert nearest_option("--transp", options) == "--transport"
+    assert nearest_option("--sede", options) in ("--seed", "--seeds")
+    assert nearest_option("--SEED", options) == "--seed"
+    assert nearest_option("-seed", options) == "--seed"
+    assert nearest_option("--q", options) == ""

@@ -221,6 +221,10 @@ CASES: dict[str, tuple[Case, str]] = {
     ),
     "a seed that is none": (words("run", "smoke", "--seed", "-1"), "--seed"),
     "a rate that is no number": (words("run", "smoke", "--rate", "nan"), "--rate"),
+    "a rate above all": (
+        words("run", "smoke", "--rate", "5000000"),
+        "--rate must be between 0.01 and 800000 Mb/s (got 5000000)",
+    ),
     "traffic without an end": (
         words("traffic", "write_bw", "h0", "h1", "--seconds", "inf"),
         f"--seconds {TIME} (got inf)",
@@ -244,6 +248,21 @@ CASES: dict[str, tuple[Case, str]] = {
         "--record-packets must be START..END in seconds of the run, such as 5..5.5, END at most 1000000 (got '0..inf')",
     ),
     "a hunt without an end": (words("hunt", "--minutes", "inf"), "above 0 and at most 1000000000 (got inf)"),
+    "a script of the prompt that is missing": (
+        words("shell", "/proc/nope"),
+        "./lab shell: error: argument script: must be a file of commands (got /proc/nope: no such file or directory)",
+    ),
+    "a script of the prompt that is a folder": (words("shell", "{runs}"), "(got {runs}: a directory)"),
+    "a capture into a missing folder": (
+        words("capture", "h0-p0l0", "--write", "/proc/nope/x.pcap"),
+        "--write must be in a folder that exists (got /proc/nope/x.pcap)",
+    ),
+    "a capture into a folder": (words("capture", "h0-p0l0", "--write", "{runs}"), "(got the folder {runs})"),
+    "a program that is missing": (words("switch", "compile", "/proc/nope.p4"), "(got /proc/nope.p4: no such file"),
+    "switches into a file": (
+        written("file", "", "export", "frr", "tiny", "-o", "{file}"),
+        "-o must be a folder with frr (got the file {runs}/file)",
+    ),
     "an unknown scenario": (words("run", "smok"), "smok"),
 }
 

@@ -332,7 +332,7 @@ def test_pipelines_of_a_folder_are_read_and_a_missing_file_is_named(pipelines, t
         (tmp_path / f"{role}.json").write_bytes(pipeline.device_config)
     assert read_pipelines(tmp_path) == pipelines
     (tmp_path / "spine.json").unlink()
-    with pytest.raises(FileNotFoundError, match=r"spine\.json: is missing: python -m switch compile p4/spine\.p4"):
+    with pytest.raises(FileNotFoundError, match=r"spine\.json: is missing: \./lab switch compile p4/spine\.p4"):
         read_pipelines(tmp_path)
 
 

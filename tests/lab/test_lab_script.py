@@ -117,8 +117,6 @@ def clone(machine: Machine) -> Machine:
     "words",
     [
         ("list",),
-        ("--help",),
-        ("run", "link-flap", "--help"),
         ("topo", "show", "lab"),
         ("report",),
         ("compare", "a", "b"),
@@ -131,6 +129,49 @@ def clone(machine: Machine) -> Machine:
 def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machine, words: tuple[str, ...]) -> None:
     assert machine.installed(*words) == {"python3-venv"}
     assert machine.log[-1] == f"python -P -m cli {' '.join(words)}"
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",), ("--version",), ("run", "link-flap", "--help")])
+def test_help_and_the_version_are_answered_before_anything_is_installed(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    assert machine.installed(*words) == set()
+    assert machine.log[-1] == f"python -SP -m cli {' '.join(words)}"
+    assert not (machine.folder / "venv").exists()
+
+
+@pytest.mark.parametrize("words", [("exec", "h0", "ls", "--help"), ("exec", "h0", "--", "ls", "--version")])
+def test_help_that_another_command_is_asked_for_is_no_help_of_the_lab(machine: Machine, words: tuple[str, ...]) -> None:
+    assert machine.installed(*words) == {"python3-venv"}
+    assert machine.log[-1] == f"python -P -m cli {' '.join(words)}"
+
+
+def test_help_that_the_systems_python_cannot_give_is_given_after_installing(machine: Machine) -> None:
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in\n*"-SP -m cli"*) exit 1 ;;'))
+    assert machine.installed("--help") == {"python3-venv"}
+    assert machine.log[-1] == "python -P -m cli --help"
+
+
+@pytest.mark.parametrize("words", [("list",), ("install",), ("test",)])
+def test_the_environment_of_another_clone_is_not_installed_into(clone: Machine, words: tuple[str, ...]) -> None:
+    other = clone.folder / "other"
+    other.mkdir()
+    (clone.checkout / ".venv").symlink_to(other)
+    done = clone.run(*words, environment={"MRCLAB_VENV": ""})
+    assert done.returncode == 2
+    assert f"it is a link to {other}" in done.stderr
+    assert not any("apt-get" in line or "pip" in line or "venv --clear" in line for line in clone.log)
+    assert list(other.iterdir()) == []
+
+
+def test_an_environment_that_is_named_or_linked_within_the_clone_is_installed_into(clone: Machine) -> None:
+    (clone.folder / "other").mkdir()
+    (clone.checkout / ".venv").symlink_to(clone.folder / "other")
+    assert clone.run("list", environment={"MRCLAB_VENV": str(clone.checkout / ".venv")}).returncode == 0
+    (clone.checkout / ".venv").unlink()
+    (clone.checkout / "within").mkdir()
+    (clone.checkout / ".venv").symlink_to("within")
+    assert clone.run("list", environment={"MRCLAB_VENV": ""}).returncode == 0
 
 
 @pytest.mark.parametrize(

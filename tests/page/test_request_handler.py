@@ -80,7 +80,7 @@ def test_of_two_faults_of_one_verb_on_one_target_the_one_with_the_value_is_undon
     ("request_", "why"),
     [
         ({"op": "fault", "verb": "explode", "target": "p0l0"}, "no fault 'explode'"),
-        ({"op": "fault", "verb": "loss", "target": "p0l0-p0s1"}, "needs percent"),
+        ({"op": "fault", "verb": "loss", "target": "p0l0-p0s1"}, r"must be a number between 0 and 100 \(got none\)"),
         ({"op": "fault", "verb": "loss", "target": "p0l0-p0s1", "value": float("nan")}, "value"),
         ({"op": "fault", "verb": "link-down", "target": "../../etc"}, "must be a link"),
         ({"op": "fault", "verb": "link-down", "target": "p0l0-p0s1", "seed": 3}, "seed is no key"),

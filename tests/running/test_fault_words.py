@@ -74,7 +74,7 @@ def test_a_scenario_without_faults_takes_them_while_it_is_judged() -> None:
         ("link-down p9l0-p0s0 @1", "p9l0"),
         ("link-down p0l0-p0s0 @0.3 for 0.5", "link-down p0l0-p0s0 is in force already"),  # the timeline's own
         ("loss p0l0-p0s1 20 @50", "phase 'faults' lasts 4.5 s"),
-        ("loss p0l0-p0s1 @1", "loss needs percent"),
+        ("loss p0l0-p0s1 @1", "loss: percent (share of packets lost) must be a number between 0 and 100 (got none)"),
     ],
 )
 def test_a_fault_that_cannot_be_added_is_refused_before_anything_is_written(

@@ -188,7 +188,7 @@ def test_ctrl_c_twice_stops_the_traffic_all_the_same(lab: Lab) -> None:
     ("words", "said"),
     [
         (("ping", "h0", "h1"), "no workload 'ping': valid are write_bw, "),
-        (("write_bw", "h0"), "write_bw takes 2 hosts or more"),
+        (("write_bw", "h0"), "write_bw must be given 2 hosts (got 1)"),
         (("write_bw", "h0", "h9"), "h9"),
         (("write_bw", "h0", "h0"), "each host once"),
         (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise': valid are qps, "),

@@ -194,9 +194,9 @@ def test_on_the_baseline_draining_denies_nothing():
     ("verb", "target", "value", "words"),
     [
         ("explode", "p0l0-p0s0", None, ["no fault 'explode'", "link-down", "drain"]),
-        ("loss", "p0l0-p0s0", None, ["loss needs percent", "0 to 100"]),
-        ("loss", "p0l0-p0s0", 101, ["0 to 100", "101"]),
-        ("link-down", "p0l0-p0s0", 3, ["takes no number"]),
+        ("loss", "p0l0-p0s0", None, ["loss: percent", "must be a number between 0 and 100 (got none)"]),
+        ("loss", "p0l0-p0s0", 101, ["between 0 and 100 (got 101)"]),
+        ("link-down", "p0l0-p0s0", 3, ["without a number (got 3)"]),
         ("link-down", "p0l0>p0s0", None, ["both directions", "p0l0-p0s0"]),
         ("link-down", "p0l0-p0l1", None, ["no link p0l0–p0l1", "p0s3"]),
         ("link-down", "p0l0", None, ["must be a link", "p0l0-p0s1"]),

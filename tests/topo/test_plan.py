@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topo.plan import OVERHEAD_BYTES, Plan
-from topo.planfile import PLANS_DIR, PlanError, load_plan, parse_document, parse_plan, plan_document, shipped_plans
+from topo.planfile import (
+    PLANS_DIR,
+    PlanError,
+    load_plan,
+    parse_document,
+    parse_plan,
+    plan_document,
+    shipped_plans,
+    switch_of_environment,
+)
 
 MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
 
@@ -225,3 +234,35 @@ def test_single_keys_can_be_overridden_in_toml_or_as_bare_words():
 def test_a_bad_override_is_refused_as_in_a_file(key, value, message):
     with pytest.raises(PlanError, match=message):
         load_plan("lab", {key: value})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "blamed"),
+    [
+        ({"fabric.planes": "0"}, "--set fabric.planes=0: fabric.planes is 0"),
+        ({"foo": "1", "trimming.enabled": "false"}, "--set foo=1: foo is no key here"),
+        ({"switch": "bmv2", "encapsulation": "none", "fabric.planes": "2"}, "--set encapsulation=none: encapsulation:"),
+        (
+            {"encapsulation": "none", "fabric.planes": "3"},
+            "--set encapsulation=none --set fabric.planes=3: encapsulation:",
+        ),
+    ],
+)
+def test_a_complaint_names_the_overrides_that_cause_it(overrides, blamed):
+    with pytest.raises(PlanError, match=rf"^{blamed}"):
+        load_plan("tiny", overrides)
+
+
+def test_a_complaint_about_the_file_names_the_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\n[fabric]\nplanes = 0\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n')
+    with pytest.raises(PlanError, match=rf"^{file}: fabric.planes is 0"):
+        load_plan(file, {"trimming.enabled": "false"})
+    with pytest.raises(PlanError, match=r"^--set foo=1: foo is no key"):
+        load_plan(file, {"foo": "1", "fabric.planes": "2"})
+
+
+def test_an_unknown_kind_of_switch_in_the_environment_is_named(monkeypatch):
+    monkeypatch.setenv("MRCLAB_SWITCH", "tofino")
+    with pytest.raises(PlanError, match=r"MRCLAB_SWITCH must be one of embedded, bmv2, linux \(got 'tofino'\)"):
+        switch_of_environment()

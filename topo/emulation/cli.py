@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from common.pairs import parse_pair
 from topo.emulation import driver, labname, labs, state
 from topo.emulation.doctor import Prerequisite, examine
@@ -25,8 +27,8 @@ from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
 from topo.fault import VERBS, Fault, verb_table
-from topo.plan import SWITCH_KINDS, Plan, rate_of
-from topo.planfile import check_pfc, load_plan, shipped_plans
+from topo.plan import SWITCH_KINDS, Plan, SwitchKind, rate_of
+from topo.planfile import check_pfc, load_plan, shipped_plans, switch_of_environment
 from topo.show import add_format, switch_words
 from topo.summaries import SET, SUMMARIES
 
@@ -75,7 +77,7 @@ def register(
     doctor.set_defaults(run=lambda arguments: run_doctor(arguments, also))
 
     shell = _add(subparsers, "shell", "shell")
-    shell.add_argument("script", nargs="?", help="a file of commands instead of the keyboard")
+    shell.add_argument("script", nargs="?", type=command_file, help="a file of commands instead of the keyboard")
     labname.add_option(shell)
     shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
 
@@ -113,10 +115,8 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
     plan = load_plan(
         arguments.plan, dict(parse_pair(pair, "--set", "trimming.enabled=false") for pair in arguments.set)
     )
-    kind = arguments.switch or os.environ.get("MRCLAB_SWITCH")
+    kind: SwitchKind | None = arguments.switch or switch_of_environment()
     if kind:
-        if kind not in SWITCH_KINDS:
-            raise ValueError(f"MRCLAB_SWITCH: {kind!r} is no kind of switch: valid are {', '.join(SWITCH_KINDS)}")
         plan = replace(plan, switch=kind)
     if arguments.rate is not None:
         plan = plan.at_rate(rate_of(arguments.rate))
@@ -218,6 +218,18 @@ def run_doctor(arguments: argparse.Namespace, also: Examine = list) -> int:
             mark = "MISSING" if finding.need == "needed" else "absent "
             print(f"{mark}  {finding.name}: {finding.cost}. {finding.remedy}")
     return 1 if missing else 0
+
+
+def command_file(name: str) -> str:
+    """The name of a file that can be read, FIFOs included. Checked with the options, before root is asked for."""
+    try:
+        mode = os.stat(name).st_mode
+        why = "a directory" if stat.S_ISDIR(mode) else "" if os.access(name, os.R_OK) else "permission denied"
+    except OSError as error:
+        why = plain_file.why(error)
+    if why:
+        raise argparse.ArgumentTypeError(f"must be a file of commands (got {name}: {why})")
+    return name
 
 
 def run_shell(arguments: argparse.Namespace, provision: Provision | None) -> int:

@@ -20,6 +20,7 @@ from mininet.net import Mininet
 from mininet.node import Node
 from mininet.topo import Topo
 
+from common import plain_file
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -219,7 +220,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
                 for command in file:
                     self.onecmd(command)
         except OSError as problem:
-            error(f"*** source: {problem}\n")
+            error(f"*** source: {line.strip()}: {plain_file.why(problem)}\n")
 
     def do_help(self, line: str) -> None:
         if line in self.verbs:

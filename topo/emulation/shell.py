@@ -77,10 +77,7 @@ def parse_injection(given: list[str], verb: str) -> tuple[str, float | None]:
             rest.pop()
         except ValueError:
             if len(rest) > 1 and not _is_node(rest[-1]):
-                raise FaultError(
-                    f"{verb}: {argument.name} ({argument.meaning}) must be a number between"
-                    f" {argument.low:g} and {argument.high:g} (got {rest[-1]!r})"
-                ) from None
+                raise FaultError(f"{verb}: {argument.rule(repr(rest[-1]))}") from None
     if not rest or len(rest) > 2:
         raise FaultError(f"usage: {next(row[0] for row in verb_table() if row[0].split()[0] == verb)}")
     return "-".join(rest), value

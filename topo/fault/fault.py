@@ -47,12 +47,9 @@ def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, s
         raise FaultError(f"no fault {verb!r}: valid are {', '.join(VERBS)}")
     spec = VERBS[verb]
     if spec.argument is None and value is not None:
-        raise FaultError(f"{verb} takes no number, but got {value:g}")
-    if spec.argument is not None:
-        arg = spec.argument
-        if value is None or not arg.low <= value <= arg.high:
-            got = "and none was given" if value is None else f"not {value:g}"
-            raise FaultError(f"{verb} needs {arg.name} ({arg.meaning}) from {arg.low:g} to {arg.high:g}, {got}")
+        raise FaultError(f"{verb} must be given without a number (got {value:.15g})")
+    if spec.argument is not None and (value is None or not spec.argument.low <= value <= spec.argument.high):
+        raise FaultError(f"{verb}: {spec.argument.rule('none' if value is None else f'{value:.15g}')}")
     fault = Fault(verb, target.strip().replace("–", "-"), value, seed if spec.chance else 0)
     if spec.target == "switch":
         _refuse_kind(plan, spec, _switch(plan, fault.target))

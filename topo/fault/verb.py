@@ -43,6 +43,10 @@ class FaultArgument:
     high: float
     meaning: str
 
+    def rule(self, got: str) -> str:
+        """The rule of the number, and the value that was given instead."""
+        return f"{self.name} ({self.meaning}) must be a number between {self.low:.15g} and {self.high:.15g} (got {got})"
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:

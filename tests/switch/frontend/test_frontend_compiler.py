@@ -40,8 +40,19 @@ def test_a_bad_program_writes_nothing_and_exits_1(tmp_path: Path, capsys: pytest
 
 
 def test_a_missing_program_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compile", str(tmp_path / "none.p4"), "--no-cache"]) == 1
-    assert "cannot read" in capsys.readouterr().err
+    missing = tmp_path / "none.p4"
+    for form in ([], ["--print", "ast"]):
+        assert main(["compile", str(missing), "--no-cache", *form]) == 2
+        told = f"switch: the program must be a P4 source file (got {missing}: no such file or directory)\n"
+        assert capsys.readouterr().err == told
+    assert main(["compile", str(tmp_path)]) == 2
+    assert f"(got {tmp_path}: a directory)" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert main(["compile", str(PROGRAMS / "tunnel.p4"), "-o", str(tmp_path / "file")]) == 2
+    assert capsys.readouterr().err == f"switch: -o must be a folder (got the file {tmp_path / 'file'})\n"
 
 
 @pytest.mark.parametrize("form", FORMS)

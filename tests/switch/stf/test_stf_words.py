@@ -109,7 +109,7 @@ def test_the_command_says_passed_or_failed_by_its_status(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["stf", "missing.stf", "--program", str(MATCHING)], "missing.stf"),
+        (["stf", "missing.stf", "--program", str(MATCHING)], "error: missing.stf: no such file or directory\n"),
         (["stf", str(HERE / "operators.stf"), "--program", "missing.json"], "missing.json"),
         (["trace", str(MATCHING), "--port", "1", "--packet", "0"], "even number of hexadecimal digits"),
         (["trace", str(MATCHING), "--port", "511", "--packet", "00"], "port 511 is not configured"),

@@ -1,0 +1,42 @@
+"""A wrong option: the error is the command's, with its usage and the nearest option, and status 2."""
+
+from __future__ import annotations
+
+import pytest
+
+from cli.main import main
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run smoke --sede 3", "./lab run: error: no option --sede: did you mean --seed?"),
+        ("run smoke --sede=3", "./lab run: error: no option --sede: did you mean --seed?"),
+        ("run smoke --transp roce", "./lab run: error: no option --transp: did you mean --transport?"),
+        ("run --sede 3", "./lab run: error: no option --sede: did you mean --seed?"),
+        ("run --sede", "./lab run: error: no option --sede: did you mean --seed?"),
+        ("run smoke --qqqq", "./lab run: error: no option --qqqq"),
+        ("run smoke -q", "./lab run: error: no option -q"),
+        ("list foo", "./lab list: error: unrecognized arguments: foo"),
+        ("down foo", "./lab down: error: unrecognized arguments: foo"),
+        ("hunt nosuch", "./lab hunt: error: unrecognized arguments: nosuch"),
+        ("list -- --json", "./lab list: error: unrecognized arguments: -- --json"),
+        ("paths h0 h1 --set", "./lab paths: error: no option --set"),
+        ("controller show p0l0 --plam tiny", "./lab controller show: error: no option --plam: did you mean --plan?"),
+        ("controller --nmae x", "./lab controller: error: no option --nmae: did you mean --name?"),
+        ("--vesion", "./lab: error: no option --vesion: did you mean --version?"),
+    ],
+)
+def test_a_wrong_option_is_told_by_its_command(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(words.split())
+    err = capsys.readouterr().err
+    assert left.value.code == 2
+    assert err.splitlines()[-1] == told
+    assert err.startswith(f"usage: {told.split(':')[0]} ")
+
+
+def test_a_missing_argument_without_a_wrong_option_is_told_as_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["paths", "--ev", "3"])
+    assert "arguments are required: FROM, TO" in capsys.readouterr().err
