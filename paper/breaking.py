@@ -56,7 +56,8 @@ def fails(name: str, broken: str, part: str = "mrc") -> Failing:
 
 
 def host_in_frames(plan: Plan) -> Plan:
-    """Cluster B's host in every frame's way instead of once per message; a round trip passes it four times."""
+    """Cluster B's host in every frame's way, as this lab once had it for every cluster; a round trip passes it four
+    times. What a device profile has for messages stays."""
     nic_ns = sum(profile.load("cx8").message.values()) // 4
     return replace(plan, links=replace(plan.links, nic_latency_ns=nic_ns))
 

@@ -7,19 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judging.arrays import np
-from paper.figure import Figure, Order, Points, Quantity
+from paper.figure import Experiment, Figure, Order, Points, Quantity
 from studies.sweeping.row import Row
 
 NEAR, FAR = 0.05, 0.15
 TIE = 0.03
 """Two numbers that are this near to each other are a tie."""
-WITHIN_NEAR, WITHIN_READING, WITHIN_FAR = "within 5 %", "within the reading's error", "within 15 %"
-INSIDE, BEYOND = "inside the interval", "farther off"
+WITHIN_NEAR, WITHIN_FAR, INSIDE = "within 5 %", "within 15 %", "inside the interval"
+WITHIN_READING, BEYOND = "within the reading's error", "farther off"
 CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE = "calibration", "no power", "out of reach", "not reproduced"
 NOT_RUN = "not run"
 UNCHANGED = "the experiment that should take this number away from the paper's does not take it far enough ({})"
-JUDGED = (WITHIN_NEAR, WITHIN_READING, WITHIN_FAR, INSIDE, BEYOND)
+JUDGED = (WITHIN_NEAR, WITHIN_FAR, INSIDE, WITHIN_READING, BEYOND)
 """Only rows with one of these verdicts count."""
+NEAR_ENOUGH = (WITHIN_NEAR, WITHIN_FAR, INSIDE)
+"""The verdicts that the bar asks for."""
 VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE, NOT_RUN)
 
 
@@ -75,7 +77,7 @@ class Comparison:
             return NOT_RUN
         if self._near(self.failing) != BEYOND or self._inside(self.failing):
             return POWERLESS
-        return INSIDE if near == BEYOND and self._inside(quantity.paper) else near
+        return INSIDE if near in (WITHIN_READING, BEYOND) and self._inside(quantity.paper) else near
 
     @property
     def power(self) -> str:
@@ -95,13 +97,15 @@ class Comparison:
         return (value - quantity.paper) / self.scale
 
     def _near(self, value: float) -> str:
-        """How near a value is to the paper's number; the error of the reading decides only what is not within 5 %."""
+        """How near a value is to the paper's number; the error of the reading decides only what is not within 15 %."""
         off = abs(self._off(value))
         if off <= NEAR:
             return WITHIN_NEAR
+        if off <= FAR:
+            return WITHIN_FAR
         if not self.quantity.at_most and abs(value - self.quantity.paper) <= self.quantity.error:
             return WITHIN_READING
-        return WITHIN_FAR if off <= FAR else BEYOND
+        return BEYOND
 
     def _inside(self, value: float) -> bool:
         """Whether a value is among those of other seeds."""
@@ -112,8 +116,8 @@ class Comparison:
 class Compared:
     """An order of the paper beside ours: the ratio of the first to the second, in both; None: not run, or not ended.
 
-    `calibrated`: both numbers set values of the model, so their order says nothing. `unended`: one of ours is 0: its
-    collective did not end within the run, so there is nothing to compare.
+    `calibrated`: both numbers set values of the model, so their order says nothing; `half_calibrated`: one of them did.
+    `unended`: one of ours is 0: its collective did not end within the run, so there is nothing to compare.
     """
 
     order: Order
@@ -121,6 +125,7 @@ class Compared:
     ours: float | None
     calibrated: bool = False
     unended: bool = False
+    half_calibrated: bool = False
 
     @property
     def agrees(self) -> bool | None:
@@ -128,6 +133,11 @@ class Compared:
         if self.ours is None or self.calibrated:
             return None
         return ahead(self.paper) == ahead(self.ours) or (tie(self.paper) and tie(self.ours))
+
+    @property
+    def tie_in_one(self) -> bool:
+        """Whether the two numbers are a tie in one of the two only, the paper or here."""
+        return self.ours is not None and tie(self.paper) != tie(self.ours)
 
 
 def ahead(ratio: float) -> int:
@@ -169,6 +179,11 @@ class Outcome:
         row = self.rows.get(part)
         return None if row is None or row.error else row.metrics[own]
 
+    def unchanged(self, experiment: Experiment) -> float | None:
+        """The number of an experiment's quantity in the run without the change, which has the experiment's seed."""
+        (measured,) = (one.measured for one in self.figure.quantities if one.name == experiment.quantity)
+        return None if measured is None else self.number(measured)
+
     def curve(self, name: str) -> Points:
         """The curve "PART:CURVE"; no points while its run is missing."""
         part, _, own = name.partition(":")
@@ -188,9 +203,10 @@ class Outcome:
         for order in self.figure.orders:
             first, second = known[order.first], known[order.second]
             ours = first.ours / second.ours if first.ours and second.ours else None
-            calibrated = first.quantity.calibrates and second.quantity.calibrates
+            set_from = first.quantity.calibrates + second.quantity.calibrates
             unended = 0.0 in (first.ours, second.ours)
-            found.append(Compared(order, first.quantity.paper / second.quantity.paper, ours, calibrated, unended))
+            ratio = first.quantity.paper / second.quantity.paper
+            found.append(Compared(order, ratio, ours, set_from == 2, unended, set_from == 1))
         return found
 
     def _compared(self, quantity: Quantity) -> Comparison:
@@ -212,10 +228,19 @@ def count(outcomes: Iterable[Outcome]) -> Counter[str]:
     )
 
 
+def rounded(value: float) -> float:
+    """Six digits, which is more than a run or a reading has."""
+    return float(f"{value:.6g}")
+
+
 def number(value: float | None) -> str:
-    """A number as tables show it: four digits; a very small one without a power of ten."""
+    """A number as tables show it: four digits; a very small one without a power of ten.
+
+    It is rounded from the six digits of `reproduction.json`, so that both say the same.
+    """
     if value is None:
         return "–"
+    value = rounded(value)
     if 0 < abs(value) < 1e-4:
         return f"{value:.6f}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -103,7 +103,7 @@ PARAMETERS: tuple[ModelParameter, ...] = (
     ModelParameter(
         "from program to NIC and back",
         "once per message: device profiles cx8 (cluster B), pollara (C)",
-        "calibrated by the same table; equal halves assumed",
+        "cx8 by the same table; pollara and halves assumed",
     ),
     ModelParameter("payload of a data packet", f"{PMTU_BYTES} bytes", "default of the OCP MRC API's benchmarks"),
     ModelParameter("around a frame on the wire", f"{WIRE_OVERHEAD_BYTES} bytes", "IEEE 802.3: preamble, FCS, gap"),
@@ -129,6 +129,8 @@ PARAMETERS: tuple[ModelParameter, ...] = (
     ModelParameter("congestion control", "NSCC, first window 1.5 BDP", "UEC 1.0, constants as in public htsim"),
     ModelParameter("probes to bring an EV back", "2 in a row", ASSUMED),
     ModelParameter("loss from gaps", "a packet sent one base round trip later has arrived", ASSUMED),
+    ModelParameter("a SACK without another reason", "per eighth of the BDP, 4 to 16 KiB", ASSUMED),
+    ModelParameter("reliability probes of a silent peer", "after a round trip of silence, then ever later", ASSUMED),
     ModelParameter("local ACK timeout", "1.024 µs · 2^8 at the paper's rates", "examples of the OCP MRC API"),
     ModelParameter("retries", "7 linear, then exponential without end", "examples of the OCP MRC API"),
     ModelParameter("a congested EV", "a backup of its plane takes its place", f"{PAPER}, figures 13 and 14"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from judging.run import Run
 from paper import parameters, readings
-from paper.explanations import A_QUARTER, HASHED_FLOWS
+from paper.explanations import A_QUARTER, HASHED_FLOWS, TRIMMED_HEADERS
 from paper.figure import Experiment, Figure, Measured, Part, Quantity
 from paper.parameters import MRC, mrc
 from running.transport_choice import TransportChoice
@@ -126,7 +126,7 @@ FIGURE = Figure(
     quantities=(
         fct("single flow", "single"),
         fct("incast 15:1", "incast-15"),
-        fct("incast 127:1", "incast-127"),
+        fct("incast 127:1", "incast-127", TRIMMED_HEADERS),
         fct("permutation of 1,024, feedback", "feedback"),
         fct("permutation of 1,024, oblivious", "oblivious"),
         fct("permutation of 1,024, single paths", "single-path", HASHED_FLOWS),

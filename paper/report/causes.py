@@ -9,7 +9,7 @@ from math import ceil
 from typing import Any
 
 from paper.figures.collectives.figure_16 import BARE, LEAF
-from paper.outcome import BEYOND
+from paper.outcome import BEYOND, NEAR_ENOUGH
 from paper.random_loss import PROFILE, quantity_name
 from paper.report.cited import Changed, Sentence
 
@@ -20,7 +20,8 @@ HEAD = ["cause", "rows", "figures", "too low", "too high"]
 INTRODUCTION = (
     "Each row that is farther off has one cause: something that the paper does not publish, or that the lab leaves out."
     " None of these values was changed to come nearer: a value that is set by looking at a row that it predicts makes"
-    " that row worth nothing. Experiments of the figures, and `dcqcn.md`, show the causes."
+    " that row worth nothing. Experiments of the figures, and `dcqcn.md`, show the causes; a run that neither has is"
+    " said to be beside this page."
 )
 
 
@@ -64,8 +65,8 @@ CAUSES = (
             ),
             Sentence(
                 "Without a device profile, and so without this time, the ring of 2 MB has {tenth[changed]} Gb/s instead"
-                " of {tenth[here]} at 0.1 %, against the paper's {tenth[paper]}. At 1 % it has {one[changed]} instead"
-                " of {one[here]}, against {one[paper]}.",
+                " of {tenth[same]} at 0.1 %, against the paper's {tenth[paper]}. At 1 % it has {one[changed]} instead"
+                " of {one[same]}, against {one[paper]}.",
                 {"tenth": ring(ONE, 0.1, 2), "one": ring(ONE, 1.0, 2)},
                 BARE,
             ),
@@ -76,10 +77,28 @@ CAUSES = (
                 {"small": ring(ONE, 0.1, 4), "large": ring(ONE, 0.1, 32)},
             ),
         ),
-        {"16": r"RoCE .*, (0\.1|1) % loss", "17": r"RoCE .*, (0\.1|1) % loss"},
+        {"16": r"RoCE .*, (0\.1|1) % loss", "17": r"RoCE .*, 0\.1 % loss"},
     ),
     Cause(
-        "RoCE on one queue pair without loss, from 32 MB on: the hash, and DCQCN at 400 Gb/s",
+        "RoCE's all-to-all at 1 % loss: unknown",
+        (
+            Sentence(
+                "Here it is faster than the paper's at every size: {small[here]} Gb/s for 2 MB on one queue pair, and"
+                " {large[here]} for 32 MB, against {small[paper]} and {large[paper]}. The ring at 1 % is slower than"
+                " the paper's, so no one time for going back fits both.",
+                {"small": exchange(ONE, 1.0, 2), "large": exchange(ONE, 1.0, 32)},
+            ),
+            Sentence(
+                "Without a device profile the all-to-all of 2 MB has {two[changed]} Gb/s instead of {two[same]}.",
+                {"two": exchange(ONE, 1.0, 2)},
+                BARE,
+            ),
+            Sentence("No experiment has shown what the paper's NIC does beside that."),
+        ),
+        {"17": r"RoCE .*, 1 % loss"},
+    ),
+    Cause(
+        "RoCE's ring on one queue pair without loss, from 32 MB on: the hash, and DCQCN",
         (
             Sentence(
                 "The ring of 16 MB has {ring[interval]} Gb/s over 20 seeds of the hash, {ring[paper]} in the paper, and"
@@ -98,13 +117,30 @@ CAUSES = (
                 {"small": ring(SIXTEEN, 0.0, 32), "large": ring(SIXTEEN, 0.0, 64)},
             ),
             Sentence(
-                "The all-to-all of 64 MB has {one[interval]} with one queue pair per peer, the paper's {one[paper]};"
-                " with two it has {two[interval]}, the paper's with sixteen {two[paper]}.",
-                {"one": exchange(ONE, 0.0, 64), "two": exchange(SIXTEEN, 0.0, 64)},
+                "DCQCN's constants hardly move the ring of 16 MB (`dcqcn.md`). Without DCQCN one draw of the ring of"
+                " 64 MB, beside this page, has 96.3 Gb/s instead of 64.8: the hash alone still holds it below the"
+                " paper's {large[paper]}.",
+                {"large": ring(ONE, 0.0, 64)},
             ),
-            Sentence("`dcqcn.md` changes each constant: hardly any moves the ring of 16 MB."),
         ),
-        {"16": r"RoCE .*, 0 % loss", "17": r"RoCE .*, 0 % loss"},
+        {"16": r"RoCE .*, 0 % loss"},
+    ),
+    Cause(
+        "RoCE's all-to-all on one queue pair without loss, from 32 MB on: DCQCN's constants at 400 Gb/s",
+        (
+            Sentence("The paper's constants are not known; the published ones were made for 40 Gb/s."),
+            Sentence(
+                "One constant at a time moves the all-to-all of 64 MB from 69.6 to 297.9 Gb/s, and without DCQCN it has"
+                " 297.8 (`dcqcn.md`); the paper has {peers[paper]}.",
+                {"peers": exchange(ONE, 0.0, 64)},
+            ),
+            Sentence(
+                "The hash does not explain the gap at 64 MB: over 20 seeds of it this number is {peers[interval]}. At"
+                " 32 MB it nearly does: {fewer[interval]}, and {fewer[paper]} in the paper.",
+                {"peers": exchange(ONE, 0.0, 64), "fewer": exchange(ONE, 0.0, 32)},
+            ),
+        ),
+        {"17": r"RoCE .*, 0 % loss"},
     ),
     Cause(
         "MRC under loss: one repair time",
@@ -114,12 +150,15 @@ CAUSES = (
                 " all-to-all of 2 MB at 0.1 %."
             ),
             Sentence(
-                "Without a profile the ring of 2 MB at 0.1 % has {ring[changed]} Gb/s instead of {ring[here]}, against"
+                "Without a profile the ring of 2 MB at 0.1 % has {ring[changed]} Gb/s instead of {ring[same]}, against"
                 " the paper's {ring[paper]}.",
                 {"ring": ring("MRC", 0.1, 2)},
                 BARE,
             ),
-            Sentence("By the paper's own rows a loss costs 0.18 to 0.31 ms at 2 MB and 0.13 to 0.14 ms at 64 MB."),
+            Sentence(
+                "No one time fits all rows. If what losses add to a run's time grows as the repair time does, the"
+                " paper's ring asks for 0.24 to 0.29 ms at 0.1 %, from 2 to 32 MB, and for 0.16 to 0.22 ms at 1 %."
+            ),
         ),
         {"16": r"MRC, (0\.1|1) % loss", "17": r"MRC, (0\.1|1) % loss"},
     ),
@@ -129,18 +168,18 @@ CAUSES = (
             Sentence("Neither is published."),
             Sentence(
                 "With marks and pauses at MRC's queues, flow 1 in figure 20 has {flow[changed]} Gb/s instead of"
-                " {flow[here]}, against the paper's {flow[paper]}.",
+                " {flow[same]}, against the paper's {flow[paper]}.",
                 {"flow": ("20", "RoCE with PFC and DCQCN, 8 QPs, flow 1")},
                 "marks and pauses at MRC's queues",
             ),
             Sentence(
-                "The queue in figure 22 follows the marks: with two to ten flows it has {queue[here]} MB here,"
+                "The queue in figure 22 follows the marks: with two to ten flows it has {queue[same]} MB here,"
                 " {queue[changed]} with MRC's queues, and {queue[paper]} in the paper.",
                 {"queue": ("22", "default, queue with 2 to 10 flows")},
                 "buffer, marks and pauses as MRC's fabrics have them",
             ),
             Sentence(
-                "DCQCN's next setting moves the victim's lowest sample in figure 18 from {victim[here]} to"
+                "DCQCN's next setting moves the victim's lowest sample in figure 18 from {victim[same]} to"
                 " {victim[changed]} Gb/s; over 20 seeds of the hash it is {victim[interval]}.",
                 {"victim": ("18", "RoCE with PFC and DCQCN, 8 QPs, victim, lowest")},
                 "DCQCN's next setting",
@@ -153,8 +192,8 @@ CAUSES = (
         (
             Sentence("A run has 600 round trips, the paper's has millions."),
             Sentence(
-                "In a run ten times as long, the slowest flow has 47.9 Gb/s instead of {least[here]} and the fastest"
-                " 61.0 instead of {most[here]}, against the paper's {least[paper]}.",
+                "In a run ten times as long, beside this page, the slowest flow has 47.9 Gb/s instead of {least[here]}"
+                " and the fastest 61.0 instead of {most[here]}, against the paper's {least[paper]}.",
                 {"least": ("18", "MRC, slowest incast flow"), "most": ("18", "MRC, fastest incast flow")},
             ),
             Sentence(
@@ -216,9 +255,9 @@ def shown(name: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> str
 def bar(made: Sequence[Mapping[str, Any]]) -> str:
     """How far the rows are from the bar, in a sentence."""
     judged = [row for row in made if row["counts"]]
-    near = len(judged) - sum(row["verdict"] == BEYOND for row in judged)
+    near = sum(row["verdict"] in NEAR_ENOUGH for row in judged)
     wanted = ceil(BAR * len(judged))
-    told = f"{near} of {len(judged)} judged rows are within 15 %, within the reading's error or inside their interval"
+    told = f"{near} of {len(judged)} judged rows are within 15 % or inside their interval"
     if near >= wanted:
         return f"{told}; the bar is {wanted} ({BAR:.0%})."
     missing = "1 row is" if wanted - near == 1 else f"{wanted - near} rows are"

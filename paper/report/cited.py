@@ -8,15 +8,17 @@ from typing import Any
 
 from paper.outcome import Outcome, number
 
-Changed = Mapping[tuple[str, str, str], str]
-"""Numbers of experiments as tables show them, by figure, by what was changed, and by quantity."""
+Changed = Mapping[tuple[str, str, str], tuple[str, str]]
+"""By figure, by what was changed, and by quantity: the number of the run with the same seed, and that of the
+experiment, as tables show them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Text with fields `{NAME[paper]}`, `{NAME[here]}`, `{NAME[interval]}` and `{NAME[changed]}`.
+    """Text with fields `{NAME[paper]}`, `{NAME[here]}`, `{NAME[interval]}`, `{NAME[same]}` and `{NAME[changed]}`.
 
-    `rows` gives the figure and the quantity of each NAME; `knob` names the experiment that `changed` refers to.
+    `rows` gives the figure and the quantity of each NAME; `knob` names the experiment that `changed` is of, and `same`
+    is its run without the change, which has one seed.
     """
 
     text: str
@@ -40,15 +42,15 @@ class Sentence:
                 if row["interval"] is not None:
                     found["interval"] = " to ".join(number(value) for value in row["interval"])
         if (key := (figure, self.knob, quantity)) in changed:
-            found["changed"] = changed[key]
+            found["same"], found["changed"] = changed[key]
         return found
 
 
-def experiments(outcomes: Sequence[Outcome]) -> dict[tuple[str, str, str], str]:
+def experiments(outcomes: Sequence[Outcome]) -> dict[tuple[str, str, str], tuple[str, str]]:
     """The numbers of all experiments that were run."""
     return {
-        (outcome.figure.name, one.knob, one.quantity): number(value)
+        (outcome.figure.name, one.knob, one.quantity): (number(same), number(changed))
         for outcome in outcomes
         for one in outcome.figure.experiments
-        if (value := outcome.number(one.measured)) is not None
+        if (same := outcome.unchanged(one)) is not None and (changed := outcome.number(one.measured)) is not None
     }

@@ -14,17 +14,18 @@ INTRODUCTION = (
     " in virtual time at the paper's own rates, beside the paper's numbers. A quantity counts only if some experiment"
     " makes it fail and if no part of the model was set from it. A quantity that is more than 15 % off keeps its row."
     " The row gives the reason, as far as experiments (one knob at a time) or the paper show it. A number that was"
-    " read off one of the paper's curves has an error. A quantity that is more than 5 % off, but by no more than this"
-    " error, is “within the reading's error”. `reproduction.json` has the same for programs, and the error of each"
-    " reading."
+    " read off one of the paper's curves has an error. A quantity that is more than 15 % off, but by no more than this"
+    " error, is “within the reading's error”; it does not count as near. `reproduction.json` has the same"
+    " for programs, and the error of each reading."
 )
 POWER = (
-    "Each quantity names an experiment: a broken transport, a fault that stays, a rule that is off. If ours is still"
-    " within 15 % of the paper's there, within the reading's error, or inside the interval, the quantity says nothing"
-    " about the transport."
+    "Each quantity names an experiment: a broken transport or the other one, a rule that is off, a fault that stays or"
+    " is left out, another loss rate, setting or placement. If ours is still within 15 % of the paper's there, within"
+    " the reading's error, or inside the interval, the quantity says nothing about the transport. One experiment is"
+    " enough, and another may leave the row near: `paper.md` counts the rows that two such experiments leave near."
 )
 REACH = "No setting of the transport could give the paper's number here, so these do not count either."
-SET = "The model, or a device profile, was set to these numbers of the paper."
+SET = "Values of the model, or of a device profile, were set from these numbers of the paper."
 ORDER = (
     "This table compares only the order of two numbers, before their size. Each ratio is the first number divided by"
     " the second. An order agrees if the same number is larger here, or if both ratios are ties, within"
@@ -63,7 +64,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         rows(table.SUMMARY_HEAD, table.summary(outcomes)),
     ]
     if orders := table.orders(outcomes):
-        parts += ["## Order before size\n", wrapped(ORDER), rows(table.ORDER_HEAD, orders)]
+        parts += ["## Order before size\n", wrapped(order_words(outcomes)), rows(table.ORDER_HEAD, orders)]
     if reasons := table.reasons(outcomes):
         parts += ["## What differs, and why\n"]
         parts += [wrapped(f"- **{figure}: {names}.** {why}", "  ") for figure, names, why in reasons]
@@ -75,6 +76,11 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     parts += ["## Strict MRC and the default\n", wrapped(STRICT)]
     parts += ["## Parameters of the model\n", wrapped(ONE_SET), rows(table.PARAMETER_HEAD, table.parameters())]
     return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def order_words(outcomes: Sequence[Outcome]) -> str:
+    """The words above the table of orders."""
+    return f"{ORDER} {table.order_notes(outcomes)}"
 
 
 def missed(made: Sequence[Mapping[str, Any]], changed: cited.Changed) -> list[str]:

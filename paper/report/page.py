@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from judging.reports import page
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
 from paper.report import causes, cited, standing, table
-from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, ORDER, STRICT, apart
+from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, STRICT, apart, order_words
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
 
@@ -28,7 +28,8 @@ def html(outcomes: Sequence[Outcome]) -> str:
         page.paragraph(table.verdict(outcomes)),
         page.section("Summary", page.table(table.SUMMARY_HEAD, table.summary(outcomes))),
         page.section(
-            "Order before size", *((page.paragraph(ORDER), page.table(table.ORDER_HEAD, orders)) if orders else ())
+            "Order before size",
+            *((page.paragraph(order_words(outcomes)), page.table(table.ORDER_HEAD, orders)) if orders else ()),
         ),
         page.section("What differs, and why", page.table(table.WHY_HEAD, reasons) if reasons else None),
         page.section(

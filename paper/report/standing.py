@@ -22,6 +22,7 @@ from paper.outcome import (
     Comparison,
     Outcome,
     count,
+    rounded,
 )
 from paper.report import causes
 
@@ -31,9 +32,9 @@ class Standing:
     """Counts of quantities of the paper by verdict, and of its orders; each quantity is in one of the first nine."""
 
     within_5: int
-    within_reading: int
     within_15: int
     inside: int
+    within_reading: int
     beyond: int
     calibrating: int
     without_power: int
@@ -49,9 +50,9 @@ class Standing:
         orders = [one.agrees for outcome in outcomes for one in outcome.orders if one.agrees is not None]
         return cls(
             within_5=found[WITHIN_NEAR],
-            within_reading=found[WITHIN_READING],
             within_15=found[WITHIN_FAR],
             inside=found[INSIDE],
+            within_reading=found[WITHIN_READING],
             beyond=found[BEYOND],
             calibrating=found[CALIBRATION],
             without_power=found[POWERLESS],
@@ -63,13 +64,13 @@ class Standing:
 
     @property
     def near_enough(self) -> int:
-        """Quantities that count and are not farther off: `within_15_or_interval` of `reproduction.json`."""
-        return self.within_5 + self.within_reading + self.within_15 + self.inside
+        """The quantities that the bar counts: `within_15_or_interval` of `reproduction.json`."""
+        return self.within_5 + self.within_15 + self.inside
 
     @property
     def judged(self) -> int:
         """Quantities that count."""
-        return self.near_enough + self.beyond
+        return self.near_enough + self.within_reading + self.beyond
 
 
 def document(outcomes: Sequence[Outcome]) -> str:
@@ -78,8 +79,8 @@ def document(outcomes: Sequence[Outcome]) -> str:
     content = {
         "judged": standing.judged,
         "within_5": standing.within_5,
-        "within_reading": standing.within_reading,
         "within_15_or_interval": standing.near_enough,
+        "within_reading": standing.within_reading,
         "calibrating": standing.calibrating,
         "without_power": standing.without_power,
         "out_of_reach": standing.out_of_reach,
@@ -92,8 +93,8 @@ def document(outcomes: Sequence[Outcome]) -> str:
                 "figure": outcome.figure.name,
                 "first": one.order.first,
                 "second": one.order.second,
-                "paper": rounded(one.paper),
-                "ours": rounded(one.ours),
+                "paper": shortened(one.paper),
+                "ours": shortened(one.ours),
                 "agrees": one.agrees,
             }
             for outcome in outcomes
@@ -115,20 +116,20 @@ def row(outcome: Outcome, one: Comparison) -> dict[str, Any]:
         "figure": outcome.figure.name,
         "quantity": quantity.name,
         "unit": quantity.unit,
-        "paper": rounded(quantity.paper),
+        "paper": shortened(quantity.paper),
         "reading_error": quantity.error,
         "source": quantity.source or outcome.figure.source,
-        "ours": rounded(one.ours),
-        "interval": None if one.interval is None else [rounded(value) for value in one.interval],
-        "difference": rounded(one.difference),
+        "ours": shortened(one.ours),
+        "interval": None if one.interval is None else [shortened(value) for value in one.interval],
+        "difference": shortened(one.difference),
         "verdict": one.verdict,
         "counts": one.of_paper and one.verdict in JUDGED,
         "fails_with": None if quantity.fails is None else quantity.fails.knob,
-        "fails_at": rounded(one.failing),
+        "fails_at": shortened(one.failing),
     }
     return {**found, "cause": causes.row_cause(found)}
 
 
-def rounded(value: float | None) -> float | None:
-    """Six digits, which is more than a run or a reading has."""
-    return None if value is None else float(f"{value:.6g}")
+def shortened(value: float | None) -> float | None:
+    """A number as `reproduction.json` has it."""
+    return None if value is None else rounded(value)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
+    FAR,
     IMPOSSIBLE,
     JUDGED,
     NOT_RUN,
@@ -25,9 +26,9 @@ SUMMARY_HEAD = [
     "figure",
     "",
     "within 5 %",
-    "within reading",
     "5 to 15 %",
     "interval",
+    "within reading",
     "farther off",
     "judged",
     "calibrating",
@@ -39,11 +40,11 @@ SUMMARY_HEAD = [
 ORDER_HEAD = ["figure", "first", "second", "paper, first : second", "here", "order"]
 POWERLESS_HEAD = ["figure", "quantity", "unit", "paper", "here", "why no experiment makes it fail"]
 UNREACHABLE_HEAD = ["figure", "quantity", "unit", "paper", "here", "why it is out of reach"]
-CALIBRATION_HEAD = ["figure", "quantity", "unit", "paper", "here"]
+CALIBRATION_HEAD = ["figure", "quantity", "unit", "paper", "here", "why it is missed"]
 SOURCE_HEAD = ["quantity", "the paper's number", "reading error", "how it is measured here"]
 PARAMETER_HEAD = ["parameter", "value", "source"]
 WHY_HEAD = ["figure", "quantities", "why"]
-EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "as above", "changed"]
+EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "with the same seed", "changed"]
 UNENDED = "not ended"
 AGREES = {True: "agrees", False: "**opposite**", None: "not run"}
 
@@ -74,8 +75,11 @@ def unreachable(outcomes: Sequence[Outcome]) -> Rows:
 
 
 def calibrating(outcomes: Sequence[Outcome]) -> Rows:
-    """A row per quantity to which the model or a device profile was set."""
-    return [[figure, *own(one)] for figure, one in having(outcomes, CALIBRATION)]
+    """A row per quantity to which the model or a device profile was set; the last cell is of those that miss it."""
+    return [
+        [figure, *own(one), one.quantity.why or "unknown" if abs(one.difference or 0.0) > FAR else ""]
+        for figure, one in having(outcomes, CALIBRATION)
+    ]
 
 
 def having(outcomes: Sequence[Outcome], verdict: str) -> list[tuple[str, Comparison]]:
@@ -113,14 +117,24 @@ def sources(outcome: Outcome) -> Rows:
 
 
 def experiments(outcome: Outcome) -> Rows:
-    """A row an experiment: the quantity as the figure has it, and as it became with one knob changed."""
-    known = {one.quantity.name: one for one in outcome.comparisons}
+    """A row an experiment: the quantity in the run whose seed the experiment has, and as it became with one knob
+    changed. Where the figure has an interval over seeds, that is not the interval's median."""
+    known = {one.name: one for one in outcome.figure.quantities}
     rows = []
     for one in outcome.figure.experiments:
-        usual = known[one.quantity]
-        row = [one.knob, one.quantity, usual.quantity.unit, number(usual.quantity.paper), number(usual.ours)]
-        rows.append([*row, number(outcome.number(one.measured))])
+        row = [one.knob, one.quantity, known[one.quantity].unit, number(known[one.quantity].paper)]
+        rows.append([*row, number(outcome.unchanged(one)), number(outcome.number(one.measured))])
     return rows
+
+
+def order_notes(outcomes: Sequence[Outcome]) -> str:
+    """Which of the orders that agree say less than the others."""
+    agreeing = [one for outcome in outcomes for one in outcome.orders if one.agrees]
+    ties, half = sum(one.tie_in_one for one in agreeing), sum(one.half_calibrated for one in agreeing)
+    return (
+        f"Of the {len(agreeing)} that agree, {ties} are a tie in one of the two only, the paper or here, and {half}"
+        " have a number from which the model was set."
+    )
 
 
 def summary(outcomes: Sequence[Outcome]) -> Rows:
@@ -140,9 +154,9 @@ def counted(standing: Standing) -> list[str]:
     """The cells of the summary between a figure's title and its seconds."""
     cells = [
         standing.within_5,
-        standing.within_reading,
         standing.within_15,
         standing.inside,
+        standing.within_reading,
         standing.beyond,
         standing.judged,
         standing.calibrating,
@@ -157,11 +171,12 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
     standing = Standing.of(outcomes)
     return (
         f"{standing.judged} quantities are judged: {standing.within_5} are within 5 % of the paper,"
-        f" {standing.within_reading} more are within the reading's error, {standing.within_15} more within 15 %,"
-        f" {standing.inside} more have the paper's number inside their interval over seeds, and {standing.beyond} are"
-        f" farther off. {standing.calibrating} more calibrate the model, {standing.without_power} have no power,"
-        f" {standing.out_of_reach} are out of reach, and {standing.not_run} were not run; none of these counts. The"
-        f" paper's order holds in {standing.order_agree} of {standing.order_compared} comparisons."
+        f" {standing.within_15} more within 15 %, {standing.inside} more have the paper's number inside their interval"
+        f" over seeds, {standing.within_reading} are more than 15 % off and within the reading's error, and"
+        f" {standing.beyond} are farther off. {standing.calibrating} more calibrate the model,"
+        f" {standing.without_power} have no power, {standing.out_of_reach} are out of reach, and"
+        f" {standing.not_run} were not run; none of these counts. The paper's order holds in"
+        f" {standing.order_agree} of {standing.order_compared} comparisons."
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from controller.entries import SelectorGroup, SelectorMember
 from controller.tables import tables
 from judging.reports import page
+from paper.report import notice
 from paper.report.document import rows, wrapped
 from paper.shape.fabrics import FABRICS, ComparedFabric
 from paper.shape.runs import Found
@@ -131,20 +132,21 @@ def parts() -> Table:
     return ["at the paper's size", "8 planes of 2 tiers", "1 plane of 3 tiers"], body
 
 
-def markdown(found: Sequence[Found]) -> str:
+def markdown(found: Sequence[Found], short: bool) -> str:
     """The page as Markdown."""
-    texts = [f"# {TITLE}\n", wrapped(INTRODUCTION)]
+    texts = [f"# {TITLE}\n", *([wrapped(f"**{notice.SHORT}**")] if short else []), wrapped(INTRODUCTION)]
     for title, text, (head, body) in sections(found):
         texts += [f"## {title}\n", wrapped(text), rows(head, body)]
     return "\n".join(texts)
 
 
-def html(found: Sequence[Found]) -> str:
+def html(found: Sequence[Found], short: bool) -> str:
     """The page."""
     return page.page(
         TITLE,
         f"<h1>{page.text(TITLE)}</h1>",
-        page.paragraph(INTRODUCTION.replace("`", ""), soft=True),
+        page.paragraph(notice.plain(notice.SHORT)) if short else "",
+        page.paragraph(notice.plain(INTRODUCTION), soft=True),
         *(
             page.section(title, page.paragraph(text), page.table(head, body))
             for title, text, (head, body) in sections(found)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from endpoint.mrc.presets import RULES, Rule
+from paper.report import notice
 from paper.report.document import rows, wrapped
 from scenarios import library
 from studies.sweeping.statement import Contrast, VariantStatement, contrasts
@@ -16,11 +17,15 @@ from studies.sweeping.variant import Variant
 LAB, STRICT = "mrc-lab", "mrc-strict"
 METRIC = "goodput_kept"
 TITLE = "# The lab's rules, one by one\n"
+RULES_OF_THE_LAB = (
+    "This lab has rules in which it differs from the paper and the OCP API. They are off by default, but for"
+    " `trims_before_wait`. One of them, `congested_ev`, follows guidance of the OCP specification (11.2.2) where the"
+    " paper does something else."
+)
 INTRODUCTION = (
-    "This lab has rules that neither the paper nor the OCP API has, and that are off by default, but for"
-    " `trims_before_wait`. The first row has"
-    " all of them (`--transport mrc-lab`), each other row takes one of them off, the last row takes all of them off"
-    " (`--transport mrc-strict`). A cell counts the seeds for which the scenario's checks were true."
+    f"{RULES_OF_THE_LAB} The first row has all of them (`--transport mrc-lab`), each other row takes one of them off,"
+    " the last row takes all of them off (`--transport mrc-strict`). A cell counts the seeds for which the scenario's"
+    " checks were true."
 )
 DIFFERENCES = (
     "The gain of each rule: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals."
@@ -35,7 +40,7 @@ def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Var
     `factor` stretches or shortens every phase. ValueError for a name that is not a scenario's of `library.NAMES`.
     """
     if unknown := [name for name in names if name not in library.NAMES]:
-        raise ValueError(f"--ablate takes scenarios: {', '.join(library.NAMES)} (got {unknown[0]!r})")
+        raise ValueError(f"--ablate takes scenarios: {', '.join(library.NAMES)}; or hunt (got {unknown[0]!r})")
     return [
         Variant(scenario, transport, settings=settings, others=others(scenario, short, factor))
         for scenario in names or library.NAMES
@@ -65,8 +70,11 @@ def command(names: Sequence[str], seeds: str, short: bool, factor: float) -> str
     return " ".join([*words, *([f"--time {factor:g}"] if factor != 1 else [])])
 
 
-def markdown(found: Sequence[VariantStatement], made_by: str) -> str:
-    """The page: seeds that were true by rule and scenario, each rule's gain, and its source. `made_by`: the command."""
+def markdown(found: Sequence[VariantStatement], made_by: str, short: bool = False, wanted: int | None = None) -> str:
+    """The page: seeds that were true by rule and scenario, each rule's gain, and its source.
+
+    `made_by` is the command, and `wanted` the number of its runs: a page that has fewer says so. None: it has all.
+    """
     kinds: list[tuple[str, Callable[[Variant], bool]]] = [
         ("all rules", lambda one: one.transport == LAB and not one.settings),
         *((f"without `{rule.setting}`", lambda one, rule=rule: without(rule) in one.settings) for rule in RULES),
@@ -77,7 +85,8 @@ def markdown(found: Sequence[VariantStatement], made_by: str) -> str:
     counted = [[title, *(cell(one) for one in by_scenario if of(one.variant))] for title, of in kinds]
     parts = [
         TITLE,
-        wrapped(f"`{made_by}` made this page. {INTRODUCTION}"),
+        *([wrapped(f"**{notice.SHORT}**")] if short else []),
+        wrapped(f"{origin(found, made_by, wanted)} {INTRODUCTION}"),
         rows(["MRC with", *names], counted),
         wrapped(DIFFERENCES),
     ]
@@ -88,6 +97,16 @@ def markdown(found: Sequence[VariantStatement], made_by: str) -> str:
         for one in RULES
     ]
     return "\n".join(parts)
+
+
+def origin(found: Sequence[VariantStatement], made_by: str, wanted: int | None) -> str:
+    """Which command made the page, and of a partial page how many of the command's runs it has."""
+    broken = sum(len(one.errors) for one in found)
+    made = sum(len(one.rows) for one in found) - broken
+    if wanted is None or made == wanted:
+        return f"`{made_by}` made this page."
+    ended = f" {broken} more {'was' if broken == 1 else 'were'} broken off." if broken else ""
+    return f"**This page is partial: it has {made} of the {wanted} runs of `{made_by}`.**{ended}"
 
 
 def cell(one: VariantStatement) -> str:

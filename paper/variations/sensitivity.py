@@ -9,8 +9,10 @@ from pathlib import Path
 from endpoint.roce.dcqcn_setting import PUBLISHED, Absolute
 from paper.figure import Measured, Part
 from paper.figures.collectives.figure_16 import RING_16
+from paper.figures.collectives.figure_17 import EXCHANGE_17
 from paper.outcome import number
 from paper.random_loss import LossyCollective
+from paper.report import notice
 from paper.report.document import rows, wrapped
 from paper.shape.runs import perform
 
@@ -23,14 +25,15 @@ INTRODUCTION = (
     "`./lab reproduce dcqcn` made this page. The MRC paper does not say which constants its RoCE had. The figures of"
     " collectives take those of Zhu et al. (SIGCOMM 2015), which were published for 40 Gb/s, on links of 400 Gb/s. Here"
     " each constant is a quarter or four times as much, nothing is lost, and each flow has one queue pair. R_HAI"
-    " alone is left out: it acts after six byte counters of 10 MB, and a queue pair of the ring sends 33 MB."
+    " alone is left out: it acts after six byte counters of 10 MB, and a queue pair of the ring sends 33 MB, one of the"
+    " all-to-all 1 MB."
     " Numbers are bus bandwidths in Gb/s of 64 NICs of cluster C."
 )
 ASSUMPTION = (
     "RoCE's recovery is go-back-N, which is an assumption of this lab: the paper does not say it. Without loss it plays"
     " no part in these numbers, because priority flow control keeps the fabric from dropping anything."
 )
-WORKLOADS = (("ring all-reduce", RING_16, 16, 2),)
+WORKLOADS = (("ring all-reduce", RING_16, 16, 2), ("all-to-all", EXCHANGE_17, 64, 2))
 """Title, figure, size in MB, and the size of the short form, which shows that it works."""
 ROCE, MRC = "RoCE 1 QP", "MRC"
 
@@ -114,7 +117,7 @@ def total() -> int:
 
 
 def markdown(made: Sequence[KnobRow], short: bool) -> str:
-    """The page."""
+    """The page; a short form compares nothing in words."""
     sizes = [(name, figure, small if short else size) for name, figure, size, small in WORKLOADS]
     head = ["RoCE, one queue pair"]
     paper = ["the paper's RoCE"]
@@ -127,8 +130,9 @@ def markdown(made: Sequence[KnobRow], short: bool) -> str:
         [row.title, *(cell for value, usual in zip(row.gbps, published, strict=True) for cell in cells(value, usual))]
         for row in made
     ]
-    parts = [TITLE, wrapped(INTRODUCTION), rows(head, [paper, *body]), wrapped(said(made)), wrapped(ASSUMPTION)]
-    return "\n".join(parts)
+    first = [TITLE, wrapped(f"**{notice.SHORT}**")] if short else [TITLE]
+    parts = [*first, wrapped(INTRODUCTION), rows(head, [paper, *body])]
+    return "\n".join([*parts, *([] if short else [wrapped(said(made))]), wrapped(ASSUMPTION)])
 
 
 def cells(value: float, usual: float) -> list[str]:

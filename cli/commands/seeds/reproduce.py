@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cli import command_table
 from cli.compiled_form import LONG_S, want_compiled
@@ -16,6 +17,9 @@ from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
 from common.terminal.standard_streams import write_out
+
+if TYPE_CHECKING:
+    from paper.outcome import Outcome
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -25,13 +29,16 @@ there is are made one after the other; a run that does not fit alone is left out
 hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, six times the work.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
-reproduction.json, the same for programs. Two names are no figures but other pages: `shape` is
+reproduction.json, the same for programs. With --short all of these begin by saying that no number counts, and nothing
+is judged; they are in DIR/reproduction-short. Two names are no figures but other pages: `shape` is
 DIR/reproduction/shape.html, planes of two tiers against three tiers with as many hosts; `dcqcn` is
 DIR/reproduction/dcqcn.md, RoCE with each of DCQCN's constants changed. `16-large` and `17-large` are figures 16 and 17
 without loss from 128 MB to 1 GB: they take hours, are made when named, and are on no page. The exit status is 0 when
 every run was made, however near the figures come, and 1 when one was broken off or left out."""
 
 SHAPE, DCQCN = "shape", "dcqcn"
+HUNT = "hunt"  # with --ablate
+SEEDS, TIME = "20", 1.0  # of --ablate
 
 EXAMPLES = """examples:
   ./lab reproduce --list
@@ -41,7 +48,8 @@ EXAMPLES = """examples:
   ./lab reproduce 16 17 --intervals
   ./lab reproduce dcqcn --markdown dcqcn.md
   ./lab reproduce --ablate --seeds 100
-  ./lab reproduce --ablate incast grey-link --seeds 20"""
+  ./lab reproduce --ablate incast grey-link --seeds 20
+  ./lab reproduce --ablate hunt --seeds 300"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -49,7 +57,12 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
     reproduce.set_defaults(world="simulated")
     add = reproduce.add_argument
-    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
+    add(
+        "figures",
+        nargs="*",
+        metavar="FIGURE",
+        help="such as 9a; --list has them all; with --ablate: scenarios, or hunt",
+    )
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
@@ -57,8 +70,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
     add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
-    add("--seeds", default="20", metavar="N|A-B", help="with --ablate: seeds 1 to N, or A to B (20)")
-    add("--time", type=float, default=1.0, metavar="FACTOR", help="with --ablate: stretch or shorten every phase (1)")
+    add("--seeds", metavar="N|A-B", help=f"with --ablate: seeds 1 to N, or A to B ({SEEDS})")
+    add("--time", type=float, metavar="FACTOR", help=f"with --ablate: stretch or shorten every phase ({TIME:g})")
     add("--plain", action="store_true", help="print lines instead of a bar")
 
 
@@ -66,7 +79,7 @@ def listing() -> str:
     """A line a figure."""
     from paper import catalogue
 
-    every = [*catalogue.figures(), *catalogue.figures(list(catalogue.ON_DEMAND))]
+    every = catalogue.figures(catalogue.known())
     lines = [f"{figure.name:10}{figure.title}" for figure in every]
     return "\n".join(lines) + "\n"
 
@@ -77,24 +90,24 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         write_out(listing())
         return 0
     check_workers(arguments.workers)
+    check_options(arguments)
     if arguments.ablate:
-        return ablate(arguments)
+        return ablate_hunt(arguments) if HUNT in arguments.figures else ablate(arguments)
     for name, make in ((SHAPE, shape), (DCQCN, dcqcn)):
         if name in arguments.figures:
             if arguments.figures != [name]:
                 raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
             return make(arguments)
-    from common import files
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, perform
     from paper.memory import MemoryBudget, longest_first
-    from paper.report import document, page, standing, table, text
     from paper.report.progress import Told
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
     from studies.sweeping.pool import Pool
     from studies.sweeping.store import RowStore
 
+    check_names(arguments.figures, arguments.intervals)
     wanted = catalogue.figures(arguments.figures)
     console = LastingConsole()
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
@@ -118,20 +131,86 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             every = Reproduction(catalogue.figures(), store, arguments.short, intervals=arguments.intervals)
             kept = every.outcomes()
             now = {outcome.figure.name: outcome for outcome in outcomes}
-            whole = [now.get(outcome.figure.name, outcome) for outcome in kept]
-            files.write(folder / "reproduction.html", page.html(whole))
-            targets = [folder / "reproduction.md", *([arguments.markdown] if arguments.markdown is not None else [])]
-            for target in targets:
-                files.write(target, document.markdown(whole))
-                files.write(target.with_suffix(".json"), standing.document(whole))
-    shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
-    write_out(f"{shown}{table.verdict(outcomes)}\n")
-    write_out(f"page: {folder / 'reproduction.html'}\n")
+            write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in kept])
+    write_out(f"{results(arguments, outcomes)}page: {folder / 'reproduction.html'}\n")
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
     for problem in problems:
         console.print(problem, highlight=False, soft_wrap=True, markup=False)
     return 1 if problems else 0
+
+
+def write_figures(arguments: argparse.Namespace, folder: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write the page of figures, and Markdown and JSON to the folder and to the file that the user asked for."""
+    from common import files
+    from paper.report import document, page, short, standing
+
+    html, markdown, content = page.html, document.markdown, standing.document
+    if arguments.short:
+        html, markdown, content = short.html, short.markdown, short.document
+    files.write(folder / "reproduction.html", html(outcomes))
+    for target in [folder / "reproduction.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
+        files.write(target, markdown(outcomes))
+        files.write(target.with_suffix(".json"), content(outcomes))
+
+
+def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+    """The results for a terminal: quantities of named figures, or a line per figure; a short form judges nothing."""
+    from paper.report import short, table, text
+
+    if arguments.short:
+        return short.quantities(outcomes) if arguments.figures else short.summary(outcomes)
+    shown = text.quantities(outcomes) if arguments.figures else text.summary(outcomes)
+    return f"{shown}{table.verdict(outcomes)}\n"
+
+
+def check_names(names: Sequence[str], intervals: bool) -> None:
+    """ValueError for a name that is no figure, with all choices, and for intervals that none of the figures has."""
+    from paper import catalogue
+
+    for name in names:
+        if name not in catalogue.known():
+            choices = ", ".join([*catalogue.known(), SHAPE, DCQCN])
+            reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
+            others = f"with --ablate, names of scenarios or {HUNT}"
+            raise ValueError(f"FIGURE must be one of {choices}; {others} (got {name!r}){reason}")
+    if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
+        having = " or ".join(catalogue.WITH_INTERVALS)
+        raise ValueError(f"--intervals: only with figures that have them, {having} (got {' '.join(names)})")
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
+    for option, given in (("--seeds", arguments.seeds), ("--time", arguments.time)):
+        if given is not None and not arguments.ablate:
+            raise ValueError(f"{option}: only with --ablate")
+    if arguments.intervals and (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures}):
+        raise ValueError("--intervals: only with figures")
+    if arguments.markdown is not None:
+        check_page(arguments.markdown, json=not (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures}))
+
+
+def check_page(page: Path, json: bool) -> None:
+    """ValueError for a page that could not be written, or its .json; a temporary file beside each place shows it."""
+    from common import files
+
+    if page.suffix == ".json":
+        raise ValueError(f"--markdown must not end in .json: that file is written beside it (got {page})")
+    rule = f"--markdown must be a file in a folder that exists and can be written (got {page})"
+
+    def check(place: Path) -> None:
+        try:
+            if place.is_symlink() or (place.exists() and not place.is_file()):
+                raise ValueError(f"{rule}: {place} is not a file")
+            handle, scratch = files.beside(place)
+            os.close(handle)
+            os.unlink(scratch)
+        except OSError as error:
+            raise ValueError(f"{rule}: {place}: {error.strerror}") from error
+
+    check(page)
+    if json:
+        check(page.with_suffix(".json"))
 
 
 def shape(arguments: argparse.Namespace) -> int:
@@ -142,17 +221,15 @@ def shape(arguments: argparse.Namespace) -> int:
     folder = folder_of(arguments)
     with handing_over(arguments.runs, folder):
         found = runs.compare(arguments.short, folder, counting(len(list(runs.steps(arguments.short)))))
-        shown = page.markdown(found)
-        files.write(folder / "shape.html", page.html(found))
-        for target in [folder / "shape.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
-            files.write(target, shown)
+        shown = page.markdown(found, arguments.short)
+        files.write(folder / "shape.html", page.html(found, arguments.short))
+        write_page(arguments, folder / "shape.md", shown)
     write_out(f"{shown}\npage: {folder / 'shape.html'}\n")
     return 0
 
 
 def dcqcn(arguments: argparse.Namespace) -> int:
     """Write the page of DCQCN's constants."""
-    from common import files
     from paper.variations import sensitivity
 
     folder = folder_of(arguments)
@@ -160,8 +237,7 @@ def dcqcn(arguments: argparse.Namespace) -> int:
     with handing_over(arguments.runs, folder):
         found = sensitivity.found(arguments.short, folder, counting(sensitivity.total()))
         shown = sensitivity.markdown(found, arguments.short)
-        for target in [folder / "dcqcn.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
-            files.write(target, shown)
+        write_page(arguments, folder / "dcqcn.md", shown)
     write_out(f"{shown}\npage: {folder / 'dcqcn.md'}\n")
     return 0
 
@@ -173,17 +249,53 @@ def folder_of(arguments: argparse.Namespace) -> Path:
     return folder
 
 
+def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
+    """Write a page of Markdown to its place, and to the file that the user asked for."""
+    from common import files
+
+    page.parent.mkdir(parents=True, exist_ok=True)
+    for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
+        files.write(target, shown)
+
+
 def counting(total: int) -> Callable[[str], None]:
     """A function that says on standard error which of `total` runs begins."""
     numbers = count(1)
     return lambda what: write_out(f"{next(numbers)} of {total}: {what}\n", sys.stderr)
 
 
+def ablate_hunt(arguments: argparse.Namespace) -> int:
+    """Write a page of what breaks on a hunt's cases without each of the lab's rules."""
+    from cli.commands.seeds.hunt import TRY_S
+    from cli.commands.seeds.sweep import parse_seeds
+    from paper.variations import ablation, hunted
+    from studies.hunting.attempt_pool import AttemptPool
+
+    if arguments.figures != [HUNT] or arguments.short or arguments.time is not None:
+        raise ValueError("--ablate hunt is made alone, without --short and --time: a case draws its own phases")
+    words = SEEDS if arguments.seeds is None else arguments.seeds
+    seeds = parse_seeds(words)
+    variants = hunted.variants()
+    want_compiled(arguments, len(seeds) * len(variants) * TRY_S)
+    tell = counting(len(variants))
+    page = arguments.runs / "reproduction" / "ablation-hunt.md"
+    found = []
+    with handing_over(arguments.runs, page.parent):
+        for title, given in variants:
+            tell(f"{len(seeds)} cases, {title}")
+            with AttemptPool(arguments.workers or len(os.sched_getaffinity(0)), given) as pool:
+                made = pool.outcomes(iter(seeds))
+                found.append(hunted.tallied(title, seeds, made, lambda line: write_out(f"{line}\n", sys.stderr)))
+        shown = hunted.markdown(found, ablation.command([HUNT], words, short=False, factor=1.0))
+        write_page(arguments, page, shown)
+    write_out(f"page: {page}\n")
+    return 0
+
+
 def ablate(arguments: argparse.Namespace) -> int:
     """Write a page of the gains of each of the lab's rules."""
     from cli.commands.run import chosen
     from cli.commands.seeds.sweep import parse_seeds
-    from common import files
     from common.terminal.console import LastingConsole
     from paper.variations import ablation
     from studies.sweeping.pool import Pool
@@ -192,9 +304,12 @@ def ablate(arguments: argparse.Namespace) -> int:
     from studies.sweeping.store import RowStore
     from studies.sweeping.sweep import Sweep
 
-    seeds = parse_seeds(arguments.seeds)
+    words = SEEDS if arguments.seeds is None else arguments.seeds
+    factor = TIME if arguments.time is None else arguments.time
+    seeds = parse_seeds(words)
     folder, page = arguments.runs / "sweeps", arguments.runs / "reproduction" / "ablation.md"
-    subjects = ablation.subjects(chosen, seeds[0], arguments.figures, arguments.short, arguments.time)
+    subjects = ablation.subjects(chosen, seeds[0], arguments.figures, arguments.short, factor)
+    console = LastingConsole()
     with ExitStack() as stack:
         stack.enter_context(handing_over(arguments.runs, folder, page.parent))
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
@@ -203,13 +318,15 @@ def ablate(arguments: argparse.Namespace) -> int:
         try:
             if not sweep.decided:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
-                with SweepProgress(LastingConsole(), sweep, engine, plain=arguments.plain) as progress:
+                with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
         finally:
-            made_by = ablation.command(arguments.figures, arguments.seeds, arguments.short, arguments.time)
-            shown = ablation.markdown(statements(sweep), made_by)
-            page.parent.mkdir(parents=True, exist_ok=True)
-            for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
-                files.write(target, shown)
+            found = statements(sweep)
+            made_by = ablation.command(arguments.figures, words, arguments.short, factor)
+            shown = ablation.markdown(found, made_by, arguments.short, len(subjects) * len(seeds))
+            write_page(arguments, page, shown)
     write_out(f"page: {page}\n")
-    return 0
+    broken = [f"broken off: {one.variant.command(row.seed)}: {row.error}" for one in found for row in one.errors]
+    for problem in broken:
+        console.print(problem, highlight=False, soft_wrap=True, markup=False)
+    return 1 if broken else 0

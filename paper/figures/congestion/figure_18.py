@@ -125,5 +125,5 @@ FIGURE = Figure(
         Order(f"{EIGHT}, victim", f"{ONE}, victim"),
     ),
     charts=(chart("mrc", "MRC", 389, 56), chart("1qp", ONE, 320, 57), chart("8qp", EIGHT, 363, 38, 80)),
-    compression=f"A second of the paper, which is one of its samples, takes {SECOND} base round trips.",
+    compression=f"A second of the paper takes {SECOND} base round trips.",
 )

@@ -61,5 +61,5 @@ FIGURE = Figure(
         chart("1qp", "PFC alone, 1 QP", READ["PFC alone, 1 QP, victim"].value),
         chart("8qp", "PFC alone, 8 QPs", READ["PFC alone, 8 QPs, victim"].value),
     ),
-    compression=f"A second of the paper, which is one of its samples, takes {SECOND} base round trips.",
+    compression=f"A second of the paper takes {SECOND} base round trips.",
 )

@@ -9,7 +9,7 @@ from judging.run import Run
 from paper import measuring, readings
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
-from paper.explanations import MARKS
+from paper.explanations import MARKS, UNFILLED
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import PFC_DCQCN, for_roce
 from paper.streams import DEPTH, SIZE
@@ -114,7 +114,11 @@ def quantities(part: str) -> list[Quantity]:
         why=MARKS,
         fails=Failing("the setting most aggressive", "most:queue of few"),
     )
-    return [*found, few, READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, calibrates=True)]
+    return [
+        *found,
+        few,
+        READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, why=UNFILLED, calibrates=True),
+    ]
 
 
 def charts(part: str) -> list[Chart]:

@@ -1,0 +1,97 @@
+"""Short forms: text, pages and JSON say first that no number counts, and nothing in them is judged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from paper import catalogue
+from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
+from paper.report import notice, short, standing
+from paper.shape import page
+from paper.shape.fabrics import FABRICS
+from paper.shape.runs import Found, Lost
+from paper.variations import ablation, sensitivity
+from studies.sweeping.engine import Inline
+from studies.sweeping.row import Row
+from studies.sweeping.task import Task
+
+FIRST = "This is the short form (`--short`): its runs last seconds and only show that everything works."
+JUDGEMENTS = (*JUDGED, NOT_RUN, POWERLESS, "judged:", "calibrat", "agrees", "opposite", "order holds", "difference")
+
+
+def begins(text: str) -> str:
+    """The first lines, as one."""
+    return " ".join(" ".join(text.splitlines()[:8]).split())
+
+
+def made(task: Task) -> Row:
+    """A row with all numbers and curves that the figure asks for."""
+    figure = catalogue.find(task.words[0])
+    named = [one.measured for one in figure.quantities if one.measured is not None]
+    named += [one.measured for one in figure.experiments]
+    named += [one.fails.measured for one in figure.quantities if one.fails is not None]
+    numbers = {name.partition(":")[2]: 3.0 for name in named}
+    curves = {name.partition(":")[2]: [[0, 1], [1, 2]] for chart in figure.charts for name in chart.ours}
+    return Row(task.key, task.seed, "made", metrics=numbers, curves=curves)
+
+
+@pytest.mark.parametrize("names", [["14"], []])
+def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(made))
+    monkeypatch.setattr(catalogue, "MODULES", {"14": catalogue.MODULES["14"]})
+    target = tmp_path / "page.md"
+    words = ["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path), "--markdown", str(target)]
+    assert cli.main(words) == 0
+    told = "\n".join(line for line in capsys.readouterr().out.splitlines() if not line.startswith("["))
+    markdown, content = target.read_text(), target.with_suffix(".json").read_text()
+    html = (tmp_path / "reproduction-short" / "reproduction.html").read_text()
+    assert begins(told).startswith(FIRST.replace("`", ""))
+    assert FIRST in begins(markdown)
+    assert FIRST.replace("`", "") in html.partition("<h2")[0]
+    assert content.lstrip("{\n ").startswith('"short": true')
+    for text in (told, markdown, content, html.partition("<body>")[2]):
+        assert not [judgement for judgement in JUDGEMENTS if judgement in text]
+    assert [row["ours"] for row in json.loads(content)["rows"]] == [3.0] * 4
+    assert "| flow 1's share on EV-B | of its packets | 1 | 3 |" in markdown
+    assert "## Runs" in markdown
+
+
+def test_only_the_json_of_a_short_form_has_the_key_short() -> None:
+    outcome = Outcome(catalogue.find("14"), {}, ["mrc"])
+    assert "short" not in json.loads(standing.document([outcome]))
+    assert next(iter(json.loads(short.document([outcome])))) == "short"
+
+
+def test_a_figure_of_a_short_form_says_how_many_of_its_runs_were_made() -> None:
+    figure = catalogue.find("14")
+    broken = Row("k", 1, "made", error="disk full")
+    outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]
+    assert [row[2] for row in short.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
+    assert "disk full" in short.html(outcomes)
+
+
+def test_the_page_of_shapes_says_that_it_is_of_a_short_form() -> None:
+    found = [Found(fabric, {"farthest": 5.0}, 1.0, [1.0], [Lost("leaf", 1.0, 0, 0)]) for fabric in FABRICS]
+    assert FIRST in begins(page.markdown(found, short=True))
+    assert FIRST.replace("`", "") in page.html(found, short=True).partition("<h2")[0]
+    assert notice.SHORT not in " ".join(page.markdown(found, short=False).split())
+
+
+def test_the_page_of_dcqcn_says_that_it_is_of_a_short_form_and_compares_nothing() -> None:
+    rows = [sensitivity.KnobRow(knob, (1.0, 2.0)) for knob in ("MRC", *(one.title for one in sensitivity.knobs()))]
+    brief, whole = (sensitivity.markdown(rows, short=form) for form in (True, False))
+    assert FIRST in begins(brief)
+    assert FIRST not in " ".join(whole.split())
+    assert "is ahead of MRC" in " ".join(whole.split())
+    assert "is ahead of MRC" not in " ".join(brief.split())
+
+
+def test_the_page_of_an_ablation_says_that_it_is_of_short_forms() -> None:
+    assert FIRST in begins(ablation.markdown([], "./lab", short=True))
+    assert FIRST not in begins(ablation.markdown([], "./lab"))
