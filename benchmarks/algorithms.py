@@ -3,12 +3,17 @@
     python benchmarks/algorithms.py --seeds 100               # everything: a day of one processor
     python benchmarks/algorithms.py --seeds 100 --minutes 30  # a piece of it; the next call goes on there
     python benchmarks/algorithms.py --seeds 100 --table       # no run, the table so far
+    python benchmarks/algorithms.py --csv docs/algorithms.csv.gz --table  # the tables of the page, from its runs
+    python benchmarks/algorithms.py --csv docs/algorithms.csv.gz          # more runs, which go into that file
 
 Runs ten scenarios in virtual time at 100 and 400 Gb/s per port, with and without trimming, seed by seed, each algorithm
 on the same seeds, and prints a Markdown table per rate and trimming: MRC's goodput in the reference phase and the
 others' difference in percent of it, then the same for the share that is kept under faults. A star says that the 95 %
 interval of the paired differences leaves zero out, which takes five seeds; brackets say how many runs were false. Short
 phases leave the verdicts of `incast` and `nic-port` unknown; those are not counted.
+
+Runs of the file that were made by other code, or with another plan, do not count, and a file is not written over with
+runs of another code than its own: check out the revision that the page names to add seeds to it.
 """
 
 from __future__ import annotations
@@ -16,12 +21,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.rig.run_table import Place, RunTable
 from cli.commands.run import chosen
 from cli.commands.seeds.contest import matches_of
 from judging.verdict import WORDS
@@ -40,6 +48,17 @@ ALGORITHMS = (
 SCENARIOS = "smoke,collision,incast,grey-link,link-flap,switch-reboot,nic-port,maintenance,cold-start,spray"
 CONDITIONS = [(rate, trimming) for rate in (100, 400) for trimming in ("true", "false")]
 REFERENCE = "mrc"
+TITLES = {
+    "mrc": "MRC",
+    "reps": "REPS",
+    "round_robin": "round robin",
+    "two_choices": "two choices",
+    "mrc+congestion=rccc": "RCCC",
+    "mrc+congestion=dctcp": "DCTCP",
+    "mrc+congestion=swift": "Swift",
+    "mrc+loss=sleek": "SLEEK",
+}
+COLUMNS = ("rate_gbps", "trimming", "time", "scenario", "algorithm")
 
 
 class TimeIsOverError(Exception):
@@ -59,7 +78,7 @@ def subjects_of(found: list[Algorithm], scenarios: list[str], words: list[str]) 
 
 def table(matches: Sequence[Match], measure: str, names: list[str]) -> Iterator[str]:
     """A line per scenario that has the measure."""
-    yield f"| scenario | {' | '.join(names)} |"
+    yield f"|scenario|{'|'.join(TITLES.get(name, name) for name in names)}|"
     yield f"|---|{'---|' * len(names)}"
     for match in matches:
         found = {one.algorithm: one for one in match.results(MEASURES[measure])}
@@ -76,12 +95,41 @@ def table(matches: Sequence[Match], measure: str, names: list[str]) -> Iterator[
             if one is None:
                 cell = "–"
             elif name == REFERENCE:
-                cell = f"{mean / 1e9:.4g} Gb/s" if measure == "goodput" else f"{mean:.1%}"
+                cell = f"{rate(mean)} Gb/s" if measure == "goodput" else f"{mean:.1%}"
             else:
                 gap = one.difference
                 cell = "–" if gap is None else f"{gap.mean / mean:+.1%}{'*' if gap.clear else ''}"
             cells.append(cell + (f" ({false[name]})" if false[name] else ""))
-        yield f"| {match.scenario} | {' | '.join(cells)} |"
+        yield f"|{match.scenario}|{'|'.join(cells)}|"
+
+
+def rate(bps: float) -> str:
+    """Gb/s with four digits at least."""
+    return f"{bps / 1e9:.4g}" if bps < 1e12 else f"{bps / 1e9:,.0f}"
+
+
+def tables(conditions: list[list[Subject]], seeds: Sequence[int], store: RowStore, found: list[Algorithm]) -> str:
+    """All tables of the rows so far, with a heading for each condition."""
+    lines = []
+    for (rate_gbps, trimming), subjects in zip(CONDITIONS, conditions, strict=True):
+        matches = matches_of(Sweep(subjects, seeds, store), found, REFERENCE)
+        runs = [len(one.rows) for match in matches for one in match.statements]
+        how = "with" if trimming == "true" else "without"
+        lines += ["", f"### {rate_gbps} Gb/s, {how} trimming: {min(runs)} to {max(runs)} runs in each place"]
+        for measure in ("goodput", "goodput_kept"):
+            lines += ["", MEASURES[measure].title, "", *table(matches, measure, [one.name for one in found])]
+    return "\n".join(lines)
+
+
+def run_table(conditions: list[list[Subject]], found: list[Algorithm], scenarios: list[str], factor: float) -> RunTable:
+    """The table of runs, with the place of each subject in it."""
+    names = [(scenario, one.name) for scenario in scenarios for one in found]
+    places: dict[Place, Subject] = {
+        (str(rate_gbps), trimming, f"{factor:g}", *name): subject
+        for (rate_gbps, trimming), subjects in zip(CONDITIONS, conditions, strict=True)
+        for name, subject in zip(names, subjects, strict=True)
+    }
+    return RunTable(COLUMNS, places)
 
 
 def main() -> None:
@@ -93,26 +141,33 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so long, with the table so far")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "algorithms")
+    parser.add_argument("--csv", type=Path, help="a .csv.gz file of runs: they count, and new ones are written to it")
     parser.add_argument("--table", action="store_true", help="no run: only the table of the rows so far")
     arguments = parser.parse_args()
     found, scenarios = parse(arguments.algorithms), arguments.scenarios.split(",")
     conditions = [subjects_of(found, scenarios, words_of(*one, arguments.time)) for one in CONDITIONS]
-    end_s = time.monotonic() + 60 * arguments.minutes
-    with RowStore(arguments.runs) as store:
+    kept = run_table(conditions, found, scenarios, arguments.time)
+    seeds = range(1, arguments.seeds + 1)
+    with ExitStack() as stack:
+        if arguments.table and arguments.csv:
+            store = stack.enter_context(RowStore(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
+            others = kept.load(arguments.csv, store, of_other_code=True)
+            if others:
+                print(f"{others} of these runs were made by other code or with other plans", file=sys.stderr)
+        else:
+            store = stack.enter_context(RowStore(arguments.runs))
+            if arguments.csv and arguments.csv.exists() and kept.load(arguments.csv, store):
+                parser.error(f"--csv: runs of {arguments.csv} were made by other code or with other plans")
         if not arguments.table:
-            make(conditions, arguments, store, end_s)
-        for (rate, trimming), subjects in zip(CONDITIONS, conditions, strict=True):
-            sweep = Sweep(subjects, range(1, arguments.seeds + 1), store)
-            matches = matches_of(sweep, found, REFERENCE)
-            runs = [len(one.rows) for match in matches for one in match.statements]
-            how = "with" if trimming == "true" else "without"
-            print(f"\n### {rate} Gb/s, {how} trimming: {min(runs)} to {max(runs)} runs in each place")
-            for measure in ("goodput", "goodput_kept"):
-                print(f"\n{MEASURES[measure].title}\n", *table(matches, measure, [one.name for one in found]), sep="\n")
+            make(conditions, arguments, store)
+            if arguments.csv:
+                kept.write(arguments.csv, store, seeds)
+        print(tables(conditions, seeds, store, found))
 
 
-def make(conditions: list[list[Subject]], arguments: argparse.Namespace, store: RowStore, end_s: float) -> None:
+def make(conditions: list[list[Subject]], arguments: argparse.Namespace, store: RowStore) -> None:
     """One seed of all conditions after the other, until the time is over."""
+    end_s = time.monotonic() + 60 * arguments.minutes
 
     def tell() -> None:
         if time.monotonic() > end_s:
@@ -123,7 +178,7 @@ def make(conditions: list[list[Subject]], arguments: argparse.Namespace, store: 
             for seed in range(1, arguments.seeds + 1):
                 for subjects in conditions:
                     Sweep(subjects, [seed], store).run(engine, tell)
-                    print(f"seed {seed}: {subjects[0].variant.title}", file=sys.stderr)
+                print(f"seed {seed} is made", file=sys.stderr)
     except TimeIsOverError:
         print("the time is over", file=sys.stderr)
 
