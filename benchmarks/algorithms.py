@@ -4,7 +4,7 @@
     python benchmarks/algorithms.py --seeds 100 --minutes 30  # a piece of it; the next call goes on there
     python benchmarks/algorithms.py --seeds 100 --table       # no run, the table so far
     python benchmarks/algorithms.py --csv docs/algorithms.csv.gz --table  # the tables of the page, from its runs
-    python benchmarks/algorithms.py --csv docs/algorithms.csv.gz          # more runs, which go into that file
+    python benchmarks/algorithms.py --csv docs/algorithms.csv.gz --again 2  # more runs, which go into that file
 
 Runs ten scenarios in virtual time at 100 and 400 Gb/s per port, with and without trimming, seed by seed, each algorithm
 on the same seeds, and prints a Markdown table per rate and trimming: MRC's goodput in the reference phase and the
@@ -12,8 +12,8 @@ others' difference in percent of it, then the same for the share that is kept un
 interval of the paired differences leaves zero out, which takes five seeds; brackets say how many runs were false. Short
 phases leave the verdicts of `incast` and `nic-port` unknown; those are not counted.
 
-Runs of the file that were made by other code, or with another plan, do not count, and a file is not written over with
-runs of another code than its own: check out the revision that the page names to add seeds to it.
+Runs of the file that were made by other code, or with another plan, count once a sample of them is the same with this
+code: `--again 2` makes the first two seeds again, and ends with an error at the first run that differs.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.rig.run_table import Place, RunTable
+from benchmarks.rig.run_table import Place, RunTable, same
 from cli.commands.run import chosen
 from cli.commands.seeds.contest import matches_of
 from judging.verdict import WORDS
 from studies.contest.algorithm import Algorithm, parse, variants
 from studies.contest.result import MEASURES, Match
 from studies.sweeping.pool import Pool
+from studies.sweeping.row import Row
 from studies.sweeping.store import RowStore
 from studies.sweeping.subject import Subject, subject
 from studies.sweeping.sweep import Sweep
@@ -142,6 +143,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "algorithms")
     parser.add_argument("--csv", type=Path, help="a .csv.gz file of runs: they count, and new ones are written to it")
+    parser.add_argument("--again", type=int, default=0, metavar="N", help="make N seeds of other code's runs again (0)")
     parser.add_argument("--table", action="store_true", help="no run: only the table of the rows so far")
     arguments = parser.parse_args()
     found, scenarios = parse(arguments.algorithms), arguments.scenarios.split(",")
@@ -149,23 +151,44 @@ def main() -> None:
     kept = run_table(conditions, found, scenarios, arguments.time)
     seeds = range(1, arguments.seeds + 1)
     with ExitStack() as stack:
-        if arguments.table and arguments.csv:
-            store = stack.enter_context(RowStore(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
-            others = kept.load(arguments.csv, store, of_other_code=True)
-            if others:
-                print(f"{others} of these runs were made by other code or with other plans", file=sys.stderr)
-        else:
-            store = stack.enter_context(RowStore(arguments.runs))
-            if arguments.csv and arguments.csv.exists() and kept.load(arguments.csv, store):
-                parser.error(f"--csv: runs of {arguments.csv} were made by other code or with other plans")
+        temporary = arguments.table and arguments.csv
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) if temporary else arguments.runs
+        store = stack.enter_context(RowStore(folder))
+        if arguments.csv and (arguments.table or arguments.csv.exists()):
+            own, others = kept.read(arguments.csv)
+            store.add(*own)
+            if others and arguments.table:
+                print(f"{len(others)} of these runs were made by other code or with other plans", file=sys.stderr)
+            elif others and (why := differs(others, conditions, arguments, store)):
+                parser.error(f"--csv: runs of {arguments.csv} were made by other code or with other plans{why}")
+            store.add(*others)
         if not arguments.table:
-            make(conditions, arguments, store)
+            make(conditions, seeds, arguments, store)
             if arguments.csv:
                 kept.write(arguments.csv, store, seeds)
         print(tables(conditions, seeds, store, found))
 
 
-def make(conditions: list[list[Subject]], arguments: argparse.Namespace, store: RowStore) -> None:
+def differs(
+    others: Sequence[Row], conditions: list[list[Subject]], arguments: argparse.Namespace, store: RowStore
+) -> str:
+    """Why runs of other code cannot stand for runs of this one; "" if a sample that is made again is the same."""
+    if arguments.again < 1:
+        return ": --again N makes N seeds again, to see whether they are the same"
+    seeds = sorted({row.seed for row in others})[: arguments.again]
+    make(conditions, seeds, arguments, store)
+    sample = [row for row in others if row.seed in seeds]
+    again = store.find(row.key for row in sample)
+    if len(again) < len(sample):
+        return f", and only {len(again)} of {len(sample)} have been made again so far"
+    for row in sample:
+        if not same(row, again[row.key]):
+            return f", and are not the same with this code: seed {row.seed}, {row} was made again as {again[row.key]}"
+    print(f"{len(sample)} runs made again are the same in all numbers", file=sys.stderr)
+    return ""
+
+
+def make(conditions: list[list[Subject]], seeds: Sequence[int], arguments: argparse.Namespace, store: RowStore) -> None:
     """One seed of all conditions after the other, until the time is over."""
     end_s = time.monotonic() + 60 * arguments.minutes
 
@@ -175,7 +198,7 @@ def make(conditions: list[list[Subject]], arguments: argparse.Namespace, store: 
 
     try:
         with Pool(arguments.workers, chosen, arguments.runs) as engine:
-            for seed in range(1, arguments.seeds + 1):
+            for seed in seeds:
                 for subjects in conditions:
                     Sweep(subjects, [seed], store).run(engine, tell)
                 print(f"seed {seed} is made", file=sys.stderr)

@@ -32,28 +32,23 @@ class RunTable:
     names: Sequence[str]
     subjects: Mapping[Place, Subject]
 
-    def load(self, path: Path, store: RowStore, *, of_other_code: bool = False) -> int:
-        """Keep the rows of a file for these subjects, with their present keys; returns how many are of other code.
+    def read(self, path: Path) -> tuple[list[Row], list[Row]]:
+        """The rows of a file for these subjects, with their present keys: those of this code, and those of other code.
 
-        Those are left out unless they are asked for. ValueError names the file and what is wrong with it.
+        FileNotFoundError. ValueError names the file and what is wrong with it.
         """
-        found, others = [], 0
+        found: tuple[list[Row], list[Row]] = ([], [])
         try:
             text = gzip.decompress(path.read_bytes()).decode()
             for line in csv.DictReader(io.StringIO(text)):
                 subject = self.subjects.get(tuple(line[name] for name in self.names))
-                if subject is None:
-                    continue
-                other = line["code"] != code_of(subject)
-                others += other
-                if of_other_code or not other:
-                    found.append(row_of(line, subject))
+                if subject is not None:
+                    found[line["code"] != code_of(subject)].append(row_of(line, subject))
         except FileNotFoundError:
             raise
         except (OSError, EOFError, ValueError, LookupError, zlib.error, csv.Error) as error:
             raise ValueError(f"{path} must be a table of runs ({type(error).__name__}: {error})") from None
-        store.add(*found)
-        return others
+        return found
 
     def write(self, path: Path, store: RowStore, seeds: Sequence[int]) -> None:
         """Write the store's rows of these seeds; the same rows make the same bytes."""
@@ -63,14 +58,23 @@ class RunTable:
         for place, subject in self.subjects.items():
             rows = store.find(subject.key(seed) for seed in seeds)
             for row in sorted(rows.values(), key=lambda one: one.seed):
-                numbers = [f"{row.metrics[name]:.9g}" if name in row.metrics else "" for name in METRICS]
-                writer.writerow([*place, code_of(subject), row.seed, row.verdict, *numbers])
+                writer.writerow([*place, code_of(subject), row.seed, row.verdict, *numbers_of(row)])
         files.write(path, gzip.compress(buffer.getvalue().encode(), mtime=0))
 
 
 def code_of(subject: Subject) -> str:
     """Eight hexadecimal digits of the key of the subject's run with seed 0."""
     return subject.key(0)[:8]
+
+
+def numbers_of(row: Row) -> list[str]:
+    """A run's metrics as they stand in a file."""
+    return [f"{row.metrics[name]:.9g}" if name in row.metrics else "" for name in METRICS]
+
+
+def same(one: Row, other: Row) -> bool:
+    """Whether two runs would stand in a file with the same verdict and numbers."""
+    return (one.verdict, numbers_of(one)) == (other.verdict, numbers_of(other))
 
 
 def row_of(line: Mapping[str, str], subject: Subject) -> Row:

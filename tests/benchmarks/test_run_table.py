@@ -1,11 +1,13 @@
 """Runs of many subjects in one file: what is written is read again, by the same code only."""
 
+import argparse
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchmarks.algorithms import CONDITIONS, run_table, subjects_of, words_of
+from benchmarks.algorithms import CONDITIONS, differs, run_table, subjects_of, words_of
 from benchmarks.rig.run_table import RunTable, code_of
 from studies.contest.algorithm import parse
 from studies.sweeping.row import Row
@@ -36,25 +38,48 @@ def stored(table: RunTable, folder: Path) -> RowStore:
 def test_what_is_written_is_read_again_byte_for_byte(table: RunTable, tmp_path: Path) -> None:
     with stored(table, tmp_path / "one") as one, RowStore(tmp_path / "two") as two:
         table.write(tmp_path / "a.csv.gz", one, [1, 2])
-        assert table.load(tmp_path / "a.csv.gz", two) == 0
+        own, others = table.read(tmp_path / "a.csv.gz")
+        assert (len(own), others) == (16, [])
+        two.add(*own)
         keys = [subject.key(seed) for subject in table.subjects.values() for seed in (1, 2)]
         assert two.find(keys) == one.find(keys)
-        assert len(two) == len(keys) == 16
         table.write(tmp_path / "b.csv.gz", two, [1, 2])
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
 
 
-def test_runs_of_other_code_count_only_where_they_are_asked_for(table: RunTable, tmp_path: Path) -> None:
-    with stored(table, tmp_path / "one") as one:
-        table.write(tmp_path / "a.csv.gz", one, [1, 2])
+def of_other_code(table: RunTable, file: Path, rows: RowStore) -> None:
+    """A file in which the runs of the first subject are of other code."""
+    table.write(file, rows, [1, 2])
     first = next(iter(table.subjects.values()))
-    text = gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).decode()
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(text.replace(code_of(first), "0" * 8).encode()))
-    with RowStore(tmp_path / "two") as two:
-        assert table.load(tmp_path / "a.csv.gz", two) == 2
-        assert len(two) == 14
-        assert table.load(tmp_path / "a.csv.gz", two, of_other_code=True) == 2
-        assert len(two) == 16
+    text = gzip.decompress(file.read_bytes()).decode()
+    file.write_bytes(gzip.compress(text.replace(code_of(first), "0" * 8).encode()))
+
+
+def test_runs_of_other_code_are_told_apart(table: RunTable, tmp_path: Path) -> None:
+    with stored(table, tmp_path / "one") as one:
+        of_other_code(table, tmp_path / "a.csv.gz", one)
+    own, others = table.read(tmp_path / "a.csv.gz")
+    assert len(own) == 14
+    assert [row.key for row in others] == [next(iter(table.subjects.values())).key(seed) for seed in (1, 2)]
+
+
+def test_runs_of_other_code_count_once_a_sample_is_the_same(
+    table: RunTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs made again are those of a store, so that nothing is run; then none, and then others."""
+    monkeypatch.setattr("benchmarks.algorithms.make", lambda *_: None)
+    conditions = [[subject] for subject in table.subjects.values()]
+    file = tmp_path / "a.csv.gz"
+    arguments = argparse.Namespace(again=0)
+    with stored(table, tmp_path / "one") as one, RowStore(tmp_path / "empty") as empty:
+        of_other_code(table, file, one)
+        _, others = table.read(file)
+        assert "--again N" in differs(others, conditions, arguments, one)
+        arguments.again = 1
+        assert differs(others, conditions, arguments, one) == ""
+        changed = [replace(row, metrics={"goodput": 1e11}) for row in others]
+        assert "not the same with this code: seed 1" in differs(changed, conditions, arguments, one)
+        assert "only 0 of 1" in differs(others, conditions, arguments, empty)
 
 
 @pytest.mark.parametrize(
@@ -69,8 +94,6 @@ def test_runs_of_other_code_count_only_where_they_are_asked_for(table: RunTable,
 )
 def test_what_is_no_table_of_runs_is_said(table: RunTable, tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "a.csv.gz").write_bytes(content)
-    with RowStore(tmp_path / "store") as store:
-        with pytest.raises(ValueError, match=r"a\.csv\.gz must be a table of runs") as raised:
-            table.load(tmp_path / "a.csv.gz", store, of_other_code=True)
-        assert said in str(raised.value)
-        assert len(store) == 0
+    with pytest.raises(ValueError, match=r"a\.csv\.gz must be a table of runs") as raised:
+        table.read(tmp_path / "a.csv.gz")
+    assert said in str(raised.value)
