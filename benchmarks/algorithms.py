@@ -172,7 +172,7 @@ def main() -> None:
 def differs(
     others: Sequence[Row], conditions: list[list[Subject]], arguments: argparse.Namespace, store: RowStore
 ) -> str:
-    """Why runs of other code cannot stand for runs of this one; "" if a sample that is made again is the same."""
+    """Why runs of other code do not count as runs of this one; "" if a sample that is made again is the same."""
     if arguments.again < 1:
         return ": --again N makes N seeds again, to see whether they are the same"
     seeds = sorted({row.seed for row in others})[: arguments.again]

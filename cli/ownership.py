@@ -13,7 +13,7 @@ from common.scratch import LOCK
 
 HIDDEN = "."
 """Begins the names of files that are written beside their place and then moved there."""
-WRITTEN = ("output", "export", "picture", "markdown", "csv", "journal", "journals", "folder")
+WRITTEN = ("output", "export", "picture", "markdown", "csv", "keep", "journal", "journals", "folder")
 """Options that name what a command writes. Folders of runs are not among them: commands know which runs are theirs."""
 
 

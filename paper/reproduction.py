@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from paper.figure import Figure
+from paper.kept_runs import Place
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
 from paper.perform import task
@@ -44,6 +45,15 @@ class Reproduction:
     def total(self) -> int:
         """How many runs there are."""
         return len(self._tasks)
+
+    @property
+    def rows(self) -> dict[Place, Row]:
+        """The runs that there are, but for those that were broken off."""
+        return {
+            (one.words[0], one.words[1]): self._rows[key]
+            for key, one in self._tasks.items()
+            if key in self._rows and not self._rows[key].error
+        }
 
     def run(
         self, engine: RunEngine, budget: MemoryBudget, tell: Callable[[Task, Row], None] = lambda task, row: None

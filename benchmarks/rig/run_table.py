@@ -68,12 +68,12 @@ def code_of(subject: Subject) -> str:
 
 
 def numbers_of(row: Row) -> list[str]:
-    """A run's metrics as they stand in a file."""
+    """A run's metrics as a file has them."""
     return [f"{row.metrics[name]:.9g}" if name in row.metrics else "" for name in METRICS]
 
 
 def same(one: Row, other: Row) -> bool:
-    """Whether two runs would stand in a file with the same verdict and numbers."""
+    """Whether a file would have the same verdict and numbers of two runs."""
     return (one.verdict, numbers_of(one)) == (other.verdict, numbers_of(other))
 
 

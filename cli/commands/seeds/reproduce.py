@@ -33,8 +33,9 @@ reproduction.json, the same for programs. With --short all of these begin by say
 is judged; they are in DIR/reproduction-short. Two names are no figures but other pages: `shape` is
 DIR/reproduction/shape.html, planes of two tiers against three tiers with as many hosts; `dcqcn` is
 DIR/reproduction/dcqcn.md, RoCE with each of DCQCN's constants changed. `16-large` and `17-large` are figures 16 and 17
-without loss from 128 MB to 1 GB: they take hours, are made when named, and are on no page. The exit status is 0 when
-every run was made, however near the figures come, and 1 when one was broken off or left out."""
+without loss from 128 MB to 1 GB: they take hours, are made when named, and are on no page. With --keep the numbers of
+each run are also in FILE, from which another machine with the same code goes on. The exit status is 0 when every run
+was made, however near the figures come, and 1 when one was broken off or left out."""
 
 SHAPE, DCQCN = "shape", "dcqcn"
 HUNT = "hunt"  # with --ablate
@@ -69,6 +70,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
+    add("--keep", type=Path, metavar="FILE", help="also keep the runs in FILE (gzip), and go on from those in it")
     add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
     add("--seeds", metavar="N|A-B", help=f"with --ablate: seeds 1 to N, or A to B ({SEEDS})")
     add("--time", type=float, metavar="FACTOR", help=f"with --ablate: stretch or shorten every phase ({TIME:g})")
@@ -99,7 +101,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                 raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
             return make(arguments)
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
-    from paper import catalogue, perform
+    from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
     from paper.report.progress import Told
     from paper.reproduction import Reproduction
@@ -116,6 +118,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         beside = [arguments.markdown.with_suffix(".json")] if arguments.markdown is not None else []
         stack.enter_context(handing_over(arguments.runs, folder, *beside))
         store = stack.enter_context(RowStore(folder))
+        rows = kept_runs.read(arguments.keep) if arguments.keep is not None and arguments.keep.exists() else {}
+        store.add(*rows.values())  # under their keys: those of other code are never found
         reproduction = Reproduction(wanted, store, arguments.short, intervals=arguments.intervals)
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
@@ -132,6 +136,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             kept = every.outcomes()
             now = {outcome.figure.name: outcome for outcome in outcomes}
             write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in kept])
+            if arguments.keep is not None:
+                kept_runs.write(arguments.keep, {**rows, **every.rows, **reproduction.rows})
     write_out(f"{results(arguments, outcomes)}page: {folder / 'reproduction.html'}\n")
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
@@ -181,36 +187,41 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 
 def check_options(arguments: argparse.Namespace) -> None:
     """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
+    figures = not (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures})
     for option, given in (("--seeds", arguments.seeds), ("--time", arguments.time)):
         if given is not None and not arguments.ablate:
             raise ValueError(f"{option}: only with --ablate")
-    if arguments.intervals and (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures}):
+    if arguments.intervals and not figures:
         raise ValueError("--intervals: only with figures")
+    if arguments.keep is not None:
+        if arguments.short or not figures:
+            raise ValueError("--keep: only with figures, and not with --short")
+        check_file("--keep", arguments.keep)
     if arguments.markdown is not None:
-        check_page(arguments.markdown, json=not (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures}))
+        check_file("--markdown", arguments.markdown)
+        beside = arguments.markdown.with_suffix(".json")
+        if beside == arguments.markdown:
+            raise ValueError(f"--markdown must not end in .json: that file is written beside it (got {beside})")
+        if figures:
+            check_file("--markdown", arguments.markdown, beside)
+    if arguments.keep is not None and arguments.markdown is not None and arguments.keep in (arguments.markdown, beside):
+        raise ValueError(f"--keep must be another file than those of --markdown (got {arguments.keep})")
 
 
-def check_page(page: Path, json: bool) -> None:
-    """ValueError for a page that could not be written, or its .json; a temporary file beside each place shows it."""
+def check_file(option: str, given: Path, place: Path | None = None) -> None:
+    """ValueError for a file that could not be written, or one beside it; a temporary file in its folder shows it."""
     from common import files
 
-    if page.suffix == ".json":
-        raise ValueError(f"--markdown must not end in .json: that file is written beside it (got {page})")
-    rule = f"--markdown must be a file in a folder that exists and can be written (got {page})"
-
-    def check(place: Path) -> None:
-        try:
-            if place.is_symlink() or (place.exists() and not place.is_file()):
-                raise ValueError(f"{rule}: {place} is not a file")
-            handle, scratch = files.beside(place)
-            os.close(handle)
-            os.unlink(scratch)
-        except OSError as error:
-            raise ValueError(f"{rule}: {place}: {error.strerror}") from error
-
-    check(page)
-    if json:
-        check(page.with_suffix(".json"))
+    rule = f"{option} must be a file in a folder that exists and can be written (got {given})"
+    place = place or given
+    try:
+        if place.is_symlink() or (place.exists() and not place.is_file()):
+            raise ValueError(f"{rule}: {place} is not a file")
+        handle, scratch = files.beside(place)
+        os.close(handle)
+        os.unlink(scratch)
+    except OSError as error:
+        raise ValueError(f"{rule}: {place}: {error.strerror}") from error
 
 
 def shape(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,67 @@
+"""The runs of figures in one file, so that others can compute on them, make the page from them, and go on.
+
+The file is gzipped JSON, a line for each run: `figure`, `part` (its name there), and what its row has: `key`, `seed`,
+`verdict`, `metrics` and `curves`, without what is empty. Numbers have the units of the figure's quantities.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from common import files
+from studies.sweeping.row import Row
+
+Place = tuple[str, str]
+"""The name of a figure, and of one of its runs."""
+WRITTEN = ("key", "seed", "verdict", "metrics", "curves")
+"""How long a run took is left out: the same runs make the same bytes, wherever they are made."""
+BYTES_MAX = 1 << 28
+"""Of all lines together: a hundred times the page's."""
+
+
+def read(path: Path) -> dict[Place, Row]:
+    """The runs of a file. FileNotFoundError. ValueError names the file and what is wrong with it."""
+    found: dict[Place, Row] = {}
+    try:
+        with gzip.open(path) as packed:
+            text = packed.read(BYTES_MAX + 1)
+        if len(text) > BYTES_MAX:
+            raise ValueError(f"more than {BYTES_MAX} bytes")
+        for line in text.decode().splitlines():
+            content = json.loads(line)
+            place = str(content["figure"]), str(content["part"])
+            found[place] = row_of(content)
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
+        raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {error})") from None
+    return found
+
+
+def write(path: Path, rows: Mapping[Place, Row]) -> None:
+    """Replace the file. The same runs make the same bytes. OSError names the file."""
+    lines = []
+    for figure, part in sorted(rows):
+        row = {name: value for name, value in asdict(rows[figure, part]).items() if name in WRITTEN and value}
+        lines.append(json.dumps({"figure": figure, "part": part, "seed": 0, **row}, separators=(",", ":")) + "\n")
+    files.write(path, gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def row_of(content: Mapping[str, Any]) -> Row:
+    """The row in a line. ValueError, TypeError or LookupError if it is none."""
+    row = Row.from_text(json.dumps({name: content[name] for name in WRITTEN if name in content}))
+    if not isinstance(row.key, str) or type(row.seed) is not int:
+        raise ValueError(f"key must be text and seed a whole number (got {row.key!r}, {row.seed!r})")
+    if not isinstance(row.metrics, dict) or not isinstance(row.curves, dict):
+        raise ValueError("metrics and curves must be objects")
+    points = [number for curve in row.curves.values() for point in curve for number in point]
+    for number in (*row.metrics.values(), *points):
+        if type(number) not in (int, float):
+            raise ValueError(f"metrics and curves must be of numbers (got {number!r})")
+    return row

@@ -1,0 +1,126 @@
+"""The file of a page's runs: `./lab reproduce --keep` writes it, goes on from it, and refuses what is none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from cli import main as cli
+from paper import kept_runs
+from paper.perform import parts_of
+from studies.sweeping.engine import Inline
+from studies.sweeping.row import Row, broken
+from studies.sweeping.task import Task
+
+FIGURE = "9a"
+NUMBERS = [*(f"down {links}" for links in range(8)), "symmetric", "first dip", "dip"]
+LINE = {"figure": FIGURE, "part": "mrc", "key": "0" * 16, "seed": 3, "verdict": "made", "metrics": {"gbps": 1.5}}
+
+
+def packed(*lines: object) -> bytes:
+    return gzip.compress("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+def test_what_is_written_is_read_again_and_does_not_say_how_long_it_took(tmp_path: Path) -> None:
+    curve = {"total": [[0.0, 1.5], [1.0, 2.5]]}
+    rows = {
+        ("9a", "mrc"): Row("a" * 16, 0, "made", metrics={"gbps": 1.5, "zero": 0.0}, curves=curve),
+        ("16", "roce"): Row("b" * 16, 7, "made", metrics={"busbw": 43.115400786162441}),
+    }
+    kept_runs.write(tmp_path / "a", rows)
+    assert kept_runs.read(tmp_path / "a") == rows
+    slow = {place: Row(row.key, row.seed, row.verdict, metrics=row.metrics, seconds=9.5) for place, row in rows.items()}
+    kept_runs.write(
+        tmp_path / "b", {place: slow[place] for place in reversed(rows)} | {("9a", "mrc"): rows["9a", "mrc"]}
+    )
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no gzip", "BadGzipFile"),
+        (packed(LINE)[:-9], "EOFError"),
+        (gzip.compress(b"\xff\n"), "UnicodeDecodeError"),
+        (gzip.compress(b"[\n"), "JSONDecodeError"),
+        (gzip.compress(b"[" * 100_000), "RecursionError"),
+        (packed(["figure"]), "TypeError"),
+        (packed({"part": "mrc"}), "KeyError: 'figure'"),
+        (packed({**LINE, "verdict": "great"}), "'great'"),
+        (packed({**LINE, "key": 5}), "key must be text"),
+        (packed({**LINE, "seed": "3"}), "seed a whole number"),
+        (packed({**LINE, "metrics": {"gbps": "fast"}}), "must be of numbers (got 'fast')"),
+        (packed({**LINE, "metrics": [1]}), "metrics and curves must be objects"),
+        (packed({**LINE, "curves": {"total": [["x"]]}}), "must be of numbers (got 'x')"),
+    ],
+    ids=range(13),
+)
+def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(
+    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "runs.gz"
+    file.write_bytes(content)
+    assert cli.main(["reproduce", FIGURE, "--keep", str(file), "--runs", str(tmp_path / "runs")]) == 2
+    error = capsys.readouterr().err
+    assert f"{file} must be a file of runs" in error
+    assert said in error
+    assert file.read_bytes() == content
+
+
+def test_more_than_the_most_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs.gz").write_bytes(gzip.compress(b" " * 1001))
+    monkeypatch.setattr(kept_runs, "BYTES_MAX", 1000)
+    with pytest.raises(ValueError, match="more than 1000 bytes"):
+        kept_runs.read(tmp_path / "runs.gz")
+
+
+def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twice the same command: an error breaks off the second run of the first; the second has another folder."""
+    parts = list(parts_of(FIGURE, False))
+    assert len(parts) > 2
+    made: list[str] = []
+
+    def make(task: Task) -> Row:
+        made.append(task.words[1])
+        if len(made) == 2:
+            return broken(task.key, task.seed, OSError("the disk is full"))
+        return Row(task.key, task.seed, "made", metrics=dict.fromkeys(NUMBERS, 1.0), curves={"rate": [[0.0, 1.0]]})
+
+    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(make))
+    monkeypatch.setattr("cli.commands.seeds.reproduce.want_compiled", lambda *_: None)
+    file = tmp_path / "runs.gz"
+    other = {**LINE, "figure": "99", "part": "another"}
+    file.write_bytes(packed(other))
+    words = ["reproduce", FIGURE, "--plain", "--keep", str(file), "--runs"]
+    assert cli.main([*words, str(tmp_path / "one")]) == 1
+    assert set(kept_runs.read(file)) == {("99", "another"), *((FIGURE, part) for part in parts if part != made[1])}
+    assert cli.main([*words, str(tmp_path / "two")]) == 0
+    assert len(made) == len(parts) + 1
+    assert made[-1] == made[1]
+    assert set(kept_runs.read(file)) == {("99", "another"), *((FIGURE, part) for part in parts)}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("9a --short --keep runs.gz", "--keep: only with figures, and not with --short"),
+        ("dcqcn --keep runs.gz", "--keep: only with figures"),
+        ("--ablate --keep runs.gz", "--keep: only with figures"),
+        ("9a --keep nowhere/runs.gz", "--keep must be a file in a folder that exists and can be written"),
+        ("9a --keep .", "(got .): . is not a file"),
+        ("9a --keep page.md --markdown page.md", "--keep must be another file than those of --markdown (got page.md)"),
+        ("9a --keep page.json --markdown page.md", "--keep must be another file than those of --markdown"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    words: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["reproduce", *words.split(), "--runs", "runs"]) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
