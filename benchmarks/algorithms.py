@@ -150,12 +150,16 @@ def main() -> None:
     conditions = [subjects_of(found, scenarios, words_of(*one, arguments.time)) for one in CONDITIONS]
     kept = run_table(conditions, found, scenarios, arguments.time)
     seeds = range(1, arguments.seeds + 1)
+    written = {*seeds}
     with ExitStack() as stack:
         temporary = arguments.table and arguments.csv
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) if temporary else arguments.runs
         store = stack.enter_context(RowStore(folder))
         if arguments.csv and (arguments.table or arguments.csv.exists()):
             own, others = kept.read(arguments.csv)
+            if not arguments.table and (lost := kept.strangers(arguments.csv)):
+                parser.error(f"--csv: {arguments.csv} has runs that this call would lose, such as {'/'.join(lost[0])}")
+            written |= {row.seed for row in [*own, *others]}
             store.add(*own)
             if others and arguments.table:
                 print(f"{len(others)} of these runs were made by other code or with other plans", file=sys.stderr)
@@ -165,7 +169,7 @@ def main() -> None:
         if not arguments.table:
             make(conditions, seeds, arguments, store)
             if arguments.csv:
-                kept.write(arguments.csv, store, seeds)
+                kept.write(arguments.csv, store, sorted(written))
         print(tables(conditions, seeds, store, found))
 
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,16 +39,23 @@ class RunTable:
         """
         found: tuple[list[Row], list[Row]] = ([], [])
         try:
-            text = gzip.decompress(path.read_bytes()).decode()
-            for line in csv.DictReader(io.StringIO(text)):
-                subject = self.subjects.get(tuple(line[name] for name in self.names))
-                if subject is not None:
+            for place, line in self._lines(path):
+                if (subject := self.subjects.get(place)) is not None:
                     found[line["code"] != code_of(subject)].append(row_of(line, subject))
         except FileNotFoundError:
             raise
         except (OSError, EOFError, ValueError, LookupError, zlib.error, csv.Error) as error:
             raise ValueError(f"{path} must be a table of runs ({type(error).__name__}: {error})") from None
         return found
+
+    def strangers(self, path: Path) -> list[Place]:
+        """The places of a file's runs that are none of these subjects': `write` would lose these runs."""
+        return sorted({place for place, _ in self._lines(path)} - set(self.subjects))
+
+    def _lines(self, path: Path) -> Iterator[tuple[Place, dict[str, str]]]:
+        text = gzip.decompress(path.read_bytes()).decode()
+        for line in csv.DictReader(io.StringIO(text)):
+            yield tuple(line[name] for name in self.names), line
 
     def write(self, path: Path, store: RowStore, seeds: Sequence[int]) -> None:
         """Write the store's rows of these seeds; the same rows make the same bytes."""

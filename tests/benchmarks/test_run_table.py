@@ -2,11 +2,13 @@
 
 import argparse
 import gzip
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from benchmarks import algorithms as benchmark
 from benchmarks.algorithms import CONDITIONS, differs, run_table, subjects_of, words_of
 from benchmarks.rig.run_table import RunTable, code_of
 from studies.contest.algorithm import parse
@@ -97,3 +99,28 @@ def test_what_is_no_table_of_runs_is_said(table: RunTable, tmp_path: Path, conte
     with pytest.raises(ValueError, match=r"a\.csv\.gz must be a table of runs") as raised:
         table.read(tmp_path / "a.csv.gz")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize("algorithms", [ALGORITHMS, "mrc,oblivious"])
+def test_a_call_for_other_runs_than_the_file_has_loses_none(
+    algorithms: str,
+    table: RunTable,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Fewer seeds: the others stay. Other algorithms: refused."""
+    monkeypatch.setattr(benchmark, "make", lambda *_: None)
+    file = tmp_path / "a.csv.gz"
+    with stored(table, tmp_path / "one") as one:
+        table.write(file, one, [1, 2])
+    content = file.read_bytes()
+    words = ["--algorithms", algorithms, "--scenarios", "smoke", "--seeds", "1", "--csv", str(file)]
+    monkeypatch.setattr(sys, "argv", ["algorithms.py", *words, "--runs", str(tmp_path / "runs")])
+    if algorithms == ALGORITHMS:
+        benchmark.main()
+    else:
+        with pytest.raises(SystemExit, match="2"):
+            benchmark.main()
+        assert "has runs that this call would lose, such as 100/false/0.25/smoke/reps" in capsys.readouterr().err
+    assert file.read_bytes() == content
