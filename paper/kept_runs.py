@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from common import files
+from paper import catalogue
+from paper.reproduction import Place, Reproduction
 from studies.sweeping.row import Row
+from studies.sweeping.store import RowStore
 
-Place = tuple[str, str]
-"""The name of a figure, and of one of its runs."""
 WRITTEN = ("key", "seed", "verdict", "metrics", "curves")
 """How long a run took is left out: the same runs make the same bytes, wherever they are made."""
 BYTES_MAX = 1 << 28
@@ -42,6 +43,15 @@ def read(path: Path) -> dict[Place, Row]:
     except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
         raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {error})") from None
     return found
+
+
+def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:
+    """Put the runs of a file into a store. ValueError names the file, and a number that a run of this code lacks."""
+    every = Reproduction(catalogue.figures(catalogue.known()), store, intervals=True)
+    try:
+        every.take(rows.values())
+    except ValueError as error:
+        raise ValueError(f"{path} must be a file of runs ({error})") from None
 
 
 def write(path: Path, rows: Mapping[Place, Row]) -> None:

@@ -159,9 +159,11 @@ class Outcome:
     parts: Sequence[str]
 
     @property
-    def seconds(self) -> float:
-        """Processor time of all runs, nearly: what they took one after the other."""
-        return sum(row.seconds for row in self.rows.values())
+    def seconds(self) -> float | None:
+        """Processor time of all runs, nearly: what they took one after the other. None where a run was made elsewhere:
+        a file of runs does not have their times."""
+        taken = [row.seconds for row in self.rows.values()]
+        return sum(taken) if all(taken) else None
 
     @property
     def whole(self) -> bool:
@@ -172,6 +174,25 @@ class Outcome:
     def errors(self) -> list[str]:
         """Why runs were broken off."""
         return [f"{part}: {row.error}" for part, row in self.rows.items() if row.error]
+
+    @property
+    def lacking(self) -> list[str]:
+        """The numbers ("PART:NAME") and curves that rows of these runs must have, and do not: a file may hold any."""
+        figure = self.figure
+        measured = [quantity.measured for quantity in figure.quantities]
+        measured += [quantity.fails.measured for quantity in figure.quantities if quantity.fails]
+        measured += [name for quantity in figure.quantities for name in quantity.seeds]
+        measured += [experiment.measured for experiment in figure.experiments]
+        measured += [name for chart in figure.charts for points in chart.points.values() for _, name in points]
+        drawn = [name for chart in figure.charts for name in chart.ours]
+        wanted = [(name, False) for name in measured if name is not None] + [(name, True) for name in drawn]
+        found = []
+        for name, curve in wanted:
+            part, _, own = name.partition(":")
+            row = self.rows.get(part)
+            if row is not None and not row.error and own not in (row.curves if curve else row.metrics):
+                found.append(name)
+        return list(dict.fromkeys(found))
 
     def number(self, name: str) -> float | None:
         """The number "PART:NAME"; None while its run is missing. KeyError for a number that its run does not have."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from paper.figure import Figure
-from paper.kept_runs import Place
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
 from paper.perform import task
@@ -13,6 +12,9 @@ from studies.sweeping.engine import RunEngine
 from studies.sweeping.row import Row
 from studies.sweeping.store import RowStore
 from studies.sweeping.task import Task
+
+Place = tuple[str, str]
+"""The name of a figure, and of one of its runs."""
 
 
 class Reproduction:
@@ -34,12 +36,26 @@ class Reproduction:
                 wanted = task(figure, part, short)
                 self._tasks[wanted.key] = wanted
         self._rows: dict[str, Row] = store.find(self._tasks)
-        self.found = len(self._rows)
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Keep runs that were made elsewhere; those of other code have keys that no figure has. ValueError names a
+        number that one of them lacks, and then none is kept."""
+        known, had = list(rows), self._rows
+        self._rows = {row.key: row for row in known if row.key in self._tasks} | had
+        if lacking := [f"figure {one.figure.name}, {name}" for one in self.outcomes() for name in one.lacking]:
+            self._rows = had
+            raise ValueError(f"each run must have its figure's numbers and curves (missing: {', '.join(lacking[:3])})")
+        self._store.add(*known)
 
     @property
     def missing(self) -> list[Task]:
         """The runs that nobody has made yet, in the order of the figures."""
         return [one for key, one in self._tasks.items() if key not in self._rows]
+
+    @property
+    def found(self) -> int:
+        """The runs that were made before."""
+        return len(self._rows) - self.made
 
     @property
     def total(self) -> int:

@@ -43,7 +43,7 @@ def runs(outcomes: Sequence[Outcome]) -> table.Rows:
             outcome.figure.name,
             outcome.figure.title,
             f"{len(outcome.rows)} of {len(outcome.parts)}" + (", broken off" if outcome.errors else ""),
-            f"{outcome.seconds:.0f}",
+            table.took(outcome.seconds),
         ]
         for outcome in outcomes
     ]

@@ -142,12 +142,18 @@ def summary(outcomes: Sequence[Outcome]) -> Rows:
     rows = []
     for outcome in outcomes:
         figure = outcome.figure
-        ended = f"{outcome.seconds:.0f}" if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
+        ended = took(outcome.seconds) if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
         ended = ended if outcome.rows else "not run"
         cells = counted(Standing.of([outcome])) if figure.of_paper else ["not of the paper", *[""] * 9]
         rows.append([figure.name, figure.title, *cells, "broken off" if outcome.errors else ended])
-    seconds = sum(outcome.seconds for outcome in outcomes)
-    return [*rows, ["all", "", *counted(Standing.of(outcomes)), f"{seconds:.0f}"]]
+    known = [outcome.seconds for outcome in outcomes]
+    seconds = sum(each for each in known if each is not None)
+    return [*rows, ["all", "", *counted(Standing.of(outcomes)), took(None if None in known else seconds)]]
+
+
+def took(seconds: float | None) -> str:
+    """The cell of the time that runs took."""
+    return "–" if seconds is None else f"{seconds:.0f}"
 
 
 def counted(standing: Standing) -> list[str]:

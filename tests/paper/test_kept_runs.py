@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from paper import kept_runs
-from paper.perform import parts_of
+from paper import catalogue, kept_runs
+from paper.perform import parts_of, task
 from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row, broken
+from studies.sweeping.store import RowStore
 from studies.sweeping.task import Task
 
 FIGURE = "9a"
@@ -68,6 +69,25 @@ def test_what_is_no_file_of_runs_is_refused_before_any_run_and_stays(
     assert f"{file} must be a file of runs" in error
     assert said in error
     assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("lacking", ["mrc:down 3", "mrc:rate"])
+def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(
+    lacking: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = catalogue.find(FIGURE)
+    key = task(figure, parts_of(FIGURE, False)["mrc"], short=False).key
+    numbers = {name: 1.0 for name in NUMBERS if f"mrc:{name}" != lacking}
+    row = Row(key, 0, "made", metrics=numbers, curves={} if lacking == "mrc:rate" else {"rate": [[0.0, 1.0]]})
+    file, runs = tmp_path / "runs.gz", tmp_path / "runs"
+    kept_runs.write(file, {(FIGURE, "mrc"): row})
+    content = file.read_bytes()
+    assert cli.main(["reproduce", "4", "--keep", str(file), "--runs", str(runs)]) == 2
+    said = f"each run must have its figure's numbers and curves (missing: figure {FIGURE}, {lacking})"
+    assert f"{file} must be a file of runs ({said})" in capsys.readouterr().err
+    assert file.read_bytes() == content
+    with RowStore(runs / "reproduction") as store:
+        assert not len(store)
 
 
 def test_more_than_the_most_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

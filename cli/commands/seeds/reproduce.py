@@ -119,7 +119,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         stack.enter_context(handing_over(arguments.runs, folder, *beside))
         store = stack.enter_context(RowStore(folder))
         rows = kept_runs.read(arguments.keep) if arguments.keep is not None and arguments.keep.exists() else {}
-        store.add(*rows.values())  # under their keys: those of other code are never found
+        if rows:
+            kept_runs.hand_over(arguments.keep, rows, store)
         reproduction = Reproduction(wanted, store, arguments.short, intervals=arguments.intervals)
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
