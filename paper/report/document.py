@@ -61,7 +61,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
         wrapped(INTRODUCTION),
         wrapped(table.verdict(outcomes)),
         "## Summary\n",
-        rows(table.SUMMARY_HEAD, table.summary(outcomes)),
+        rows(*table.summary(outcomes)),
     ]
     if orders := table.orders(outcomes):
         parts += ["## Order before size\n", wrapped(order_words(outcomes)), rows(table.ORDER_HEAD, orders)]

@@ -26,7 +26,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
         f"<h1>{page.text(title)}</h1>",
         page.paragraph(INTRODUCTION, soft=True),
         page.paragraph(table.verdict(outcomes)),
-        page.section("Summary", page.table(table.SUMMARY_HEAD, table.summary(outcomes))),
+        page.section("Summary", page.table(*table.summary(outcomes))),
         page.section(
             "Order before size",
             *((page.paragraph(order_words(outcomes)), page.table(table.ORDER_HEAD, orders)) if orders else ()),

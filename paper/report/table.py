@@ -46,6 +46,7 @@ PARAMETER_HEAD = ["parameter", "value", "source"]
 WHY_HEAD = ["figure", "quantities", "why"]
 EXPERIMENT_HEAD = ["what was changed", "quantity", "unit", "paper", "with the same seed", "changed"]
 UNENDED = "not ended"
+UNKNOWN = "–"
 AGREES = {True: "agrees", False: "**opposite**", None: "not run"}
 
 
@@ -137,8 +138,9 @@ def order_notes(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def summary(outcomes: Sequence[Outcome]) -> Rows:
-    """A row per figure, and one of all figures of the paper together, which the numbers of each column add up to."""
+def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], Rows]:
+    """A head, a row per figure, and one of all figures of the paper together, which the numbers of each column add up
+    to. Where no time is known, there is no column of times."""
     rows = []
     for outcome in outcomes:
         figure = outcome.figure
@@ -148,12 +150,15 @@ def summary(outcomes: Sequence[Outcome]) -> Rows:
         rows.append([figure.name, figure.title, *cells, "broken off" if outcome.errors else ended])
     known = [outcome.seconds for outcome in outcomes]
     seconds = sum(each for each in known if each is not None)
-    return [*rows, ["all", "", *counted(Standing.of(outcomes)), took(None if None in known else seconds)]]
+    rows.append(["all", "", *counted(Standing.of(outcomes)), took(None if None in known else seconds)])
+    if all(row[-1] == UNKNOWN for row in rows):
+        return SUMMARY_HEAD[:-1], [row[:-1] for row in rows]
+    return SUMMARY_HEAD, rows
 
 
 def took(seconds: float | None) -> str:
     """The cell of the time that runs took."""
-    return "–" if seconds is None else f"{seconds:.0f}"
+    return UNKNOWN if seconds is None else f"{seconds:.0f}"
 
 
 def counted(standing: Standing) -> list[str]:

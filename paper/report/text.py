@@ -27,4 +27,5 @@ def quantities(outcomes: Sequence[Outcome]) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """A line a figure: how many quantities are how near."""
-    return "\n".join(aligned([["figure", *table.SUMMARY_HEAD[1:]], *table.summary(outcomes)])) + "\n"
+    head, rows = table.summary(outcomes)
+    return "\n".join(aligned([head, *rows])) + "\n"

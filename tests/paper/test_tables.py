@@ -75,3 +75,14 @@ def test_the_figures_have_a_reason_for_every_calibrating_row_that_is_far_off() -
     figures: list[Figure] = list(catalogue.figures())
     told = [(figure.name, one.name) for figure in figures for one in figure.quantities if one.calibrates and one.why]
     assert ("22", "default, queue with more than 11 flows") in told
+
+
+def test_there_is_a_column_of_times_unless_no_time_is_known() -> None:
+    quantity = (own("rate", 100.0, "one"),)
+    unknown = outcome(quantity, {"one": 100.0})
+    timed = Outcome(unknown.figure, {"one": replace(unknown.rows["one"], seconds=2.5)}, ["one"])
+    head, rows = table.summary([unknown])
+    assert {len(row) for row in rows} == {len(head)} == {len(table.SUMMARY_HEAD) - 1}
+    assert [row[-1] for row in table.summary([timed, unknown])[1]] == ["2", "–", "–"]
+    head, rows = table.summary([timed])
+    assert (head[-1], [row[-1] for row in rows]) == ("seconds", ["2", "2"])
