@@ -115,10 +115,11 @@ def tables(conditions: list[list[Subject]], seeds: Sequence[int], store: RowStor
     for (rate_gbps, trimming), subjects in zip(CONDITIONS, conditions, strict=True):
         matches = matches_of(Sweep(subjects, seeds, store), found, REFERENCE)
         runs = [len(one.rows) for match in matches for one in match.statements]
-        how = "with" if trimming == "true" else "without"
-        lines += ["", f"### {rate_gbps} Gb/s, {how} trimming: {min(runs)} to {max(runs)} runs in each place"]
+        condition = f"{rate_gbps} Gb/s, {'with' if trimming == 'true' else 'without'} trimming"
+        lines += ["", f"### {condition}: {min(runs)} to {max(runs)} runs in each place"]
         for measure in ("goodput", "goodput_kept"):
-            lines += ["", MEASURES[measure].title, "", *table(matches, measure, [one.name for one in found])]
+            title = f"{condition}, {MEASURES[measure].title}:"
+            lines += ["", title, "", *table(matches, measure, [one.name for one in found])]
     return "\n".join(lines)
 
 
