@@ -10,7 +10,9 @@ import pytest
 
 from cli import main as cli
 from paper import catalogue, kept_runs
+from paper.outcome import Outcome
 from paper.perform import parts_of, task
+from paper.report import document, standing
 from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row, broken
 from studies.sweeping.store import RowStore
@@ -88,6 +90,19 @@ def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(
     assert file.read_bytes() == content
     with RowStore(runs / "reproduction") as store:
         assert not len(store)
+
+
+def test_the_page_and_its_json_are_what_the_runs_beside_them_give() -> None:
+    """Whatever the code has become since: words and counts of the page are made again, its runs are not."""
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    rows = kept_runs.read(docs / "reproduction.jsonl.gz")
+    outcomes = []
+    for figure in catalogue.figures():
+        parts = [part.name for part in figure.parts(False)]
+        outcomes.append(Outcome(figure, {part: rows.pop((figure.name, part)) for part in parts}, parts))
+    assert not rows
+    assert (docs / "reproduction.md").read_text() == document.markdown(outcomes)
+    assert (docs / "reproduction.json").read_text() == standing.document(outcomes)
 
 
 def test_more_than_the_most_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
