@@ -13,7 +13,7 @@ from cli import main as cli
 from paper import catalogue, perform
 from paper.figure import Figure
 from paper.outcome import NOT_RUN
-from paper.report import document
+from paper.report import document, table
 from paper.reproduction import Reproduction
 from studies.sweeping.store import RowStore
 
@@ -97,7 +97,8 @@ def of_figure(page: str, name: str) -> list[str]:
     row = row_of(found, name)
     differs = [one for one in found.get(DIFFERS, "").strip().split("\n\n") if one.startswith(f"- **{name}: ")]
     (chapter,) = [title for title in found if title.startswith(f"{name}: ")]
-    return [row.rpartition(" | ")[0], *differs, chapter, found[chapter]]
+    cells = row.strip("|").split("|")[: table.SUMMARY_HEAD.index("seconds")]
+    return ["|".join(cells), *differs, chapter, found[chapter]]
 
 
 NUMBER = re.compile(r"([+−]?\d[\d,]*(?:\.\d+)?)(%?)")
