@@ -30,6 +30,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.run_table import Place, RunTable, same
+from cli import huge_pages
 from cli.commands.run import chosen
 from cli.commands.seeds.contest import matches_of
 from judging.verdict import WORDS
@@ -212,4 +213,5 @@ def make(conditions: list[list[Subject]], seeds: Sequence[int], arguments: argpa
 
 
 if __name__ == "__main__":
+    huge_pages.start_with_them()
     main()
