@@ -47,7 +47,10 @@ def read(path: Path) -> dict[Place, Row]:
 
 def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:
     """Put the runs of a file into a store. ValueError names the file, and a number that a run of this code lacks."""
-    every = Reproduction(catalogue.figures(catalogue.known()), store, intervals=True)
+    named = [name for name in catalogue.known() if any(name == figure for figure, _ in rows)]
+    if not named:
+        return
+    every = Reproduction(catalogue.figures(named), store, intervals=True)
     try:
         every.take(rows.values())
     except ValueError as error:

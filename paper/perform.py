@@ -87,6 +87,7 @@ def imported(tree: ast.Module) -> set[str]:
     return found
 
 
+@cache
 def deciding(source: str) -> str:
     """What of a figure's file decides a run: everything but comments and the names in ASIDE."""
     tree = ast.parse(source)

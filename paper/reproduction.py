@@ -38,10 +38,10 @@ class Reproduction:
         self._rows: dict[str, Row] = store.find(self._tasks)
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Keep runs that were made elsewhere; those of other code have keys that no figure has. ValueError names a
-        number that one of them lacks, and then none is kept."""
-        known, had = list(rows), self._rows
-        self._rows = {row.key: row for row in known if row.key in self._tasks} | had
+        """Keep runs of these figures that were made elsewhere; runs of other code have other keys. ValueError names
+        a number that one of them lacks, and then none is kept."""
+        known, had = [row for row in rows if row.key in self._tasks], self._rows
+        self._rows = {row.key: row for row in known} | had
         if lacking := [f"figure {one.figure.name}, {name}" for one in self.outcomes() for name in one.lacking]:
             self._rows = had
             raise ValueError(f"each run must have its figure's numbers and curves (missing: {', '.join(lacking[:3])})")
