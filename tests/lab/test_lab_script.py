@@ -492,17 +492,20 @@ def test_a_relative_place_of_the_environment_is_below_the_callers_folder(machine
     assert machine.log[-1] == "python -m pytest -q tests/common"
 
 
+@pytest.mark.parametrize("place", ["types", "shell"])
 @pytest.mark.parametrize("signal", ["INT", "TERM"])
-def test_a_test_that_is_interrupted_ends_the_compilation_beside_it(machine: Machine, signal: str) -> None:
-    compiling = """\n*"-m cli compile") trap 'echo ended >>"$LOG"; exit' TERM
+def test_a_test_that_is_interrupted_ends_the_compilation_beside_it(machine: Machine, signal: str, place: str) -> None:
+    """While types are checked, and while p4runtime-shell is installed, which a subshell does."""
+    interrupt = f"""while [ ! -e "$FAKES/compiling" ]; do sleep 0.01; done; kill -{signal} "$PPID" $$"""
+    cases = """\n*"-m cli compile") trap 'echo ended >>"$LOG"; exit' TERM
     exec >"$FAKES/compiling" 2>&1; while [ ! -e "$FAKES/go" ]; do sleep 0.01; done ;;"""
-    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + compiling))
-    machine.fake("mypy", f"""#!/bin/sh
-while [ ! -e "$FAKES/compiling" ]; do sleep 0.01; done
-kill -{signal} "$PPID" $$
-""", "venv/bin")  # fmt: skip
+    if place == "shell":
+        cases += f"\n*locks/shell.txt) {interrupt} ;;"
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + cases))
+    machine.fake("mypy", f"#!/bin/sh\n{interrupt}\n", "venv/bin")
     try:
-        assert checked(machine).returncode == 130
+        assert checked(machine).returncode in (130, 143)
+        assert (place == "shell") == (not any("ruff" in line for line in machine.log))
         eventually(lambda: "ended" in machine.log, "the end of the compilation", 10)
     finally:
         (machine.folder / "bin/go").touch()
