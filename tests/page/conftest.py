@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -33,10 +34,23 @@ def run(runs: Path) -> Path:
     return find(runs, "latest")
 
 
-@pytest.fixture
-def page() -> Iterator[Callable[[], browsers.Page]]:
-    """Opens pages. Skips where there is no browser."""
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Callable[[], browsers.Page]]:
+    """One browser for all tests of a module; it takes longer to start than most of them. Skips where there is none."""
     if browsers.MISSING:
         pytest.skip(browsers.MISSING)
     with browsers.browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Callable[[], browsers.Page]) -> Iterator[Callable[[], browsers.Page]]:
+    """Opens pages, each in a separate profile, and closes them."""
+    with ExitStack() as closing:
+
+        def opened() -> browsers.Page:
+            page = browser()
+            closing.callback(page.page.context.close)
+            return page
+
         yield opened
