@@ -146,13 +146,14 @@ def test_without_a_clone_no_slice_follows(tmp_path: Path) -> None:
         chosen("auto", {}, tmp_path)
 
 
-def test_slices_take_as_long_as_each_other() -> None:
+def test_slices_take_as_long_as_each_other_or_as_one_test() -> None:
     durations = Durations.read(ROOT / FILE)
     loads = dict.fromkeys(range(1, AUTO + 1), 0.0)
     for name, number in durations.dealt(AUTO).items():
         loads[number] += durations.weighed(name)
-    assert max(loads.values()) < 1.1 * min(loads.values())
-    assert max(loads.values()) < 2 * 6 * 60, "six minutes on two processors"
+    longest = max(durations.weighed(name) for name in durations.names)
+    assert max(loads.values()) < max(1.1 * min(loads.values()), longest + 1)
+    assert max(loads.values()) < 2 * 150, "two and a half minutes on two processors"
 
 
 def test_a_new_test_moves_no_other() -> None:

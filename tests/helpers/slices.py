@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 FILE = "tests/slow-durations.json"
-AUTO = 23  # slices of CI: each takes about two minutes on two processors; a prime, see docs/testing.md
+AUTO = 37  # slices of CI: at most two and a half minutes on two processors; a prime, see docs/testing.md
 NUMBER = "MRCLAB_CI_RUN"
 # Tests that need root measure real time, so that they run one after the other; the others run on both processors.
 TOGETHER, ALONE = "together", "alone"
