@@ -9,7 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -33,6 +35,28 @@ CODE = {".py", ".js", ".c", ".h", ".p4", ".lua", ".sh"}
 Rule = Callable[[Path, list[Path]], Iterable[str]]
 
 
+class Outline(NamedTuple):
+    """What rules ask of a Python file, which is parsed once for all of them; nothing of any other file."""
+
+    functions: list[tuple[str, int]]
+    """Names, and numbers of lines."""
+    imports: list[tuple[int, str]]
+    """Lines, and dotted names of what is imported."""
+
+    @classmethod
+    @cache
+    def of(cls, path: Path) -> Outline:
+        found = cls([], [])
+        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
+            elif isinstance(node, ast.ImportFrom):
+                found.imports.extend((node.lineno, f"{node.module or ''}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.Import):
+                found.imports.extend((node.lineno, alias.name) for alias in node.names)
+        return found
+
+
 def modules_are_short(root: Path, files: list[Path]) -> Iterator[str]:
     for path in files:
         lines = len(path.read_text().splitlines()) if path.suffix in (".py", ".c", ".h") else 0
@@ -43,11 +67,9 @@ def modules_are_short(root: Path, files: list[Path]) -> Iterator[str]:
 
 def functions_are_short(root: Path, files: list[Path]) -> Iterator[str]:
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > FUNCTION_LINES_MAX:
-                    yield f"{path.relative_to(root)}: {node.name} has {lines} lines; at most {FUNCTION_LINES_MAX}"
+        for name, lines in Outline.of(path).functions:
+            if lines > FUNCTION_LINES_MAX:
+                yield f"{path.relative_to(root)}: {name} has {lines} lines; at most {FUNCTION_LINES_MAX}"
 
 
 def folders_are_small(root: Path, files: list[Path]) -> Iterator[str]:
@@ -114,18 +136,9 @@ def merges_are_finished(root: Path, files: list[Path]) -> Iterator[str]:
             yield f"{path.relative_to(root)} has the mark {mark[0]!r} of an unfinished merge"
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and dotted name of what a file imports."""
-    for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
-        if isinstance(node, ast.ImportFrom):
-            yield from ((node.lineno, f"{node.module or ''}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-
-
 def nobody_imports_tests(root: Path, files: list[Path]) -> Iterator[str]:
     for path in (path for path in files if path.relative_to(root).parts[0] != "tests"):
-        for line, name in imports(path):
+        for line, name in Outline.of(path).imports:
             if name.split(".")[0] == "tests":
                 yield f"{path.relative_to(root)}:{line} imports from tests"
 
@@ -133,7 +146,7 @@ def nobody_imports_tests(root: Path, files: list[Path]) -> Iterator[str]:
 def no_test_imports_a_test(root: Path, files: list[Path]) -> Iterator[str]:
     """What two tests share is a helper, in a file of its own."""
     for path in (path for path in files if path.relative_to(root).parts[0] == "tests"):
-        for line, name in imports(path):
+        for line, name in Outline.of(path).imports:
             if any(word.startswith("test_") for word in name.split(".")):
                 yield f"{path.relative_to(root)}:{line} imports {name}; what tests share belongs in tests/helpers"
 

@@ -180,6 +180,7 @@ dist.destroy_process_group()
 SUMMED = "4000000.0 [2.0, 2.0, 2.0]"
 
 
+@pytest.mark.slow
 def test_a_group_made_during_a_collective_lets_the_collective_go_on(tmp_path: Path) -> None:
     """Rank 1 makes its group only after the collective, for which it needs the NIC of rank 0, which waits for it."""
     python = require_torch()

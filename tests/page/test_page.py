@@ -294,7 +294,9 @@ def open_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.slow) for one in (signal.SIGTERM, signal.SIGKILL))]
+)
 def test_the_command_prints_one_address_and_leaves_nothing_behind(
     run: Path, open_folder: Path, number: signal.Signals
 ) -> None:

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
 DIFFERS = "What differs, and why"
 MODULES = tuple(catalogue.MODULES)
-LONG = ("8", "21")
+QUICK = ("9a", "10", "12", "15", "18", "19")  # one of each kind
 FIRST = 2  # MRC and the baseline, where a figure has both
 # Figures that no slice of the slow tests holds: their runs alone take longer than a slice may.
 BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21", "htsim"), "takes many minutes of one processor")
@@ -41,7 +41,7 @@ def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
     reason="takes three times as long interpreted; ./lab test has both forms",
 )
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in MODULES]
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in MODULES]
 )
 def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_path: Path) -> None:
     figure = catalogue.find(name)

@@ -34,7 +34,7 @@ def packets(source: Path, folder: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("all_reduce", {"size": 4 * 3 * 65_536, "rounds": 2}),
+        pytest.param("all_reduce", {"size": 4 * 3 * 65_536, "rounds": 2}, marks=pytest.mark.slow),
         ("all_gather", {"size": 4 * 10_000, "rounds": 3, "segment": 4_096}),
         ("all_to_all", {"size": 4 * 70_000, "rounds": 1}),
     ],

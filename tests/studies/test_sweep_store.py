@@ -26,8 +26,7 @@ def other_table(path: Path) -> None:
 
 def damaged(path: Path) -> None:
     with RowStore(path.parent) as store:
-        for number in range(2000):
-            store.add(Row(f"k{number}", number, "true", {}, {}, {}))
+        store.add(*(Row(f"k{number}", number, "true", {}, {}, {}) for number in range(2000)))
     whole = bytearray(path.read_bytes())
     whole[8192:40960] = b"\xff" * 32768
     path.write_bytes(whole)

@@ -83,5 +83,6 @@ def test_a_planted_verb_is_found(verb: str) -> None:
 
 
 def test_every_exception_is_still_needed() -> None:
-    held = {name: set(strings(text)) for name, text in modules()}
+    places = {name for name, _ in OTHER_MEANINGS}
+    held = {name: set(strings(text)) for name, text in modules() if name in places}
     assert [key for key in OTHER_MEANINGS if key[1] not in held.get(key[0], set())] == []

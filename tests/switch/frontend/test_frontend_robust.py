@@ -39,7 +39,11 @@ def mutated(rng: random.Random, text: str) -> str:
     return "".join(parts)
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(path, marks=pytest.mark.slow if number % 4 else ()) for number, path in enumerate(SOURCES)],
+    ids=[path.stem for path in SOURCES],
+)
 def test_a_mutated_program_is_compiled_or_refused(source: Path, tmp_path: Path) -> None:
     (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text())
     text, target = source.read_text(), tmp_path / "mutated.p4"

@@ -67,6 +67,7 @@ def test_the_sanitizers_find_nothing_in_hundreds_of_damaged_programs(environment
     assert "AddressSanitizer" not in done.stderr
 
 
+@pytest.mark.slow
 def test_the_sanitizers_would_find_something(environment: dict[str, str]) -> None:
     """A read behind the end of a buffer, through the same loading: the test above can fail."""
     code = (
