@@ -92,6 +92,15 @@ def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(
         assert not len(store)
 
 
+@pytest.mark.parametrize("named", ["10", "99"])
+def test_a_run_in_the_name_of_another_figure_counts_for_none(named: str, tmp_path: Path) -> None:
+    """It lacks all numbers of the figure that has its key, and would break that figure's page."""
+    key = task(catalogue.find(FIGURE), parts_of(FIGURE, False)["mrc"], short=False).key
+    with RowStore(tmp_path / "runs") as store:
+        kept_runs.hand_over(tmp_path / "runs.gz", {(named, "mrc"): Row(key, 0, "made")}, store)
+        assert not len(store)
+
+
 def test_the_page_and_its_json_are_what_the_runs_beside_them_give() -> None:
     """Whatever the code has become since: words and counts of the page are made again, its runs are not."""
     docs = Path(__file__).resolve().parents[2] / "docs"
