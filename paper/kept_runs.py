@@ -47,12 +47,10 @@ def read(path: Path) -> dict[Place, Row]:
 
 def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:
     """Put the runs of a file into a store. ValueError names the file, and a number that a run of this code lacks."""
-    named = [name for name in catalogue.known() if any(name == figure for figure, _ in rows)]
-    if not named:
-        return
-    every = Reproduction(catalogue.figures(named), store, intervals=True)
+    named = {figure for figure, _ in rows}.intersection(catalogue.known())
+    known = Reproduction([catalogue.find(name) for name in sorted(named)], store, intervals=True)
     try:
-        every.take(rows.values())
+        known.take(rows.values())
     except ValueError as error:
         raise ValueError(f"{path} must be a file of runs ({error})") from None
 

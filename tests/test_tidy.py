@@ -36,7 +36,7 @@ Rule = Callable[[Path, list[Path]], Iterable[str]]
 
 
 class Outline(NamedTuple):
-    """What rules ask of a Python file, which is parsed once for all of them; nothing of any other file."""
+    """What the rules ask of a Python file, parsed once for all of them. Other files have an empty one."""
 
     functions: list[tuple[str, int]]
     """Names, and numbers of lines."""

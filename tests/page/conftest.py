@@ -35,8 +35,11 @@ def run(runs: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Callable[[], browsers.Page]]:
-    """One browser for all tests of a module; it takes longer to start than most of them. Skips where there is none."""
+def pages() -> Iterator[Callable[[], browsers.Page]]:
+    """Opens pages in one browser for all tests of a module: it takes longer to start than most of them.
+
+    Skips where there is none.
+    """
     if browsers.MISSING:
         pytest.skip(browsers.MISSING)
     with browsers.browser() as opened:
@@ -44,12 +47,12 @@ def browser() -> Iterator[Callable[[], browsers.Page]]:
 
 
 @pytest.fixture
-def page(browser: Callable[[], browsers.Page]) -> Iterator[Callable[[], browsers.Page]]:
-    """Opens pages, each in a separate profile, and closes them."""
+def page(pages: Callable[[], browsers.Page]) -> Iterator[Callable[[], browsers.Page]]:
+    """Opens pages, and closes them after the test."""
     with ExitStack() as closing:
 
         def opened() -> browsers.Page:
-            page = browser()
+            page = pages()
             closing.callback(page.page.context.close)
             return page
 

@@ -29,15 +29,6 @@ Open = Callable[[], browsers.Page]
 
 
 @pytest.fixture(scope="module")
-def pages() -> Iterator[Open]:
-    """Opens pages. One browser for all: each test needs a moment of it."""
-    if browsers.MISSING:
-        pytest.skip(browsers.MISSING)
-    with browsers.browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def opened(pages: Open) -> Iterator[browsers.Page]:
     """The page of a plan, whose lines the tests make up."""
     view = plan_view(PLAN)

@@ -94,7 +94,7 @@ def test_a_run_of_this_code_without_a_number_of_its_figure_is_refused(
 
 @pytest.mark.parametrize("named", ["10", "99"])
 def test_a_run_in_the_name_of_another_figure_counts_for_none(named: str, tmp_path: Path) -> None:
-    """It lacks all numbers of the figure that has its key, and would break that figure's page."""
+    """Without a number of the figure that its key belongs to, it would break that figure's page."""
     key = task(catalogue.find(FIGURE), parts_of(FIGURE, False)["mrc"], short=False).key
     with RowStore(tmp_path / "runs") as store:
         kept_runs.hand_over(tmp_path / "runs.gz", {(named, "mrc"): Row(key, 0, "made")}, store)

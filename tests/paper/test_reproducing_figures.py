@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reproduction.md"
 DIFFERS = "What differs, and why"
 MODULES = tuple(catalogue.MODULES)
-QUICK = ("9a", "10", "12", "15", "18", "19")  # one of each kind
+QUICK = ("9a", "10", "12", "15", "18", "19")  # the others are slow tests
 FIRST = 2  # MRC and the baseline, where a figure has both
 # Figures that no slice of the slow tests holds: their runs alone take longer than a slice may.
 BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21", "htsim"), "takes many minutes of one processor")
