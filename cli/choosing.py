@@ -63,8 +63,16 @@ def command_of(arguments: argparse.Namespace, scenario: Scenario) -> Command:
     return command
 
 
-def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[str], None]) -> RunSpec:
-    """The run that the arguments describe; ValueError says what is wrong with them."""
+def choose(
+    scenario: Scenario,
+    arguments: argparse.Namespace,
+    tell: Callable[[str], None],
+    before_links: Callable[[], None] = lambda: None,
+) -> RunSpec:
+    """The run that the arguments describe; ValueError says what is wrong with them.
+
+    `before_links` is called when the arguments are known to be right, and before any real link is built.
+    """
     if not 0 < arguments.time <= 100:
         raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:.15g})")
     seed = seed_of(arguments.seed)
@@ -105,10 +113,16 @@ def choose(scenario: Scenario, arguments: argparse.Namespace, tell: Callable[[st
         source=arguments.scenario,
         plan_source=plan_source,
     )
-    return RunSpec(scenario, rated(scenario, choices, arguments, tell))
+    return RunSpec(scenario, rated(scenario, choices, arguments, tell, before_links))
 
 
-def rated(scenario: Scenario, choices: Choices, arguments: argparse.Namespace, tell: Callable[[str], None]) -> Choices:
+def rated(
+    scenario: Scenario,
+    choices: Choices,
+    arguments: argparse.Namespace,
+    tell: Callable[[str], None],
+    before_links: Callable[[], None],
+) -> Choices:
     """The choices at the rate of --rate, of the plan, or as this machine was measured."""
     plan = choices.plan
     rate_bps = plan.links.host_rate_bps if arguments.rate is None else rate_of(arguments.rate)
@@ -116,6 +130,7 @@ def rated(scenario: Scenario, choices: Choices, arguments: argparse.Namespace, t
         source = "the plan" if arguments.rate is None else "--rate"
         return replace(choices, plan=plan.at_rate(rate_bps), calibration={"source": source, "port_rate_bps": rate_bps})
     rehearse(RunSpec(scenario, choices))  # a wrong fault or setting is refused before links are built to measure with
+    before_links()
     if arguments.rate is not None:
         calibrated = calibration.by_hand(plan, scenario, rate_bps, tell)
     else:

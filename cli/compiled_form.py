@@ -1,4 +1,4 @@
-"""The compiled endpoint for commands that are long in virtual time: they have it made first, or say that they do not.
+"""The compiled endpoint for commands that are long: they have it made first, or say that they do not.
 
 A process has imported the endpoint in one form. After a build its command line starts again, in the other form.
 """
@@ -13,8 +13,9 @@ from typing import NoReturn
 from common.terminal.standard_streams import write_out
 
 WORTH_S = 20.0
-"""Of interpreted runs in virtual time, by the estimate: less is over before a build is. A build is made once for each
-state of the sources, takes about a minute, and leaves a third of the time to every later run."""
+"""Of interpreted runs, by the estimate: less is over before a build is. A build is made once for each state of the
+sources, takes half a minute, and leaves a third of the time to every later run in virtual time. A run on real links
+takes as long, but can have faster links."""
 LONG_S = WORTH_S
 """Of a command whose many runs are not estimated."""
 AGAIN = "MRCLAB_STARTED_AGAIN"
@@ -26,7 +27,7 @@ class StartAgainError(BaseException):
 
 
 def want_compiled(arguments: argparse.Namespace, seconds: float, *, told: bool = True) -> None:
-    """Have the endpoint compiled for a command in virtual time that would run for `seconds` interpreted.
+    """Have the endpoint compiled for a command that would run for `seconds` interpreted.
 
     To be called before the command has made anything. Returns at once where the endpoint runs compiled. Where it is to
     run interpreted, this is said in one line on standard error with the reason; without `told` only for a command that
@@ -71,8 +72,8 @@ def _built() -> str:
 
 
 def say(what: str) -> None:
-    """A line of a build's progress, which takes about a minute."""
-    hint = ", once, about a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
+    """A line of a build's progress, which takes about half a minute."""
+    hint = ", once, about half a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
     write_out(f"mrclab: {what}{hint}\n", sys.stderr)
 
 

@@ -22,5 +22,6 @@ def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
     alone, which is p4runtime-shell."""
     if getattr(namespace, "controller_command", None) == "shell":
         return ("shell",)
-    useless = "network" if in_virtual_time(namespace) else "extensions"
-    return tuple(need for need in COMMANDS[namespace.command].needs if need != useless)
+    return tuple(
+        need for need in COMMANDS[namespace.command].needs if need != "network" or not in_virtual_time(namespace)
+    )

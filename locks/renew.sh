@@ -12,6 +12,7 @@ lock() { # lock FROM TO [FURTHER OPTION]...
     "$scratch/uv/bin/uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
         --custom-compile-command "locks/renew.sh" "$from" --output-file "$to" "$@"
 }
+lock locks/uv.in locks/uv.txt "$@"
 lock locks/build.in locks/build.txt "$@"
 lock locks/shell.in locks/shell.txt "$@"
 # Users get what is tested: their lock is a part of the developers'.

@@ -10,7 +10,7 @@ import time
 from cli.command_table import add
 
 DESCRIPTION = (
-    "Compile the endpoint's Python sources with mypyc, once for each state of the sources: about a minute. Nothing "
+    "Compile the endpoint's Python sources with mypyc, once for each state of the sources: half a minute. Nothing "
     "needs this. After an edit the edited sources run, interpreted, until they are compiled."
 )
 EXAMPLES = """examples:

@@ -260,7 +260,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         refuse_second_lab()  # before minutes go into a calibration
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    spec = choose(scenario, arguments, console.tell)
+    seconds = arguments.time * sum(phase.seconds for phase in scenario.phases)
+    spec = choose(scenario, arguments, console.tell, lambda: want_compiled(arguments, seconds, told=False))
     prepared = prepare(spec)
     if arguments.processes != 1:
         check_parts(arguments.processes, spec)

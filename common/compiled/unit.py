@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from common import cache
 
-FORMAT = "3"
+FORMAT = "4"
 """Changes when builds are made in another way."""
 DIRECT = "_direct.c"
 CHECKED = "checked"
@@ -19,12 +19,12 @@ CHECKED = "checked"
 
 
 class Build(NamedTuple):
-    """Extension modules in one folder. `compilers` are those that made them."""
+    """Extensions in one folder: the library of all compiled modules, and the modules in C. `compilers` made them."""
 
     folder: str
     compilers: str
     files: dict[str, str]
-    """The path of each extension by the name of its module."""
+    """The path of each extension by its name."""
 
 
 class Unit(NamedTuple):

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+HEADERS = "headers.h"
 DIRECT = "_direct.c"
 """How the names of C files end that hold functions for direct calls (`Unit.direct`)."""
 
@@ -58,26 +59,27 @@ def put_in_place(file: str) -> None:
         raise ValueError(f"{file}: {module}.py has no function {', '.join(sorted(declared))}")
 
 
-def main(arguments: list[str]) -> None:
-    parent = int(os.environ["MRCLAB_PARENT"])
-    signal.signal(signal.SIGTERM, _end_all)
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # gone before this process could ask to be told
-        return
-    from mypyc.build import mypycify
-    from setuptools import Extension, setup
-    from setuptools.command.build_ext import build_ext
-
-    processors = os.cpu_count() or 1
-    pool = ThreadPoolExecutor(processors)
+def side_by_side(build_ext: type[Any]) -> type[Any]:
+    """The command that builds extensions, on all processors."""
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     class BuildSideBySide(build_ext):  # type: ignore[misc]  # setuptools has no types of it
-        """Nearly all of the code is one extension of many files, which setuptools compiles one after the other."""
+        """Nearly all of the code is one extension of many files, which setuptools compiles one after the other. All of
+        them include the same 500 KB of headers."""
 
         def build_extensions(self) -> None:
             compile_all = self.compiler.compile
 
+            def precompile(include_dirs: list[str], extra_postargs: list[str]) -> None:
+                folders = [*include_dirs, *self.compiler.include_dirs]
+                places = [word for folder in folders for word in ("-I", folder)]
+                words = [*self.compiler.compiler_so, *places, *extra_postargs, "-x", "c-header", HEADERS]
+                self.compiler.spawn([*words, "-o", f"{HEADERS}.gch"])
+
             def compile_each(sources: list[str], *given: Any, **named: Any) -> list[str]:
+                if HEADERS in named["extra_postargs"]:
+                    precompile(named["include_dirs"], named["extra_postargs"])
+
                 def one(source: str) -> list[str]:
                     made: list[str] = compile_all([source], *given, **named)
                     return made
@@ -90,32 +92,57 @@ def main(arguments: list[str]) -> None:
             self.compiler.compile = compile_each
             super().build_extensions()
 
+    return BuildSideBySide
+
+
+def main(arguments: list[str]) -> None:
+    parent = int(os.environ["MRCLAB_PARENT"])
+    signal.signal(signal.SIGTERM, _end_all)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if os.getppid() != parent:  # gone before this process could ask to be told
+        return
+    from mypyc.build import mypycify
+    from setuptools import Extension, setup
+    from setuptools.command.build_ext import build_ext
+
     name, *files = arguments
     modules = [file for file in files if not file.endswith(".c")]
     direct = [file for file in files if file.endswith(DIRECT)]
     for file in direct:
         put_in_place(file)
-    # -g0: debugging symbols would make up nine tenths of a build.
-    extensions = mypycify(
+    # -g0: debugging symbols would make up nine tenths of a build. -O2 takes twice as long as -O1, and no run
+    # was faster for it.
+    made = mypycify(
         ["--python-executable", sys.executable, "--explicit-package-bases", "--hide-error-context", *modules],
-        opt_level="2",
+        opt_level="1",
         debug_level="0",
         multi_file=True,  # a C file for each module
         group_name=name.removesuffix("__mypyc"),
     )
-    headers = [word for file in direct for word in ("-include", os.path.abspath(file.removesuffix(".c") + ".h"))]
-    for extension in extensions:  # calls within an extension need no detour by which another could replace them
-        extension.extra_compile_args = [*extension.extra_compile_args, "-fno-semantic-interposition", *headers]
-        extension.extra_link_args = [*extension.extra_link_args, "-Wl,-Bsymbolic-functions"]
-        if extension.name == name:
-            extension.sources = [*extension.sources, *direct]
+    # The others are one extension per module, which only call the first one's code: `finder.py` does that.
+    (whole,) = [extension for extension in made if extension.name == name]
+    with open(HEADERS, "w", encoding="utf-8") as headers:
+        for file in direct:
+            headers.write(f'#include "{os.path.abspath(file.removesuffix(".c"))}.h"\n')
+        for kind in ("", "internal_"):
+            headers.write(f'#include "{os.path.abspath("build")}/__native_{kind}{name.removesuffix("__mypyc")}.h"\n')
+    # Calls within the extension need no detour by which another could replace them.
+    whole.extra_compile_args = [*whole.extra_compile_args, "-fno-semantic-interposition", "-include", HEADERS]
+    whole.extra_link_args = [*whole.extra_link_args, "-Wl,-Bsymbolic-functions"]
+    whole.sources = [*whole.sources, *direct]
+    extensions = [whole]
     extensions += [
         Extension(file.removesuffix(".c").replace("/", "."), [file], extra_compile_args=["-O2", "-g0"])
         for file in files
         if file.endswith(".c") and file not in direct
     ]
-    words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(processors)]
-    setup(name=name, ext_modules=extensions, script_args=["--quiet", *words], cmdclass={"build_ext": BuildSideBySide})
+    words = ["build_ext", "--build-lib", "made", "--build-temp", "temp", "--parallel", str(os.cpu_count() or 1)]
+    setup(
+        name=name,
+        ext_modules=extensions,
+        script_args=["--quiet", *words],
+        cmdclass={"build_ext": side_by_side(build_ext)},
+    )
 
 
 if __name__ == "__main__":

@@ -183,8 +183,33 @@ def test_a_run_in_virtual_time_needs_a_compiler_and_no_network(machine: Machine,
 
 @pytest.mark.parametrize("words", [("run", "link-flap"), ("up", "tiny"), ("shell",)])
 def test_what_builds_a_network_installs_what_that_takes(machine: Machine, words: tuple[str, ...]) -> None:
+    wanted = {"python3-venv", "gcc", "mininet", "iputils-ping"}
+    if words[0] == "run":
+        wanted.add("python3-dev")  # the endpoint is compiled first
     # iproute2 may be found in /usr/sbin, which every search includes.
-    assert machine.installed(*words) - {"libc6-dev", "iproute2"} == {"python3-venv", "gcc", "mininet", "iputils-ping"}
+    assert machine.installed(*words) - {"libc6-dev", "iproute2"} == wanted
+
+
+@pytest.mark.parametrize("user", ["0", "1000"])
+def test_only_root_installs_debians_packages_beside_pythons(machine: Machine, user: str) -> None:
+    """Another user is asked for a password, which takes the terminal."""
+    machine.fake("id", f"#!/bin/sh\necho {user}\n")
+    machine.fake("sudo", '#!/bin/sh\nexec "$@"\n')
+    wait = f"""\n*locks/uv.txt) [ {user} != 0 ] || while ! {{ read -r _; }} <"$FAKES/mininet"; do sleep 0.01; done ;;"""
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + wait))
+    machine.fake("apt-get", APT + 'case "$*" in *mininet*) echo here >"$FAKES/mininet" ;; esac\n')
+    done = machine.run("up", "tiny")
+    assert done.returncode == 0, done.stderr
+    debian, *_ = [at for at, line in enumerate(machine.log) if "apt-get install" in line and "mininet" in line]
+    (itself,) = [at for at, line in enumerate(machine.log) if "--editable" in line]
+    assert (debian < itself) == (user == "0")
+
+
+def test_packages_of_debian_that_cannot_be_installed_end_the_command(machine: Machine) -> None:
+    machine.fake("apt-get", APT + 'case "$*" in *mininet*) exit 100 ;; esac\n')
+    done = machine.run("up", "tiny")
+    assert done.returncode == 100
+    assert not any("-m cli up" in line for line in machine.log)
 
 
 def test_headers_alone_are_no_reason_to_ask_for_a_password(machine: Machine) -> None:
@@ -257,12 +282,41 @@ def pip_lines(machine: Machine) -> list[str]:
 
 def test_every_package_comes_from_a_lock_with_its_digest(machine: Machine) -> None:
     machine.run("list")
-    build, user, itself = pip_lines(machine)
-    assert "--require-hashes --only-binary :all:" in build
-    assert build.endswith("locks/build.txt")
+    uv, build, user, itself = pip_lines(machine)
+    for first, lock in ((uv, "uv"), (build, "build")):
+        assert "--require-hashes --only-binary :all:" in first
+        assert first.endswith(f"locks/{lock}.txt")
     assert "--require-hashes --no-build-isolation" in user
     assert user.endswith("locks/user.txt")
     assert itself.endswith(f"--no-deps --no-build-isolation --editable {ROOT}")
+
+
+def with_uv(machine: Machine, text: str) -> Machine:
+    """The machine with an index that has uv, which does what `text` says after logging its call."""
+    machine.fake("made-uv", f'#!/bin/sh\necho "uv $UV_DEFAULT_INDEX $*" >>"$LOG"\n{text}\n')
+    made = '\n*locks/uv.txt) cp "$FAKES/made-uv" "${0%/*}/uv" ;;\n*"config get"*) echo https://index.example/simple ;;'
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + made))
+    return machine
+
+
+def test_uv_installs_from_the_locks_and_from_pips_index(machine: Machine) -> None:
+    done = with_uv(machine, "").run("list")
+    assert done.returncode == 0, done.stderr
+    assert [line.rpartition("/")[2] for line in pip_lines(machine) if "install" in line] == ["uv.txt"]
+    build, user, itself = [line for line in machine.log if line.startswith("uv ")]
+    python = f"--python {machine.folder}/venv/bin/python"
+    said = "uv https://index.example/simple --quiet pip install"
+    assert build == f"{said} --require-hashes --only-binary :all: --requirement {ROOT}/locks/build.txt {python}"
+    assert user == f"{said} --require-hashes --no-build-isolation --requirement {ROOT}/locks/user.txt {python}"
+    assert itself == f"{said} --no-deps --no-build-isolation --editable {ROOT} {python}"
+
+
+def test_where_uv_fails_pip_installs(machine: Machine) -> None:
+    done = with_uv(machine, "exit 2").run("list")
+    assert done.returncode == 0
+    assert "lab: uv could not install that: pip does, which takes longer" in done.stderr
+    installed = [line.split()[-1].rpartition("/")[2] for line in pip_lines(machine) if " install " in line]
+    assert installed == ["uv.txt", "build.txt", "user.txt", ROOT.name]
 
 
 def test_p4runtime_shell_has_an_environment_to_itself(machine: Machine) -> None:
@@ -351,7 +405,7 @@ def test_two_first_calls_install_once(machine: Machine) -> None:
         (machine.folder / "bin/go").touch()
         done = [call.result() for call in both]
     assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
-    assert sum("-m pip --quiet" in line for line in machine.log) == 3  # the three steps of one installation
+    assert sum("-m pip --quiet" in line for line in machine.log) == 4  # the four steps of one installation
 
 
 def revision(clone: Machine, name: str) -> None:
@@ -363,7 +417,7 @@ def test_the_environment_of_another_revision_is_installed_anew(clone: Machine) -
     for name in ("A", "B", "A"):
         revision(clone, name)
         assert clone.run().returncode == 0
-        assert len(pip_lines(clone)) == 3, f"on the way to {name}"
+        assert len(pip_lines(clone)) == 4, f"on the way to {name}"
         clone.run()
         assert pip_lines(clone) == []
 
@@ -377,7 +431,7 @@ def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: 
     revision(clone, "A")
     assert clone.run().returncode == 0
     assert any("-m venv --clear" in line for line in clone.log)
-    assert len(pip_lines(clone)) == 3
+    assert len(pip_lines(clone)) == 4
 
 
 def test_an_environment_that_is_being_installed_is_not_installed(machine: Machine) -> None:

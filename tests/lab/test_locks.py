@@ -53,7 +53,7 @@ def missing(wanted: Requirement, there: list[Requirement], python: str) -> str |
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("name", ["build", "user", "dev", "shell"])
+@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell"])
 def test_each_lock_meets_what_is_asked_for(name: str, python: str) -> None:
     there = pinned(name)
     assert [why for wanted in asked(name) if (why := missing(wanted, there, python))] == [], "run locks/renew.sh"
@@ -65,7 +65,7 @@ def test_a_requirement_that_no_lock_meets_is_noticed() -> None:
     assert missing(Requirement("grpcio>=999"), there, "3.11") is not None
 
 
-@pytest.mark.parametrize("name", ["build", "user", "dev", "shell"])
+@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell"])
 def test_every_package_is_pinned_to_one_version_and_has_digests(name: str) -> None:
     text = (LOCKS / f"{name}.txt").read_text()
     blocks = re.findall(r"^[a-z0-9][^\n]*(?:\n +[^\n]*)*", text, re.MULTILINE)
