@@ -24,6 +24,10 @@ _KINDS = (
 )
 
 
+class TooLongError(OSError):
+    """The file has more bytes than its reader takes."""
+
+
 class NotPlainError(OSError):
     """The path is no regular file; the message says what it is, and `strerror` says so without the path."""
 
@@ -50,6 +54,27 @@ def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader
 def open_named(path: str | Path) -> io.BufferedReader:
     """Open a regular file that a user has named. A link is followed; everything else is as for `open_plain`."""
     return open_plain(Path(path).resolve())
+
+
+def read_up_to(path: str | Path, bytes_max: int) -> bytes:
+    """The content of a regular file that a user, or a file of his, has named. TooLongError above `bytes_max`.
+
+    No more is read than the file says that it has: some of /proc, which are regular files of 0 bytes, make a reader
+    wait for ever.
+    """
+    with open_named(path) as file:
+        state = os.fstat(file.fileno())
+        size = state.st_size
+        if not size and state.st_dev == os.stat("/proc").st_dev:
+            raise NotPlainError(path, "must be a file of a disk (it is the kernel's)")
+        if size > bytes_max:
+            raise TooLongError(f"{path} must have at most {bytes_max} bytes (got {size})")
+        return file.read(size)
+
+
+def is_public(path: Path) -> bool:
+    """Whether every user of the machine may read the file at an absolute path without links."""
+    return bool(path.stat().st_mode & stat.S_IROTH) and all(p.stat().st_mode & stat.S_IXOTH for p in path.parents)
 
 
 def read_named(path: str | Path) -> str:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, assert_never
 
+from common.garbage import not_collected
 from common.journal import Journal
 from endpoint import factory
 from endpoint.host import HostNic
@@ -58,14 +59,11 @@ def _long_lived() -> Iterator[None]:
 
     Without this a thousand hosts take half as long again to make.
     """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        if collecting:
-            gc.enable()
+    with not_collected():
+        try:
+            yield
+        finally:
+            gc.freeze()
 
 
 class SimulatedWorld:

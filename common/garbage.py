@@ -1,0 +1,25 @@
+"""The collector of garbage, while many objects are made that all stay."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def not_collected() -> Iterator[None]:
+    """Make objects without the collector, which would look at all of them again and again: half of the time.
+
+    They count as old afterwards, and the collector looks at them in its next full round.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            if not gc.get_freeze_count():  # else what is frozen would thaw as well
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
