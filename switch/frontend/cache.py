@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import files
+from common import files, plain_file
 
+SOURCE_BYTES_MAX = 2 << 20  # of a program with all that it includes
 _KINDS = (".py", ".p4")
 
 
@@ -59,7 +60,7 @@ def key(
 
 
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(plain_file.read_up_to(path, SOURCE_BYTES_MAX)).hexdigest()
 
 
 def load(directory: Path, name: str) -> Compiled | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -11,13 +12,19 @@ if TYPE_CHECKING:
     from switch.model.source import SourceInfo
 
 _SHOWN_MAX = 100  # messages
+_KEPT_MAX = 1000  # errors, behind which the program is not read on; and warnings
 _LINE_MAX = 240  # characters of a source line: of a longer one, those around the place
+_SECRET = (
+    "this must be the text of a program. No line of it is shown: only root may read the file, and it lies outside the"
+    " program's folder and every -I folder"
+)
 PHASES = ("preprocess", "lex", "parse", "names", "types", "target")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class SourceSpan:
-    """A place in a source file. Line and column count from 1.
+    """A place in a source file. Line and column count from 1. Never changed: every token makes one, and a class that
+    Python keeps from changing takes four times as long to make.
 
     `via` tells where a macro was used, for a place in the macro's text.
     """
@@ -56,11 +63,17 @@ class CompileError(RuntimeError):
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Collects complaints and knows the source lines to print them with."""
+    """Collects complaints and knows the source lines to print them with.
+
+    Nothing is told of the content of files in `secret`, but that they are no programs.
+    """
 
     items: list[Diagnostic] = field(default_factory=list)
     lines: dict[str, list[str]] = field(default_factory=dict)
+    secret: set[str] = field(default_factory=set)
     _known: set[Diagnostic] = field(default_factory=set)
+    _kept: Counter[str] = field(default_factory=Counter)
+    _left_out: int = 0
 
     def error(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "error", message, span, tuple(n for n in notes if n)))
@@ -69,9 +82,19 @@ class Diagnostics:
         self._add(Diagnostic(phase, "warning", message, span, tuple(n for n in notes if n)))
 
     def _add(self, item: Diagnostic) -> None:
-        if item not in self._known:
-            self._known.add(item)
-            self.items.append(item)
+        """Raises CompileError at the last error that is kept."""
+        if item.span.file in self.secret:
+            item = Diagnostic(item.phase, item.severity, _SECRET, SourceSpan(item.span.file, 1, 1))
+        if item in self._known:
+            return
+        if self._kept[item.severity] >= _KEPT_MAX:
+            self._left_out += 1
+            return
+        self._known.add(item)
+        self.items.append(item)
+        self._kept[item.severity] += 1
+        if self._kept["error"] >= _KEPT_MAX:
+            self.stop_on_errors()
 
     def source(self, span: SourceSpan) -> SourceInfo | None:
         """A place as the model keeps it, with its line."""
@@ -93,14 +116,17 @@ class Diagnostics:
         if len(items) > _SHOWN_MAX:
             items = sorted(items, key=lambda item: item.severity != "error")
         shown = [self.render_one(item) for item in items[:_SHOWN_MAX]]
-        if len(self.items) > _SHOWN_MAX:
-            shown.append(f"and {count(len(self.items) - _SHOWN_MAX, 'more message')}")
+        more = len(self.items) - len(shown) + self._left_out
+        if more:
+            shown.append(f"and {count(more, 'more message')}")
+        if self._kept["error"] >= _KEPT_MAX:
+            shown.append(f"the program is read no further: it has {_KEPT_MAX} errors")
         return "\n".join(shown)
 
     def render_one(self, item: Diagnostic) -> str:
         out = [f"{item.span}: {item.severity}[{item.phase}]: {item.message}"]
         lines = self.lines.get(item.span.file, [])
-        if 0 < item.span.line <= len(lines):
+        if 0 < item.span.line <= len(lines) and item.span.file not in self.secret:
             text, column = lines[item.span.line - 1].expandtabs(1), item.span.column
             if len(text) > _LINE_MAX:
                 start = max(0, column - 1 - _LINE_MAX // 2)

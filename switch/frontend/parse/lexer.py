@@ -10,19 +10,21 @@ from switch.frontend.diagnostics import Diagnostics, SourceSpan
 # `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
 _LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
 _OPERATORS = [*_LONG.split(), *"{}()[]<>.,;:=+-*/%&|^!~?@#"]
+# Possessive: a pattern that may give characters back remembers each, 300 bytes for one of a string.
 _TOKEN = re.compile(
-    r"(?P<space>(?:[ \t\r\f]|\\\r?\n)+)"
+    r"(?P<space>(?:[ \t\r\f]++|\\\r?\n)++)"
     r"|(?P<newline>\n)"
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
     r"|(?P<open>/\*)"
     r"|(?P<int>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9_]+)"
     r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*)"
     r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"
-    r'|(?P<str>"(?:[^"\\\n]|\\.)*")'
+    r'|(?P<str>"(?:[^"\\\n]++|\\.)*+")'
     r"|(?P<op>" + "|".join(re.escape(o) for o in _OPERATORS) + ")",
     re.DOTALL,
 )
 
+TOKENS_MAX = 1_000_000  # of a program: each takes about 200 bytes
 BITS_MAX = 65535  # of a type, and of a number without a width
 
 
@@ -47,8 +49,9 @@ class Token:
         return replace(self, span=replace(self.span, via=via))
 
 
-def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
-    """All tokens of one file, `newline` tokens included. Unknown characters are reported and skipped."""
+def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_MAX) -> list[Token]:
+    """All tokens of one file, with a `newline` behind the last of each line. Unknown characters are reported and
+    skipped; behind `most` tokens the rest is."""
     diagnostics.lines[file] = text.split("\n")
     tokens: list[Token] = []
     line, line_start, position, end = 1, 0, 0, len(text)
@@ -61,7 +64,8 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
             rest = text[position]
             if rest == '"':
                 diagnostics.error("lex", "this string is not closed on its line", span)
-                position = text.find("\n", position) if "\n" in text[position:] else end
+                close = text.find("\n", position)
+                position = close if close >= 0 else end
                 continue
             diagnostics.error("lex", f"the character {rest!r} has no meaning in P4", span)
             position += 1
@@ -73,7 +77,8 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
             diagnostics.error("lex", "this comment is never closed", span)
             break
         if kind == "newline":
-            tokens.append(Token("newline", "\n", SourceSpan(file, line, position - line_start + 1)))
+            if not first:
+                tokens.append(Token("newline", "\n", SourceSpan(file, line, position - line_start + 1)))
             line, line_start, first, glued = line + 1, m.end(), True, False
         elif kind in ("space", "comment"):
             breaks = word.count("\n")
@@ -83,12 +88,15 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
             glued = False
         else:
             span = SourceSpan(file, line, position - line_start + 1, len(word))
-            if kind == "int":
+            if kind == "int" and not (len(word) <= _PLAIN_MAX and word.isdecimal()):
                 try:
                     integer(word)
                 except ValueError as error:
                     diagnostics.error("lex", str(error), span)
                     word = "0"
+            if len(tokens) >= most:
+                diagnostics.error("lex", f"a program must have at most {TOKENS_MAX} tokens, with all it includes", span)
+                break
             tokens.append(Token(kind, word, span, glued, first))
             first, glued = False, True
         position = m.end()
@@ -97,6 +105,8 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
 
 
 _BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}
+_PLAIN_MAX = 18  # digits of a number without a width that Python reads as it stands, as nearly all are
+_SIZED = re.compile(r"(\d+)([ws])(.+)")
 _DIGITS_AT_ONCE = 4000  # Python converts at most 4300 decimal digits
 
 
@@ -105,9 +115,13 @@ def integer(text: str) -> tuple[int, int | None, bool]:
 
     Raises ValueError, whose text is a complaint, where the literal has no digits or more bits than BITS_MAX.
     """
+    if len(text) <= _PLAIN_MAX and text.isdecimal():
+        return int(text), None, False
+    if len(text) <= _PLAIN_MAX and text[:2] in ("0x", "0X") and text[2:].isalnum():
+        return int(text, 16), None, False
     width: int | None = None
     signed = False
-    m = re.match(r"(\d+)([ws])(.+)", text)
+    m = _SIZED.match(text) if "w" in text or "s" in text else None
     if m:
         width, signed, text = _number(m.group(1), 10), m.group(2) == "s", m.group(3)
         if width is None or width > BITS_MAX:

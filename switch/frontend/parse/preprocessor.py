@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from common import plain_file
+from switch.frontend.cache import SOURCE_BYTES_MAX
 from switch.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
 from switch.frontend.parse.condition import Condition, ConditionError
-from switch.frontend.parse.lexer import Token, tokenize
+from switch.frontend.parse.lexer import TOKENS_MAX, Token, tokenize
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
@@ -55,7 +58,10 @@ class Preprocessor:
     macros: dict[str, Macro] = field(default_factory=dict)
     read: list[Path] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
+    _folder: Path = field(default_factory=Path)
     _out: list[Token] = field(default_factory=list)
+    _bytes: int = 0  # of all files so far, each as often as it was read; and their tokens
+    _tokens: int = 0
     _depth: int = 0
     _expanded: int = 0  # tokens that macros took in and gave so far
 
@@ -67,6 +73,7 @@ class Preprocessor:
 
     def run(self, path: Path, shown: str | None = None) -> list[Token]:
         """The program's tokens, ended by one of kind `end`. `shown` is the file name that diagnostics print."""
+        self._folder = path.parent
         self._file(path, shown or str(path), None)
         span = self._out[-1].span if self._out else SourceSpan(shown or str(path), 1, 1)
         return [*self._out, Token("end", "end of file", span)]
@@ -76,13 +83,20 @@ class Preprocessor:
     def _file(self, path: Path, shown: str, span: SourceSpan | None) -> None:
         at = span or SourceSpan(shown, 1, 1)
         try:
-            text = path.read_text(encoding="utf-8")
+            text, size = self._text(path)
+        except plain_file.TooLongError:
+            message = f"a program must have at most {SOURCE_BYTES_MAX} bytes, with all that it includes"
+            self.diagnostics.error("preprocess", f"cannot read {shown}: {message}", at)
+            return
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
             self.diagnostics.error("preprocess", f"cannot read {shown}: {reason}", at)
             return
         self.read.append(path)
-        tokens = tokenize(text, shown, self.diagnostics)
+        if self._is_secret(path):
+            self.diagnostics.secret.add(shown)
+        tokens = tokenize(text, shown, self.diagnostics, TOKENS_MAX - self._tokens)
+        self._bytes, self._tokens = self._bytes + size, self._tokens + len(tokens)
         branches: list[_Branch] = []
         start = 0
         pending: list[Token] = []
@@ -98,6 +112,19 @@ class Preprocessor:
         self._flush(pending)
         for branch in branches:
             self.diagnostics.error("preprocess", "this conditional has no #endif", branch.span)
+
+    def _text(self, path: Path) -> tuple[str, int]:
+        """The file's text, and its size in bytes. OSError, UnicodeDecodeError, TooLongError."""
+        data = plain_file.read_up_to(path, SOURCE_BYTES_MAX - self._bytes)
+        return data.decode().replace("\r\n", "\n").replace("\r", "\n"), len(data)
+
+    def _is_secret(self, path: Path) -> bool:
+        """Whether only root may read a file that is none of the program's own. No message shows such a file's text."""
+        if os.geteuid() or self.includable is not None:
+            return False
+        real = path.resolve()
+        own = (self._folder, *self.include_paths, STANDARD_INCLUDE)
+        return not any(real.is_relative_to(folder.resolve()) for folder in own) and not plain_file.is_public(real)
 
     def _flush(self, pending: list[Token]) -> None:
         if pending:
@@ -176,7 +203,7 @@ class Preprocessor:
             if self.includable is not None and candidate not in self.includable:
                 continue
             try:
-                found = candidate.is_file()
+                found = candidate.exists() and not candidate.is_dir()
             except OSError:  # a name that no file can have
                 continue
             if found:

@@ -174,9 +174,9 @@ def test_types_that_double_are_refused(first: str, one: str, tmp_path: Path) -> 
 def test_many_errors_on_one_line_are_told_in_few_words(tmp_path: Path) -> None:
     source = tmp_path / "errors.p4"
     source.write_text("$" * 20000)
-    with pytest.raises(CompileError, match="and 19900 more messages") as caught:
+    with pytest.raises(CompileError, match="and 900 more messages") as caught:
         Compilation(source).run()
-    assert len(caught.value.diagnostics) == 20000
+    assert len(caught.value.diagnostics) == 1000
     assert len(str(caught.value)) < 100_000
 
 

@@ -1,0 +1,194 @@
+"""The files that the compiler reads, and how much of them. None makes it wait, takes its memory, or tells a secret."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.frontend import CompileError, compile_program
+from switch.frontend.cache import SOURCE_BYTES_MAX
+from switch.frontend.compilation import Compilation
+
+MB = 1_000_000
+WHOLE = """#include <core.p4>
+#include <v1model.p4>
+struct h {{ }}
+struct m {{ bit<8> a; }}
+{parts}
+parser P(packet_in b, out h x, inout m y, inout standard_metadata_t s) {{ state start {{ transition accept; }} }}
+control V(inout h x, inout m y) {{ apply {{ }} }}
+control I(inout h x, inout m y, inout standard_metadata_t s) {{ apply {{ y.a = A; }} }}
+control E(inout h x, inout m y, inout standard_metadata_t s) {{ apply {{ }} }}
+control C(inout h x, inout m y) {{ apply {{ }} }}
+control D(packet_out b, in h x) {{ apply {{ }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def program(folder: Path, parts: str) -> Path:
+    """A whole program, which needs `A` from its parts."""
+    folder.mkdir(exist_ok=True)
+    path = folder / "main.p4"
+    path.write_text(WHOLE.format(parts=parts))
+    return path
+
+
+def refused(path: Path, *folders: Path) -> str:
+    with pytest.raises(CompileError) as caught:
+        Compilation(path, folders).run()
+    return str(caught.value)
+
+
+# --- kinds of files ---------------------------------------------------------------------------------------------------
+
+
+def make(kind: str, path: Path) -> str:
+    """A file of that kind at `path`, or the path of one that every machine has."""
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(str(path))
+    else:
+        return {"device": "/dev/zero", "process": "/proc/self/maps"}[kind]
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "socket", "device", "process"])
+def test_only_regular_files_are_included(kind: str, tmp_path: Path) -> None:
+    """A FIFO makes a reader wait for its writer, and /proc/kmsg, by its mode a regular file, for the kernel."""
+    name = make(kind, tmp_path / "odd")
+    assert f"cannot read {name}: must be a" in refused(program(tmp_path, f'#include "{name}"'))
+
+
+def test_a_program_itself_is_a_regular_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "main.p4")
+    assert "must be a regular file (it is a FIFO)" in refused(tmp_path / "main.p4")
+
+
+def test_a_folder_of_that_name_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "main" / "a.p4").mkdir(parents=True)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "a.p4").write_text("#define A 1\n")
+    assert Compilation(program(tmp_path / "main", '#include "a.p4"'), [tmp_path / "more"]).run().json["actions"]
+
+
+def test_a_link_to_a_regular_file_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "real.p4").write_text("#define A 1\n")
+    (tmp_path / "a.p4").symlink_to("real.p4")
+    assert Compilation(program(tmp_path, '#include "a.p4"')).run().json["actions"]
+
+
+def test_a_known_result_does_not_wait_for_what_has_taken_the_place_of_a_file(tmp_path: Path) -> None:
+    path = program(tmp_path, '#include "a.p4"')
+    (tmp_path / "a.p4").write_text("#define A 1\n")
+    compile_program(path, tmp_path / "cache")
+    (tmp_path / "a.p4").unlink()
+    os.mkfifo(tmp_path / "a.p4")
+    with pytest.raises(CompileError, match="must be a regular file"):
+        compile_program(path, tmp_path / "cache")
+
+
+# --- what only root may read ------------------------------------------------------------------------------------------
+
+SECRET = "admin:$6$salt$hash:19000\n"
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as made:
+        Path(made).chmod(0o755)
+        yield Path(made)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the others may read what they name")
+@pytest.mark.parametrize("linked", [False, True])
+def test_root_is_shown_no_line_of_a_file_that_others_may_not_read(linked: bool, public: Path) -> None:
+    """A program may come from another person, and its messages go back there."""
+    (public / "shadow").write_text(SECRET)
+    (public / "shadow").chmod(0o640)
+    name = "a.p4" if linked else str(public / "shadow")
+    path = program(public / "theirs", f'#include "{name}"\n#define A 1')
+    if linked:
+        (public / "theirs" / "a.p4").symlink_to(public / "shadow")
+    said = refused(path)
+    assert "shadow:1:1: error" in said or "a.p4:1:1: error" in said
+    assert "No line of it is shown" in said
+    assert not [word for word in ("admin", "$", "salt", "hash", "19000") if word in said.replace(str(public), "")]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the others may read what they name")
+@pytest.mark.parametrize("why", ["public", "included", "beside", "not root"])
+def test_other_files_are_shown_as_ever(why: str, public: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = public / ("theirs" if why == "beside" else "far")
+    folder.mkdir()
+    (folder / "a.p4").write_text("const bit<8> q = ;\n")
+    (folder / "a.p4").chmod(0o644 if why == "public" else 0o600)
+    path = program(public / "theirs", f'#include "{folder / "a.p4"}"\n#define A 1')
+    if why == "not root":
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "const bit<8> q = ;" in refused(path, *([folder] if why == "included" else []))
+
+
+# --- how much ----------------------------------------------------------------------------------------------------
+
+TEXTS = {
+    "a long annotation": lambda size: f'@name("{"a" * size}") action n() {{ }}',
+    "escapes": lambda size: '@name("' + "\\a" * (size // 2) + '") action n() { }',
+    "an open string": lambda size: '"' + "a" * size,
+    "spaces": lambda size: " " * size,
+    "lines": lambda size: "\n" * size,
+    "continued lines": lambda size: "\\\n" * (size // 2),
+    "a comment": lambda size: f"/*{'*' * size}*/",
+    "a name": lambda size: "a" * size,
+    "a number": lambda size: "9" * size,
+    "odd characters": lambda size: "$" * size,
+    "tokens": lambda size: "a " * (size // 2),
+}
+
+
+def cost(path: Path) -> int:
+    """Of a compilation, however it ends: the most bytes at once."""
+    tracemalloc.start()
+    try:
+        Compilation(path).run()
+    except CompileError:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("size", [3 * MB, SOURCE_BYTES_MAX - 10_000], ids=["too long", "just not too long"])
+def test_a_source_costs_at_most_ten_times_its_size(text: str, size: int, tmp_path: Path) -> None:
+    if text == "tokens" and size < 3 * MB:
+        pytest.skip("a token of two characters takes 200 bytes: TOKENS_MAX bounds them")
+    path = program(tmp_path, "#define A 1\n")
+    cost(path)  # what is made once for all programs
+    program(tmp_path, TEXTS[text](size) + "\n#define A 1\n")
+    assert cost(path) < 10 * size
+
+
+def test_the_size_is_that_of_all_files_together_each_as_often_as_it_is_included(tmp_path: Path) -> None:
+    (tmp_path / "a.p4").write_text("#define A 1\n" + " " * (SOURCE_BYTES_MAX // 2))
+    text = refused(program(tmp_path, '#include "a.p4"\n#include "a.p4"\n'))
+    assert f"a.p4: a program must have at most {SOURCE_BYTES_MAX} bytes, with all that it includes" in text
+
+
+def test_a_program_has_a_most_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = program(tmp_path, "#define A 1\n")
+    monkeypatch.setattr("switch.frontend.parse.preprocessor.TOKENS_MAX", 1000)
+    assert "a program must have at most 1000000 tokens" in refused(path)
+
+
+def test_a_program_with_many_errors_is_read_no_further(tmp_path: Path) -> None:
+    text = refused(program(tmp_path, "$ " * 10_000))
+    assert text.endswith("and 900 more messages\nthe program is read no further: it has 1000 errors")
