@@ -3,5 +3,3 @@
 FRAME_BYTES_MAX = 16384
 BITS_MAX = 8 * FRAME_BYTES_MAX  # of a field, header, parameter, key, look-ahead or hash input: no frame has more
 PARSER_STATES_MAX = 4096  # entered in one parse: beyond is error.ParserTimeout, so that no packet holds a parser
-CELLS_MAX = 1 << 24  # of a counter, meter or register array
-ARRAY_BITS_MAX = 1 << 30  # of a register array: CELLS_MAX cells of 64 bits

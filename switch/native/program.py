@@ -10,11 +10,11 @@ from switch import rules
 from switch.entries import ActionCall, Entry, Lpm, Match
 from switch.model import Program
 from switch.model.actions import Action
+from switch.model.memory import data_words
+from switch.model.memory import words as word_count
 from switch.model.pipelines import ActionProfile, Table
 from switch.model.registers import Register
 from switch.native.binding import words
-from switch.native.emit.layout import words as word_count
-from switch.native.emit.table import args_words
 
 Words = ctypes.Array[ctypes.c_uint64]
 WORD_MASK = (1 << 64) - 1
@@ -63,7 +63,7 @@ class LoadedTable(Callable):
     def __init__(self, program: Program, table: Table) -> None:
         rules.check_initial(table)
         actions = {action.name: action for action in table.actions}
-        super().__init__(program, f"table {table.name}", actions, args_words(table))
+        super().__init__(program, f"table {table.name}", actions, data_words(table))
         self.table, self.name, self.index = table, table.name, table.index
         default = table.default
         self.initial_default = ActionCall(default.action.name, default.args) if default else None
@@ -91,7 +91,7 @@ class LoadedTable(Callable):
 class LoadedProfile(Callable):
     def __init__(self, program: Program, profile: ActionProfile) -> None:
         actions = rules.profile_actions(program.tables, profile)
-        sizes = (args_words(table) for table in program.tables if table.profile is profile)
+        sizes = (data_words(table) for table in program.tables if table.profile is profile)
         super().__init__(program, f"action profile {profile.name}", actions, max(sizes, default=0))
         self.profile, self.name, self.index = profile, profile.name, profile.index
         self.members: set[int] = set()

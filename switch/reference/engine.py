@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 
+from common.garbage import not_collected
 from switch import rules
 from switch.engine import (
     PRIORITIES,
@@ -21,7 +22,7 @@ from switch.engine import (
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model import Program
 from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, Recorder
-from switch.reference.externs import CounterCell
+from switch.reference.externs import Counters
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
 from switch.reference.pfc import is_mac_control
@@ -54,6 +55,7 @@ class ReferenceEngine:
     def program(self) -> Program | None:
         return None if self._machine is None else self._machine.program
 
+    @not_collected()
     def load(self, program: Program) -> None:
         """Start the program with its initial entries; the state of an earlier one and all queued packets are gone."""
         outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped)
@@ -119,16 +121,16 @@ class ReferenceEngine:
 
     # --- externs ---
 
-    def _counter(self, name: str, index: int) -> CounterCell:
+    def _counters(self, name: str, index: int) -> Counters:
         counters = self.machine.runtime.externs.counters
         _check_cell("counter", counters, name, index)
-        return counters[name][index]
+        return counters[name]
 
     def read_counter(self, name: str, index: int) -> CounterValue:
-        return self._counter(name, index).read()
+        return self._counters(name, index).read(index)
 
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
-        self._counter(name, index).write(value)
+        self._counters(name, index).write(index, value)
 
     def _direct(self, table: str, handle: int, what: str) -> InstalledEntry:
         state = self.machine.table(table)
@@ -145,7 +147,7 @@ class ReferenceEngine:
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
         meters = self.machine.runtime.externs.meters
         _check_cell("meter", meters, name, index)
-        meters[name][index].configure(config, self._now_ns)
+        meters[name].configure(index, config, self._now_ns)
 
     def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None:
         self._direct(table, handle, "meter").meter.configure(config, self._now_ns)
@@ -380,7 +382,7 @@ class ReferenceEngine:
         return self._packets
 
 
-def _check_cell(kind: str, arrays: Mapping[str, Sequence[object]], name: str, index: int) -> None:
+def _check_cell(kind: str, arrays: Mapping[str, Sized], name: str, index: int) -> None:
     cells = rules.find(arrays, name, kind)
     if not 0 <= index < len(cells):
         raise EngineError(f"{kind} {name} has {len(cells)} cells, from 0; there is no {index}")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from switch.frontend.check.types import width
 from switch.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredCounter, DeclaredMeter, DeclaredProfile
-from switch.frontend.diagnostics import NOWHERE, Diagnostics
+from switch.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from switch.frontend.draft import Draft
 from switch.frontend.emit.graph import build
-from switch.model import ModelError, Program
+from switch.model import ModelError, Program, memory
 from switch.model.externs import Calculation, Counter, FieldInput, Meter
 from switch.model.intrinsics import find_intrinsics
 from switch.model.parsers import Deparser, Parser
@@ -32,7 +32,7 @@ def finish(draft: Draft, diagnostics: Diagnostics) -> Program | None:
     for place, profile in enumerate(profiles):
         profile.profile = _profile(profile, place, diagnostics)
     ingress, egress = build(draft, diagnostics)
-    return Program(
+    program = Program(
         name=draft.file,
         digest="",
         compiler=COMPILER,
@@ -60,6 +60,12 @@ def finish(draft: Draft, diagnostics: Diagnostics) -> Program | None:
         learn_lists=tuple(d.learned for d in draft.digests),
         value_sets=tuple(ValueSet(v.name, width(v.type) or 0, v.size) for v in draft.value_sets),
     )
+    too_much = memory.excess(program)
+    if too_much is not None:
+        message, at = too_much
+        span = NOWHERE if at is None else SourceSpan(at.filename, at.line, at.column)
+        diagnostics.error("target", message, span)
+    return program
 
 
 def _direct_counter(c: DeclaredCounter, place: int, diagnostics: Diagnostics) -> Counter:

@@ -6,7 +6,7 @@ from functools import partial
 
 from switch.model import externs
 from switch.model.expressions import FieldRef, Kind
-from switch.model.limits import ARRAY_BITS_MAX, BITS_MAX, CELLS_MAX
+from switch.model.limits import BITS_MAX
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.scope import LoadScope, choices, declare, named
@@ -41,14 +41,13 @@ def _direct_table(at: JsonCursor) -> str | None:
 
 def _counter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Counter:
     table = _direct_table(at)
-    size = at.get("size").integer(maximum=CELLS_MAX) if table is None else 0
+    size = at.get("size").integer() if table is None else 0
     return externs.Counter(name, len(scope.counters), size, table, at.source())
 
 
 def _meter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Meter:
     table = _direct_table(at)
-    read_size = partial(JsonCursor.integer, maximum=CELLS_MAX)
-    size = read_size(at.get("size")) if table is None else at.get_or("size", read_size, 0)
+    size = at.get("size").integer() if table is None else at.get_or("size", JsonCursor.integer, 0)
     unit = at.get("type").text()
     if unit not in ("bytes", "packets"):
         at.fail(f"a meter counts 'bytes' or 'packets', not {unit!r}")
@@ -60,10 +59,7 @@ def _meter(at: JsonCursor, scope: LoadScope, name: str) -> externs.Meter:
 
 
 def _register(at: JsonCursor, scope: LoadScope, name: str) -> Register:
-    size = at.get("size").integer(maximum=CELLS_MAX)
-    width = at.get("bitwidth").integer(1, BITS_MAX)
-    if size * width > ARRAY_BITS_MAX:
-        at.fail(f"a register array may have {ARRAY_BITS_MAX} bits altogether, not {size} of {width}")
+    size, width = at.get("size").integer(), at.get("bitwidth").integer(1, BITS_MAX)
     return Register(name, len(scope.registers), size, width, at.source())
 
 

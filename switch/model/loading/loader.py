@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
+from common.garbage import not_collected
+from switch.model import memory
 from switch.model.errors import ModelError
 from switch.model.loading.actions import read_actions
 from switch.model.loading.cursor import JsonCursor
@@ -18,23 +21,26 @@ from switch.model.loading.scope import LoadScope
 from switch.model.loading.types import read_enums, read_intrinsics, read_types
 from switch.model.program import Program
 
+PROGRAM_BYTES_MAX = 64 << 20  # of BMv2 JSON, as over P4Runtime
 _MAJOR = 2  # of the format's version
 _MINOR = 24  # the newest minor version known
 _COSMETIC = {"source_info", "program", "__meta__", "pragmas"}
 
 
+@not_collected()
 def load(source: Mapping[str, Any] | str | Path) -> Program:
     """Read a program from parsed JSON or from a file. Raises ModelError (UnsupportedError for refused features)."""
     if isinstance(source, Mapping):
         return _program(dict(source), "program")
     path = Path(source)
     try:
-        data = path.read_bytes()
+        data = plain_file.read_up_to(path, PROGRAM_BYTES_MAX)
     except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from error
+        raise ModelError(f"{path}: {error.strerror or error}") from error
     return load_program(data, path.name)
 
 
+@not_collected()
 def load_program(data: bytes, name: str = "program") -> Program:
     """Read a program from the bytes of a BMv2 JSON file; `name` starts the messages of ModelError."""
     try:
@@ -58,7 +64,7 @@ def _program(value: dict[str, Any], name: str) -> Program:
     actions = read_actions(root, scope)
     parser, deparser = read_parser(root, scope), read_deparser(root, scope)
     ingress, egress = read_pipeline(root, "ingress", scope), read_pipeline(root, "egress", scope)
-    return Program(
+    program = Program(
         name=root.get_or("program", JsonCursor.text, name),
         digest=_digest(value),
         compiler=compiler,
@@ -84,6 +90,10 @@ def _program(value: dict[str, Any], name: str) -> Program:
         profiles=tuple(scope.profiles.values()),
         field_lists=dict(scope.field_lists),
     )
+    too_much = memory.excess(program)
+    if too_much is not None:
+        root.fail(too_much[0])
+    return program
 
 
 def _check_version(root: JsonCursor) -> str:
@@ -105,5 +115,6 @@ def _digest(value: dict[str, Any]) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _plain(v) for k, v in value.items() if k not in _COSMETIC}
-    return [_plain(v) for v in value] if isinstance(value, list) else value
+        parts = [(k, v) for k, v in value.items() if k not in _COSMETIC]
+        return {k: _plain(v) if isinstance(v, dict | list) else v for k, v in parts}
+    return [_plain(v) if isinstance(v, dict | list) else v for v in value]

@@ -12,7 +12,8 @@ from switch.model import UnsupportedError
 from switch.model import expressions as ex
 from switch.model.actions import Action
 from switch.model.headers import Field, Header, Stack, Union, UnionStack
-from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide, words
+from switch.model.memory import words
+from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide
 from switch.native.emit.value import (
     I128_MAX,
     I128_MIN,

@@ -31,11 +31,6 @@ def c_type(width_bits: int) -> str:
     raise ValueError(f"no integer type of {width_bits} bits")
 
 
-def words(width_bits: int) -> int:
-    """64-bit words of a key field, action argument or register cell."""
-    return max(1, (width_bits + WORD_BITS - 1) // WORD_BITS)
-
-
 def varbit_bytes(kind: HeaderType) -> int:
     """The longest varbit field of a header type."""
     if kind.max_bytes:

@@ -8,9 +8,10 @@ from functools import partial
 from switch.model import UnsupportedError
 from switch.model.expressions import Binary, Const, Expression, FieldRef, Local
 from switch.model.externs import Calculation, Counter, FieldList, Meter
+from switch.model.memory import words
 from switch.model.registers import Register
 from switch.native.emit.expression import ExpressionEmitter
-from switch.native.emit.layout import is_wide, varbit_bytes, words
+from switch.native.emit.layout import is_wide, varbit_bytes
 from switch.native.emit.statement import SCOPE_ARGS, StatementEmitter
 
 # Called with the statements, the scope and the arguments of the primitive, whose kinds the model has checked.

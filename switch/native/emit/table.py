@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from switch.model import UnsupportedError
 from switch.model.expressions import FieldRef, ValidBit
+from switch.model.memory import data_words, words
 from switch.model.pipelines import ActionCallNode, Conditional, Key, Pipeline, Table
 from switch.model.program import Program
 from switch.native.emit.action import ActionEmitter, action_name, action_number
 from switch.native.emit.calculation import selector_name
 from switch.native.emit.expression import ExpressionEmitter
-from switch.native.emit.layout import Layout, identifier, is_wide, words
+from switch.native.emit.layout import Layout, identifier, is_wide
 from switch.native.emit.statement import SCOPE, SCOPE_ARGS
-
-ENTRIES_MAX = (1 << 32) - 1  # what the runtime can number: a table declared larger is as large as that
 
 KINDS = {
     "exact": "TABLE_EXACT",
@@ -33,15 +32,14 @@ def key_words(table: Table) -> int:
     return sum(words(key.width_bits) for key in table.keys)
 
 
-def args_words(table: Table) -> int:
-    return max((sum(words(q.width_bits) for q in action.parameters) for action in table.actions), default=0)
-
-
 class Tables:
     def __init__(self, program: Program, layout: Layout, actions: ActionEmitter) -> None:
         self.program = program
         self.layout = layout
         self.actions = actions
+        self._places = {
+            p.name: {node: at for at, node in enumerate(p.nodes)} for p in (program.ingress, program.egress)
+        }
         self.exits = any(primitive.op == "exit" for action in program.actions for primitive in action.primitives)
 
     # --- tables -----------------------------------------------------------------------------------------------
@@ -200,8 +198,7 @@ class Tables:
         return lines
 
     def _label(self, pipeline: Pipeline, name: str) -> str:
-        place = list(pipeline.nodes).index(name)
-        return f"node_{place}_{identifier(name)}"
+        return f"node_{self._places[pipeline.name][name]}_{identifier(name)}"
 
     def _go(self, pipeline: Pipeline, name: str | None) -> str:
         return f"goto {self._label(pipeline, name)};" if name else "goto end;"
@@ -240,12 +237,12 @@ class Tables:
         for table in program.tables:
             profile_index = table.profile.index if table.profile else -1
             lines.append(
-                f"    {{{c_string(table.name)}, {table_kind(table)}, {key_words(table)}, {args_words(table)}, "
-                f"{min(max(table.max_size, len(table.entries), 1), ENTRIES_MAX)}, {profile_index}}},"
+                f"    {{{c_string(table.name)}, {table_kind(table)}, {key_words(table)}, {data_words(table)}, "
+                f"{max(table.max_size, len(table.entries), 1)}, {profile_index}}},"
             )
         lines += ['    {"", TABLE_KEYLESS, 0, 0, 0, -1}', "};", "static const u32 profiles[] = {"]
         for profile in program.profiles:
-            lines.append(f"    {max((args_words(t) for t in program.tables if t.profile is profile), default=0)},")
+            lines.append(f"    {max((data_words(t) for t in program.tables if t.profile is profile), default=0)},")
         lines += ["    0", "};", "static const struct meter_info meters[] = {"]
         lines += [f"    {{{c_string(m.name)}, {0 if m.direct else m.size}, {int(m.bytes)}}}," for m in program.meters]
         lines += ['    {"", 0, 0}', "};", "static const struct counter_info counters[] = {"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sized
 from typing import Any
 
 from switch.model.actions import Vector
@@ -17,7 +17,7 @@ _M64 = (1 << 64) - 1
 COLOURS = ("green", "yellow", "red")
 
 
-def _at_cell(runtime: Runtime, extern: Any, index: Any, cells: Sequence[Any], work: Callable[..., None]) -> Effect:
+def _at_cell(runtime: Runtime, extern: Any, index: Any, cells: Sized, work: Callable[..., None]) -> Effect:
     """Calls `work` with the packet and the index, if there is such a cell."""
     read = runtime.expressions.reader(index)
 
@@ -36,8 +36,10 @@ def _count(runtime: Runtime, counter: Any, index: Any) -> Effect:
     cells = runtime.externs.counters[counter.name]
 
     def count(packet: Packet, i: int) -> None:
-        cells[i].count(packet.ingress_length)
-        runtime.record(packet, "counter", counter=counter.name, index=i, packets=cells[i].packets, bytes=cells[i].bytes)
+        cells.count(i, packet.ingress_length)
+        if runtime.trace is not None:
+            value = cells.read(i)
+            runtime.record(packet, "counter", counter=counter.name, index=i, packets=value.packets, bytes=value.bytes)
 
     return _at_cell(runtime, counter, index, cells, count)
 
@@ -47,7 +49,7 @@ def _execute_meter(runtime: Runtime, meter: Any, index: Any, target: Any) -> Eff
     cells, write = runtime.externs.meters[meter.name], runtime.expressions.writer(target)
 
     def execute(packet: Packet, i: int) -> None:
-        colour = cells[i].colour(packet.ingress_length if meter.bytes else 1, runtime.now_ns)
+        colour = cells.colour(i, packet.ingress_length if meter.bytes else 1, runtime.now_ns)
         write(packet, colour)
         runtime.record(packet, "meter", meter=meter.name, index=i, colour=COLOURS[colour])
 

@@ -114,7 +114,7 @@ def long_input(program: dict[str, Any]) -> None:
 
 
 def long_register(program: dict[str, Any]) -> None:
-    program["register_arrays"] = [{"name": "r", "id": 0, "size": 2**24, "bitwidth": 65}]
+    program["register_arrays"].append({"name": "r", "id": 99, "size": 2**24 + 1, "bitwidth": 65})
 
 
 def far_look_ahead(program: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def test_what_would_take_the_switchs_memory_or_stack_is_refused(
 ) -> None:
     program = copy.deepcopy(next(each for each in programs if each["checksums"]))
     change(program)
-    with pytest.raises(ModelError, match=r"131072|16384|1073741824"):
+    with pytest.raises(ModelError, match=r"131072|16384|268435456"):
         NativeEngine().load(load(program))
 
 
