@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from common.garbage import not_collected
 from switch.frontend.cache import Compiled
 from switch.frontend.check.context import CheckContext
 from switch.frontend.check.program import check
@@ -84,6 +85,7 @@ class Compilation:
         with self._phase():
             self.lowered = finish(draft, self.diagnostics)
 
+    @not_collected()
     def run(self) -> Compiled:
         self.lower()
         with self._phase():

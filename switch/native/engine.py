@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import astuple, fields
 from typing import TYPE_CHECKING
 
+from common.garbage import not_collected
 from switch import rules
 from switch.engine import (
     PORT_DEFAULTS,
@@ -93,6 +94,7 @@ class NativeEngine:
 
     # --- program ----------------------------------------------------------------------------------------------
 
+    @not_collected()
     def load(self, program: Program) -> None:
         """Raises UnsupportedError for what the native engine does not have, EngineError for initial entries that cannot
         be: the engine then keeps its program. Raises EngineError when memory is out.

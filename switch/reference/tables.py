@@ -6,6 +6,7 @@ among equals the one inserted first.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 from switch import rules
@@ -31,6 +32,10 @@ class InstalledEntry:
     meter: MeterCell = field(default_factory=MeterCell)
 
 
+def _precedence(entry: InstalledEntry) -> tuple[int, int]:
+    return -entry.priority, entry.handle
+
+
 class TableState:
     def __init__(self, table: Table, runtime: Runtime, profiles: Profiles) -> None:
         self.table = table
@@ -44,6 +49,7 @@ class TableState:
         # Exact and lpm: per tuple of masks, masked key → entry; longest prefixes first. Others: by precedence.
         self._hashed: dict[tuple[int, ...], dict[tuple[int, ...], InstalledEntry]] = {}
         self._ordered: list[InstalledEntry] = []
+        self._known: set[tuple[int, tuple[rules.Pair, ...]]] = set()  # priority and pairs of the ordered ones
         self._is_hashed = table.match in ("exact", "lpm")
         self.default = self._program_default
         for entry in table.entries:
@@ -67,14 +73,15 @@ class TableState:
             values, masks = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
             if values in self._hashed.get(masks, {}):
                 raise EngineError(f"table {self.table.name}: an entry with this key exists")
-            self._hashed.setdefault(masks, {})[values] = installed
-            # Longer prefixes are tried first; the masks of exact fields are all alike.
-            self._hashed = dict(sorted(self._hashed.items(), reverse=True))
+            if masks in self._hashed:
+                self._hashed[masks][values] = installed
+            else:  # longer prefixes are tried first; the masks of exact fields are all alike
+                self._hashed = dict(sorted([*self._hashed.items(), (masks, {values: installed})], reverse=True))
         else:
-            if any(e.pairs == pairs and e.priority == priority for e in self._ordered):
+            if (priority, pairs) in self._known:
                 raise EngineError(f"table {self.table.name}: an entry with this key and priority exists")
-            self._ordered.append(installed)
-            self._ordered.sort(key=lambda e: (-e.priority, e.handle))
+            self._known.add((priority, pairs))
+            insort(self._ordered, installed, key=_precedence)
         self.entries[installed.handle] = installed
         self._next_handle += 1
         return installed.handle
@@ -100,7 +107,8 @@ class TableState:
             if not self._hashed[masks]:
                 del self._hashed[masks]
         else:
-            self._ordered.remove(entry)
+            self._known.remove((entry.priority, entry.pairs))
+            del self._ordered[bisect_left(self._ordered, _precedence(entry), key=_precedence)]
 
     def set_default(self, call: ActionCall | None) -> None:
         rules.check_default_changeable(self.table, call)

@@ -21,7 +21,7 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
     t = e.type
     if isinstance(to, ty.ApplicableType) and isinstance(t, ty.ApplicableType):
         return True  # `block_fits` compares blocks, and can say what is wrong
-    if t is None or ty.ANY in (t, to) or isinstance(to, ty.TypeVariable) or ty.same(t, to):
+    if t is None or t is ty.ANY or to is ty.ANY or isinstance(to, ty.TypeVariable) or ty.same(t, to):
         return True
     plain = ty.strip(to)
     if isinstance(e, ast.Default):

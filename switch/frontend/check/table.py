@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from switch.frontend.check.alike import alike
 from switch.frontend.check.argument import bind
 from switch.frontend.check.context import CheckContext
@@ -23,23 +25,23 @@ def check_table(cx: CheckContext, d: ast.TableDecl) -> None:
     symbol = Symbol("table", d.name, d, ApplicableType("table", d.name, d))
     for key in d.keys:
         _key(cx, d, key)
-    names: set[str] = set()
+    listed: dict[str, ast.ActionRef] = {}
     for ref in d.actions:
         _action_ref(cx, ref, complete=False)
-        if ref.name in names:
+        if ref.name in listed:
             cx.name_error(f"table {d.name} lists action {ref.name} twice", ref.span)
-        names.add(ref.name)
+        listed.setdefault(ref.name, ref)
     if d.default is not None:
-        if d.default.name not in names and d.default.name != "NoAction":
-            note = choices(d.default.name, names, "actions of the table")
+        if d.default.name not in listed and d.default.name != "NoAction":
+            note = choices(d.default.name, listed, "actions of the table")
             message = f"the default action {d.default.name} is not among the actions of table {d.name}"
             cx.type_error(message, d.default.span, note)
         _action_ref(cx, d.default, complete=True)
-        _same_bound(cx, d, d.default)
+        _same_bound(cx, d.default, listed)
         if any(a.name == "tableonly" for ref in d.actions if ref.name == d.default.name for a in ref.annotations):
             cx.type_error(f"action {d.default.name} is marked @tableonly and cannot be the default", d.default.span)
     for entry in d.entries or []:
-        _entry(cx, d, entry, names)
+        _entry(cx, d, entry, listed)
     for p in d.properties.values():
         _property(cx, d, p)
     cx.declare(symbol, d.span)
@@ -74,18 +76,18 @@ def _action_ref(cx: CheckContext, ref: ast.ActionRef, complete: bool) -> None:
     ref.bound = callee.arguments
 
 
-def _same_bound(cx: CheckContext, d: ast.TableDecl, ref: ast.ActionRef) -> None:
+def _same_bound(cx: CheckContext, ref: ast.ActionRef, listed: Mapping[str, ast.ActionRef]) -> None:
     """Arguments for directed parameters are bound in the action list; elsewhere they can only be repeated."""
-    listed = next((a for a in d.actions if a.name == ref.name), None)
-    if listed is None or ref.target is None:
+    declared = listed.get(ref.name)
+    if declared is None or ref.target is None:
         return
-    for info, here, there in zip(ref.target.parameters, ref.bound, listed.bound, strict=False):
+    for info, here, there in zip(ref.target.parameters, ref.bound, declared.bound, strict=False):
         if info.direction and here is not None and not (there is not None and alike(here, there)):
             message = f"parameter {info.name} of {ref.name} is bound to something else in the table's action list"
             cx.type_error(message, here.span)
 
 
-def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, names: set[str]) -> None:
+def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, listed: Mapping[str, ast.ActionRef]) -> None:
     if len(entry.keys) != len(d.keys):
         cx.type_error(f"table {d.name} has {len(d.keys)} keys, this entry {len(entry.keys)}", entry.span)
         return
@@ -100,13 +102,13 @@ def _entry(cx: CheckContext, d: ast.TableDecl, entry: ast.EntryElement, names: s
             cx.type_error(f"a range cannot be used for a key of match kind {kind}", element.span)
         if isinstance(element, ast.Default) and kind == "exact":
             cx.type_error("a wildcard cannot be used for a key of match kind exact", element.span)
-    if entry.action.name not in names:
-        note = choices(entry.action.name, names, "actions of the table")
+    if entry.action.name not in listed:
+        note = choices(entry.action.name, listed, "actions of the table")
         cx.type_error(f"{entry.action.name} is not an action of table {d.name}", entry.action.span, note)
         return
     _action_ref(cx, entry.action, complete=True)
-    _same_bound(cx, d, entry.action)
-    if _tagged(d, entry.action.name, "defaultonly"):
+    _same_bound(cx, entry.action, listed)
+    if any(a.name == "defaultonly" for a in listed[entry.action.name].annotations):
         cx.type_error(f"{entry.action.name} is marked @defaultonly: it has no entries", entry.action.span)
     if entry.priority is not None:
         constant_number(cx, entry.priority, "an entry's priority", 0)
@@ -133,7 +135,3 @@ def _property(cx: CheckContext, d: ast.TableDecl, p: ast.Property) -> None:
         cx.type_error(f"{p.name} must be true or false", p.span)
     if p.name == "priority_delta":
         constant_number(cx, p.value, "priority_delta", 1)
-
-
-def _tagged(d: ast.TableDecl, action: str, annotation: str) -> bool:
-    return any(a.name == annotation for ref in d.actions if ref.name == action for a in ref.annotations)

@@ -204,7 +204,7 @@ def parts(t: Type) -> int:
 
 def same(a: Type, b: Type) -> bool:
     """Whether the two are one type."""
-    if a is b or a == b or ANY in (a, b):
+    if a is b or a is ANY or b is ANY or a == b:
         return True
     if isinstance(a, Tuple) and isinstance(b, Tuple):
         return len(a.items) == len(b.items) and all(same(x, y) for x, y in zip(a.items, b.items, strict=True))

@@ -73,13 +73,15 @@ class Symbols:
     def __init__(self) -> None:
         self._given: dict[tuple[str, str], int | None] = {}
         self._ids: dict[tuple[str, str], int] = {}
+        self._names: set[str] = set()
         self._suffixes: dict[tuple[str, ...], int] = {}
 
     def add(self, kind: str, name: str, annotations: Iterable[ast.Annotation]) -> None:
         key = (kind, name)
         if key in self._given:
             return
-        if all(name != other for _, other in self._given):
+        if name not in self._names:
+            self._names.add(name)
             parts = name.split(".")
             for start in range(len(parts)):
                 suffix = tuple(parts[start:])

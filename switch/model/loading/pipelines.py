@@ -218,15 +218,15 @@ def _entries(at: JsonCursor, keys: tuple[Key, ...], actions: tuple[Action, ...])
     # In the JSON the smaller number wins; in P4Runtime and here the larger one does.
     numbers = [item.get_or("priority", JsonCursor.integer, 0) for item in items]
     top = max(numbers, default=0) + 1
+    by_id = {a.id: a for a in actions}
+    looser = any(k.match in ("ternary", "range") for k in keys)
     entries: list[InitialEntry] = []
     for item, number in zip(items, numbers, strict=True):
         match_at = item.get("match_key").items(len(keys))
         matches = tuple(_match(m, k) for m, k in zip(match_at, keys, strict=True))
         action_at = item.get("action_entry")
-        by_id = {a.id: a for a in actions}
         action = numbered(by_id, action_at.get("action_id"), "action of this table")
         call = ActionCall(action.name, _arguments(action_at.get("action_data"), action))
-        looser = any(k.match in ("ternary", "range") for k in keys)
         entry = Entry(matches, call, top - number if looser else 0)
         entries.append(InitialEntry(entry, number, item.source()))
     seen = {(initial.entry.matches, initial.entry.priority) for initial in entries}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from switch.entries import ActionCall, Exact, Lpm, Match, Range, Ternary
 from switch.model import pipelines
@@ -75,7 +75,8 @@ def _table(t: pipelines.Table) -> Json:
             "action_entry_const": t.default.const,
         }
     if t.const_entries:
-        made["entries"] = [_entry(t, e) for e in t.initial]
+        numbers = {a.name: a.id for a in t.actions}
+        made["entries"] = [_entry(t, e, numbers) for e in t.initial]
     return placed(made, t.source)
 
 
@@ -84,12 +85,11 @@ def _key(k: pipelines.Key) -> Json:
     return {"match_type": k.match, "name": k.name, "target": place(k.target), "mask": mask}
 
 
-def _entry(t: pipelines.Table, e: pipelines.InitialEntry) -> Json:
+def _entry(t: pipelines.Table, e: pipelines.InitialEntry, numbers: Mapping[str, int]) -> Json:
     call = e.entry.action
     assert isinstance(call, ActionCall)  # a table with a profile has no initial entries
-    number = next(a.id for a in t.actions if a.name == call.name)
     matches = [_match(m, k.width_bits) for m, k in zip(e.entry.matches, t.keys, strict=True)]
-    done = {"action_id": number, "action_data": [hexstr(x) for x in call.args]}
+    done = {"action_id": numbers[call.name], "action_data": [hexstr(x) for x in call.args]}
     return placed({"match_key": matches, "action_entry": done, "priority": e.rank}, e.source)
 
 

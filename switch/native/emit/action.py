@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from switch.model import UnsupportedError
 from switch.model.actions import Action, Primitive
 from switch.model.expressions import Const
@@ -18,7 +21,12 @@ def action_name(program: Program, action: Action) -> str:
 
 def action_number(program: Program, action: Action) -> int:
     """What entries refer to: the action's place in the program."""
-    return next(number for number, a in enumerate(program.actions) if a is action)
+    return _numbers(program)[id(action)]
+
+
+@lru_cache(maxsize=4)
+def _numbers(program: Program) -> Mapping[int, int]:
+    return {id(action): number for number, action in enumerate(program.actions)}
 
 
 class ActionEmitter(StatementEmitter):

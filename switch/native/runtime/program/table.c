@@ -59,6 +59,12 @@ static void release(struct table *t, struct entry *e)
     t->free = e->handle;
 }
 
+/* The words of an entry that tell it from others: of a ranked one the mask as well, which look-ups do not hash. */
+static u32 keyed_words(const struct table *t)
+{
+    return t->info->kind == TABLE_SCAN ? 2 * t->info->key_words : t->info->key_words;
+}
+
 static bool group_resize(struct table *t, struct hash_group *g, u32 buckets)
 {
     u32 *first = malloc(buckets * sizeof *first);
@@ -70,7 +76,7 @@ static bool group_resize(struct table *t, struct hash_group *g, u32 buckets)
         u32 handle = g->first[i];
         while (handle != NO_ENTRY) {
             struct entry *e = table_entry(t, handle);
-            u32 *head = &first[key_hash(e->words, t->info->key_words) & (buckets - 1)];
+            u32 *head = &first[key_hash(e->words, keyed_words(t)) & (buckets - 1)];
             handle = e->next;
             e->next = *head;
             *head = e->handle;
@@ -115,25 +121,30 @@ static void group_drop(struct table *t, struct hash_group *g)
     memmove(g, g + 1, (t->group_count - at) * sizeof *g);
 }
 
-static long insert_hashed(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, struct entry **made)
+/* A new entry in the group of this mask, unless one with the same words and priority is there. */
+static long insert_keyed(struct table *t, const u64 *keyed, const u64 *mask, u32 prefix_len, int priority,
+                         struct entry **made)
 {
-    u32 words = t->info->key_words;
-    u64 masked[words + 1];
-    for (u32 i = 0; i < words; i++)
-        masked[i] = key[i] & mask[i];
+    u32 words = keyed_words(t);
     struct hash_group *g = group_of(t, mask, prefix_len);
     if (!g)
         return TABLE_NO_MEMORY;
-    if (group_find(t, g, masked, words))
-        return TABLE_DUPLICATE;
+    u32 hash = key_hash(keyed, words);
+    for (u32 handle = g->first[hash & (g->buckets - 1)]; handle != NO_ENTRY;) {
+        const struct entry *other = table_entry(t, handle);
+        if (other->priority == priority && key_equal(other->words, keyed, words))
+            return TABLE_DUPLICATE;
+        handle = other->next;
+    }
     if (g->entries >= g->buckets && !group_resize(t, g, 2 * g->buckets))
         return TABLE_NO_MEMORY;
     struct entry *e = allocate(t);
     if (!e)
         return TABLE_NO_MEMORY;
-    memcpy(e->words, masked, words * sizeof(u64));
+    memcpy(e->words, keyed, words * sizeof(u64));
     e->prefix_len = prefix_len;
-    u32 *head = &g->first[key_hash(masked, words) & (g->buckets - 1)];
+    e->priority = priority;
+    u32 *head = &g->first[hash & (g->buckets - 1)];
     e->next = *head;
     *head = e->handle;
     g->entries++;
@@ -141,28 +152,43 @@ static long insert_hashed(struct table *t, const u64 *key, const u64 *mask, u32 
     return e->handle;
 }
 
+static long insert_hashed(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, struct entry **made)
+{
+    u32 words = t->info->key_words;
+    u64 masked[words + 1];
+    for (u32 i = 0; i < words; i++)
+        masked[i] = key[i] & mask[i];
+    return insert_keyed(t, masked, mask, prefix_len, 0, made);
+}
+
+/* Where an entry of this priority and order is, or belongs, among `entries` that are ranked. */
+static u32 rank_of(const struct table *t, u32 entries, int priority, u64 order)
+{
+    u32 low = 0, high = entries;
+    while (low < high) {
+        u32 middle = low + (high - low) / 2;
+        const struct entry *e = table_entry(t, t->ranked[middle]);
+        if (e->priority > priority || (e->priority == priority && e->order < order))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static long insert_ranked(struct table *t, const u64 *key, const u64 *mask, int priority, struct entry **made)
 {
     u32 words = t->info->key_words;
-    for (u32 i = 0; i < t->entries; i++) {
-        struct entry *e = table_entry(t, t->ranked[i]);
-        if (e->priority == priority && key_equal(e->words, key, words) && key_equal(e->words + words, mask, words))
-            return TABLE_DUPLICATE;
-    }
-    struct entry *e = allocate(t);
-    if (!e)
-        return TABLE_NO_MEMORY;
-    memcpy(e->words, key, words * sizeof(u64));
-    memcpy(e->words + words, mask, words * sizeof(u64));
-    e->priority = priority;
-    u32 at = t->entries;
-    while (at > 0 && table_entry(t, t->ranked[at - 1])->priority < priority) {
-        t->ranked[at] = t->ranked[at - 1];
-        at--;
-    }
-    t->ranked[at] = e->handle;
-    *made = e;
-    return e->handle;
+    u64 keyed[2 * words + 1];
+    memcpy(keyed, key, words * sizeof(u64));
+    memcpy(keyed + words, mask, words * sizeof(u64));
+    long handle = insert_keyed(t, keyed, mask, 0, priority, made);
+    if (handle < 0)
+        return handle;
+    u32 at = rank_of(t, t->entries, priority, t->inserted);
+    memmove(&t->ranked[at + 1], &t->ranked[at], (t->entries - at) * sizeof *t->ranked);
+    t->ranked[at] = (u32)handle;
+    return handle;
 }
 
 long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 target, u32 action,
@@ -205,21 +231,18 @@ int table_delete(struct table *t, u32 handle)
     if (!e)
         return TABLE_NO_SUCH;
     if (t->info->kind == TABLE_SCAN) {
-        u32 at = 0;
-        while (t->ranked[at] != handle)
-            at++;
+        u32 at = rank_of(t, t->entries, e->priority, e->order);
         memmove(&t->ranked[at], &t->ranked[at + 1], (t->entries - at - 1) * sizeof *t->ranked);
-    } else {
-        struct hash_group *g = t->groups;
-        while (g->prefix_len != e->prefix_len)
-            g++;
-        u32 *link = &g->first[key_hash(e->words, t->info->key_words) & (g->buckets - 1)];
-        while (*link != handle)
-            link = &table_entry(t, *link)->next;
-        *link = e->next;
-        if (--g->entries == 0)
-            group_drop(t, g);
     }
+    struct hash_group *g = t->groups;
+    while (g->prefix_len != e->prefix_len)
+        g++;
+    u32 *link = &g->first[key_hash(e->words, keyed_words(t)) & (g->buckets - 1)];
+    while (*link != handle)
+        link = &table_entry(t, *link)->next;
+    *link = e->next;
+    if (--g->entries == 0)
+        group_drop(t, g);
     t->entries--;
     release(t, e);
     return 0;

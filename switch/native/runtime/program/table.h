@@ -24,7 +24,8 @@ struct entry {
     u64 words[]; /* key, then mask (or high end of a range), then action data */
 };
 
-/* Entries whose keys have the same mask: all of an exact table, or one prefix length of an LPM table. */
+/* Entries whose keys have the same mask: all of an exact table, or one prefix length of an LPM table. Those of a
+ * TABLE_SCAN are one group, which finds duplicates. */
 struct hash_group {
     u64 *mask;
     u32 prefix_len;
