@@ -2,7 +2,7 @@
 
 Everything runs in one asyncio loop: requests about a device are handled one after the other, which gives the strict
 serialisability that the specification asks of writes. A long Read pauses between its parts; then only requests about
-its device wait. Reading a new pipeline (parse, compile) leaves the loop.
+its device wait. A long answer is sent meanwhile (`answer.py`). Reading a new pipeline (parse, compile) leaves the loop.
 This is one of the two files that import gRPC.
 """
 
@@ -19,6 +19,7 @@ from google.protobuf.message import DecodeError
 from switch.device import Device, DeviceEvent, Devices
 from switch.engine import EngineError
 from switch.p4rt import batch, wire
+from switch.p4rt.answer import Answer
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
 from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
@@ -135,21 +136,20 @@ class P4RuntimeServer:
             await _abort(context, error)
         return b""
 
-    async def _read(self, data: bytes, context: Any) -> AsyncIterator[bytes]:
-        responses: list[bytes] = []
+    async def _read(self, data: bytes, context: Any) -> None:
+        answer = Answer(context.write)
         try:
             request = await self._parsed(p4rt.ReadRequest, data)
-            # Collected in the device's turn, as the specification asks, and sent after: a slow reader delays no other.
+            # Collected in the device's turn, as the specification asks. All but a long answer is sent after: a slow
+            # reader then delays no other.
             async with self._turn(request.device_id) as device:
-                await _collect(device, request, responses)
+                await _collect(device, request, answer)
         except batch.BatchError as error:
-            for response in responses:
-                yield response
+            await answer.flush()
             await _abort_batch(context, error)
         except P4RuntimeError as error:
             await _abort(context, error)
-        for response in responses:
-            yield response
+        await answer.flush()
 
     async def _capabilities(self, data: bytes, context: Any) -> bytes:
         try:
@@ -248,7 +248,7 @@ async def _stream_requests(messages: AsyncIterator[bytes]) -> AsyncIterator[Any]
         yield _message(p4rt.StreamMessageRequest, data)
 
 
-async def _collect(device: Device, request: Any, responses: list[bytes]) -> None:
+async def _collect(device: Device, request: Any, answer: Answer) -> None:
     """The answers to a Read, in the device's turn: no Write comes in between, but the control socket may crash it."""
     with device.lock:
         blocks = batch.read(store_of(device), request)
@@ -259,7 +259,7 @@ async def _collect(device: Device, request: Any, responses: list[bytes]) -> None
         if block is None:
             return
         if block:
-            responses.append(block)
+            await answer.add(block)
         await asyncio.sleep(0)
 
 

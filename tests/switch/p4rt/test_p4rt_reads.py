@@ -95,10 +95,30 @@ def test_a_read_of_nonsense_ends_early(store: Any) -> None:
     )
 
 
-async def collected(harness: Harness, request: Any, context: Any = None) -> list[Any]:
+class Context:
+    """Takes a Read's answer, as gRPC does for a client that reads at once."""
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+        self.aborted: list[str] = []
+
+    async def write(self, response: bytes) -> None:
+        self.taken.append(response)
+
+    async def abort(self, code: Any, details: str, **_: Any) -> None:
+        self.aborted.append(f"{code.name}: {details}")
+        raise grpc.RpcError
+
+    @property
+    def entities(self) -> list[Any]:
+        return [entity for response in self.taken for entity in p4rt.ReadResponse.FromString(response).entities]
+
+
+async def collected(harness: Harness, request: Any, context: Context | None = None) -> list[Any]:
     """The entities of a Read, in the server's loop."""
-    responses = [response async for response in harness.server._read(request.SerializeToString(), context)]
-    return [entity for response in responses for entity in p4rt.ReadResponse.FromString(response).entities]
+    context = context or Context()
+    await harness.server._read(request.SerializeToString(), context)
+    return context.entities
 
 
 async def begun(harness: Harness) -> None:
@@ -164,24 +184,56 @@ def test_no_write_comes_between_the_parts_of_a_read(harness: Harness, client: Cl
 
 
 def test_a_read_whose_device_crashes_between_its_parts_ends(harness: Harness, client: Client) -> None:
-    aborted: list[str] = []
-
-    class Context:
-        async def abort(self, code: Any, details: str, **_: Any) -> None:
-            aborted.append(f"{code.name}: {details}")
-            raise grpc.RpcError
+    context = Context()
 
     async def live() -> None:
-        reading = asyncio.ensure_future(collected(harness, cells(10_000), Context()))
+        reading = asyncio.ensure_future(collected(harness, cells(10_000), context))
         await begun(harness)
         harness.devices.crash(1)
         await reading
 
     with pytest.raises(grpc.RpcError):
         harness.run(live())
-    assert aborted == [
+    assert context.aborted == [
         "FAILED_PRECONDITION: device s1 has no forwarding pipeline; set one with SetForwardingPipelineConfig"
     ]
+
+
+@pytest.mark.parametrize("slow", [False, True], ids=["reading", "not reading"])
+def test_a_long_answer_is_sent_while_it_is_collected(
+    harness: Harness, client: Client, monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    """However long: what its client has not taken yet is bounded. A client that takes nothing loses its answer, and
+    others have the device again."""
+    monkeypatch.setattr("switch.p4rt.answer.AHEAD_BYTES", 20_000)
+    monkeypatch.setattr("switch.p4rt.answer.PATIENCE_S", 0.05 if slow else 10.0)
+    made, context, waiting = 0, Context(), list[int]()
+    read = batch.read
+
+    def counted(*asked: Any) -> Any:
+        nonlocal made
+        for block in read(*asked):
+            made += len(block)
+            yield block
+
+    async def write(response: bytes) -> None:
+        waiting.append(made - sum(map(len, context.taken)))
+        if slow:
+            await asyncio.Event().wait()
+        context.taken.append(response)
+
+    monkeypatch.setattr("switch.p4rt.batch.read", counted)
+    monkeypatch.setattr(context, "write", write)
+    asked = cells(20_000)
+    if slow:
+        with pytest.raises(grpc.RpcError):
+            harness.run(collected(harness, asked, context))
+        assert context.aborted[0].startswith("RESOURCE_EXHAUSTED: the client of a Read must take at least")
+    else:
+        assert len(harness.run(collected(harness, asked, context))) == 20_000
+        assert made > 300_000
+    assert max(waiting) < 30_000
+    assert len(client.read("register_entry { }")) > 0  # the device's turn has ended
 
 
 def test_one_object_is_found_without_a_look_at_all_others(store: Any) -> None:
