@@ -19,6 +19,7 @@ from course.student import Student
 from course.student_folder import CourseError
 
 MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much that they never touch
+P4_MEMORY_BYTES = 1 << 30  # of a check of P4, which compiles no C: a check needs 320 MiB, a program at most 256 MiB
 SECONDS_MAX = 600.0
 
 
@@ -65,7 +66,8 @@ def check(
         start_new_session=True,
         text=True,
     )
-    resource.prlimit(process.pid, resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    most = P4_MEMORY_BYTES if Path(lab.file).suffix == ".p4" else MEMORY_BYTES
+    resource.prlimit(process.pid, resource.RLIMIT_AS, (most, most))
     said, trouble = "", ""
     try:
         said, errors = process.communicate(json.dumps(request), timeout=SECONDS_MAX)
@@ -73,6 +75,8 @@ def check(
             return CheckResult.read(json.loads(said))
         last = (errors.strip().splitlines() or ["no message"])[-1]
         trouble = f"the check ended with status {process.returncode}: {last}"
+        if last.startswith("MemoryError"):
+            trouble = f"the check needed more than the {most >> 20} MiB of memory that it may have"
     except subprocess.TimeoutExpired:
         trouble = f"the check took more than {SECONDS_MAX:g} s"
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -14,7 +14,8 @@ from course.box.box import SOURCE_BYTES_MAX
 from course.catalogue import find
 from course.student import Student
 
-USIDS = find("usids")
+USIDS, HOP = find("usids"), find("hop")
+REFERENCES = Path(__file__).parent / "references"
 
 
 @pytest.mark.parametrize("said", ["", "[]", '{"tests": []}', "[" * 100_000])
@@ -49,3 +50,43 @@ def test_a_check_and_its_page_have_the_text_that_was_read(tmp_path: Path) -> Non
     (tmp_path / USIDS.file).write_text("another text, written meanwhile\n")
     result = checking.check(USIDS, tmp_path / USIDS.file, source, Student("anna"), tmp_path / "checked")
     assert result.digest == hashlib.sha256(source.encode()).hexdigest()
+
+
+def many_registers(count: int, size: int) -> str:
+    """Lab 2's reference with registers that the first packet writes to."""
+    text = (REFERENCES / HOP.file).read_text()
+    arrays = "\n".join(f"    register<bit<64>>({size}) r{n};" for n in range(count))
+    writes = "\n".join(f"        r{n}.write({size - 1}, 1);" for n in range(count))
+    head, _, rest = text.partition("{\n")
+    before, _, body = rest.rpartition("    apply {\n")
+    return f"{head}{{\n{arrays}\n{before}    apply {{\n{writes}\n{body}"
+
+
+def test_a_program_above_the_memory_of_a_program_is_told_so(tmp_path: Path) -> None:
+    """It is the student's mistake, with the sum and the largest parts, and not the machine's."""
+    source = many_registers(60, 1 << 24)
+    result = checking.check(HOP, tmp_path / HOP.file, source, Student("anna"), tmp_path / "checked")
+    assert (result.status, result.trouble) == (1, "")
+    told = result.tests[0].outcome.happened
+    assert "must take at most 268435456 bytes (got 80530" in told
+    assert "the largest: register" in told
+
+
+def test_the_largest_program_is_checked_in_the_memory_of_its_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In half of it, and as each test has a switch to itself, in less than all their registers would take."""
+    monkeypatch.setattr(checking, "P4_MEMORY_BYTES", checking.P4_MEMORY_BYTES // 2)
+    source = many_registers(60, 550_000)
+    result = checking.check(HOP, tmp_path / HOP.file, source, Student("anna"), tmp_path / "checked")
+    assert (result.status, result.trouble) == (0, "")
+
+
+def test_a_check_that_needs_more_memory_than_it_may_have_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checking, "P4_MEMORY_BYTES", 64 << 20)
+    bomb = "import sys; sys.stdin.read(); bytearray(1 << 30)"
+    monkeypatch.setattr(checking, "python", lambda *_: [sys.executable, "-c", bomb])
+    result = checking.check(HOP, tmp_path / HOP.file, "", Student("anna"), tmp_path / "checked")
+    assert result.trouble == "the check needed more than the 64 MiB of memory that it may have"
