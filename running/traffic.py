@@ -35,13 +35,13 @@ class TrafficError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A workload as it was asked for. `started_realtime_ns` is of the wall clock."""
+    """A workload as it was asked for. `started_ns` is of CLOCK_MONOTONIC, so that a set clock changes no order."""
 
     name: str
     kind: str
     ranks: tuple[str, ...]
     options: Mapping[str, Any]
-    started_realtime_ns: int
+    started_ns: int
 
 
 class Traffic:
@@ -95,7 +95,7 @@ class Traffic:
         """Prepare, connect and start a workload. ControlError, with what the agents say, when its options cannot be."""
         file = self._file(name)
         self.folder.mkdir(exist_ok=True)
-        asked = Asked(name, kind, tuple(ranks), dict(options), time.time_ns())
+        asked = Asked(name, kind, tuple(ranks), dict(options), time.monotonic_ns())
         try:
             files.write_new(file, json.dumps(asdict(asked)))
         except FileExistsError:
@@ -113,7 +113,7 @@ class Traffic:
     def asked(self) -> list[Asked]:
         """What was asked for and not stopped, the oldest first."""
         found = [Asked(**json.loads(path.read_text())) for path in sorted(self.folder.glob("*.json"))]
-        return sorted(found, key=lambda asked: asked.started_realtime_ns)
+        return sorted(found, key=lambda asked: asked.started_ns)
 
     def find(self, name: str) -> Asked:
         for asked in self.asked():

@@ -101,6 +101,7 @@ class Driver:
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._clock = clock
+        self._wall_ahead_ns = time.time_ns() - clock()
         self._moderation_ns = moderation_ns
         self._stall_ns = stall_ns
         self.late_ns = 0
@@ -189,7 +190,7 @@ class Driver:
             before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
             late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
             if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall
-                late_ns = max(late_ns, min(self._waited_ns(), now_ns - before_ns))
+                late_ns = max(late_ns, self._waited_ns(before_ns, now_ns))
             # The turn's own work is no lateness: with full ports a turn is always behind its deadline.
             late_ns = min(late_ns, now_ns - before_ns - (cpu_ns - before_cpu_ns))
             if late_ns > self._moderation_ns:
@@ -229,10 +230,19 @@ class Driver:
                 slept = True
             glance_ns = clock() + _GLANCE_NS
 
-    def _waited_ns(self) -> int:
-        """How long the oldest frame has been waiting, in ns."""
+    def _waited_ns(self, before_ns: int, now_ns: int) -> int:
+        """How long the oldest frame has been waiting, in ns, for a loop that slept from `before_ns` to `now_ns`.
+
+        The kernel stamps frames by the wall clock. If that clock was set during the sleep, the frame may carry a time
+        from before the step. A time that is not within the sleep is therefore read again by the clock as it was.
+        0 when neither reading is possible: no frame waits, or nothing is known.
+        """
         found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
-        return time.time_ns() - min(found) if found else 0
+        was_ahead_ns, self._wall_ahead_ns = self._wall_ahead_ns, time.time_ns() - self._clock()
+        for ahead_ns in (self._wall_ahead_ns, was_ahead_ns) if found else ():
+            if 0 <= (waited_ns := now_ns - (min(found) - ahead_ns)) <= now_ns - before_ns:
+                return waited_ns
+        return 0
 
     def _was_late(self, device: FrameHandler, late_ns: int, now_ns: int) -> None:
         self.late_ns += late_ns - self._moderation_ns

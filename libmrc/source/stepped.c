@@ -185,7 +185,7 @@ PUBLIC int clock_nanosleep(clockid_t clock, int flags, const struct timespec *gi
 
 PUBLIC int nanosleep(const struct timespec *given, struct timespec *left)
 {
-    int error = clock_nanosleep(CLOCK_REALTIME, 0, given, left);
+    int error = clock_nanosleep(CLOCK_MONOTONIC, 0, given, left);
     if (error)
         errno = error;
     return error ? -1 : 0;

@@ -214,10 +214,18 @@ static int errno_of(const char *error)
     return EINVAL;
 }
 
+/* Seconds of a clock that is never set: a step of the wall clock ends no wait, and lengthens none. */
+static time_t uptime_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 int uverbs_await(struct nic *nic, uint32_t id, const char *op)
 {
     char why[512] = "refused without a reason";
-    time_t deadline = time(NULL) + ANSWER_S;
+    time_t deadline = uptime_s() + ANSWER_S;
     nic->wanted_id = id;
     for (;;) {
         if (uverbs_take(nic))
@@ -228,7 +236,7 @@ int uverbs_await(struct nic *nic, uint32_t id, const char *op)
             stepped_wait(nic, FOR_EVER);
             continue;
         }
-        if (time(NULL) > deadline)
+        if (uptime_s() > deadline)
             return nic->wanted_id = 0, gone(nic, "its agent does not answer");
         wait_for(nic, POLLIN, 1000);
     }

@@ -370,3 +370,16 @@ def test_a_loop_that_let_frames_lie_tells_the_device_for_how_long(pair):
     eventually(lambda: bool(right.device.received), "the frame is missing")
     ((late_ns, now_ns),) = right.device.late
     assert wake_ns - left_ns <= late_ns <= now_ns - began_ns
+
+
+@pytest.mark.parametrize("step_s", [30, -30])
+def test_a_wall_clock_that_is_set_while_the_loop_sleeps_makes_it_no_later(pair, monkeypatch, step_s):
+    """The kernel stamps a frame before the step, and the loop wakes after it."""
+    left, right = pair
+    eventually(lambda: len(right.device.links) == 4, "the first link states")
+    began_ns, true = time.monotonic_ns(), time.time_ns
+    right.call(lambda: monkeypatch.setattr(time, "time_ns", lambda: true() + step_s * 1_000_000_000))
+    eventually(lambda: time.monotonic_ns() - began_ns > 200_000_000, "a sleep that could hide a stall")
+    left.send([(1, frame(0, 0, b"usual"))])
+    eventually(lambda: bool(right.device.received), "the frame is missing")
+    assert sum(late_ns for late_ns, _ in right.device.late) < 100_000_000

@@ -59,6 +59,7 @@ class LabState:
     start_ticks: int
     command: str
     started_realtime_ns: int
+    started_boot_ns: int  # by CLOCK_BOOTTIME, which is never set
     name: str = labname.DEFAULT
     owner: str = ""  # the user who brought it up: under sudo, the one who called sudo
     run: str = ""  # the scenario for which a run has brought it up
@@ -85,17 +86,19 @@ class LabState:
     @property
     def age_s(self) -> float:
         """Seconds since it began to come up."""
-        return (time.time_ns() - self.started_realtime_ns) / 1e9
+        return (time.clock_gettime_ns(time.CLOCK_BOOTTIME) - self.started_boot_ns) / 1e9
 
 
 def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "", *, sealed: bool = False) -> LabState:
     """A record of what is about to be made, by this process."""
     name = name or labname.chosen()
-    pid, now_ns = os.getpid(), time.time_ns()
+    pid, now_ns, boot_ns = os.getpid(), time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     names = [name.netns(node) for node in plan.nodes()]
     start = start_ticks(pid) or 0
     words = command_line(pid)
-    return LabState(token, "starting", plan, names, pid, start, words, now_ns, name.text, user(), run, sealed=sealed)
+    return LabState(
+        token, "starting", plan, names, pid, start, words, now_ns, boot_ns, name.text, user(), run, sealed=sealed
+    )
 
 
 def user() -> str:

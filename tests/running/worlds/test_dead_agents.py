@@ -93,7 +93,7 @@ def test_traffic_is_stopped_around_a_dead_agent(lab: Lab, root: Path) -> None:
     kill_agent(root, DEAD)
     (root / "traffic").mkdir()
     asked = {"name": "job", "kind": "write_bw", "ranks": [DEAD.name, LIVE.name], "options": {}}
-    (root / "traffic" / "job.json").write_text(json.dumps({**asked, "started_realtime_ns": 1}))
+    (root / "traffic" / "job.json").write_text(json.dumps({**asked, "started_ns": 1}))
     with live_agent(root, LIVE) as agent, Traffic(lab) as traffic:
         (job,) = traffic.asked()
         assert traffic.stop(job).keys() == {LIVE.name}
