@@ -6,7 +6,7 @@ lines of JSON objects.
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,17 @@ from common.journal import Journal
 from common.scratch import Scratch
 from running.directory import RunDirectory
 from running.parallel.communicator import PATIENCE_S, Ranks, world
+from running.parallel.one_machine import OneMachine, end_with_parent
 from running.parallel.world import PartWorld
 from running.preparation import PreparedRun
 
+OWN_MPIEXEC = Path(sys.executable).with_name("mpiexec")
+"""Where mpich is a package of this Python's environment; its processes speak PMI 1.1 with `OneMachine`."""
+MACHINES = "HYDRA_HOST_FILE"
+"""The variable that names a list of several machines to `mpiexec`."""
 PROCESSES_MAX = 256
 BEAT_S = 0.25
 WORDS_KEPT = 20
-_PR_SET_PDEATHSIG = 1
 
 
 class PartsError(RuntimeError):
@@ -41,16 +45,15 @@ class PartsError(RuntimeError):
 def mpiexec() -> str:
     """The program that starts the processes: of this Python's environment, or of the system. ValueError without."""
     if importlib.util.find_spec("mpi4py") is not None:
-        beside = Path(sys.executable).with_name("mpiexec")
-        found = str(beside) if beside.exists() else shutil.which("mpiexec")
+        found = str(OWN_MPIEXEC) if OWN_MPIEXEC.exists() else shutil.which("mpiexec")
         if found is not None:
             return found
     raise ValueError("--processes needs mpi4py and mpich: use ./lab, or pip install --editable '.[parallel]'")
 
 
-def end_with_parent(number: int = signal.SIGKILL) -> None:
-    """Have the kernel end this process when the one that started it has gone."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+def with_mpiexec() -> bool:
+    """Whether `mpiexec` starts the processes: on several machines, or with an MPI of the system."""
+    return bool(os.environ.get(MACHINES)) or not OWN_MPIEXEC.exists()
 
 
 def make(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]], None]) -> None:
@@ -58,16 +61,11 @@ def make(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]]
 
     Raises PartsError when any of them ends early. All of them end with this call, also when it is interrupted.
     """
-    words = [mpiexec(), "-n", str(processes), *command]
-    starter = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        start_new_session=True, preexec_fn=partial(end_with_parent, signal.SIGTERM),
-    )  # fmt: skip
+    starter = Mpiexec(command, processes) if with_mpiexec() else OneMachine(command, processes)
     said: deque[str] = deque(maxlen=WORDS_KEPT)
     reason = ""
     try:
-        assert starter.stdout is not None
-        for line in starter.stdout:
+        for line in starter:
             message = message_of(line)
             if message is None:
                 said.append(line.strip())
@@ -75,11 +73,41 @@ def make(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]]
                 reason = reason or str(message["reason"])
             else:
                 told(message)
-        status = starter.wait()
+        failure = starter.failure()
     finally:
-        end(starter)
-    if status:
-        raise PartsError(reason or f"a process of the run has ended ({status}): {words_of(said)}")
+        starter.end()
+    if failure:
+        raise PartsError(reason or f"a process of the run has ended ({failure}): {words_of(said)}".removesuffix(": "))
+
+
+class Mpiexec:
+    """The processes of one run, started by `mpiexec`. Iterating gives the lines that they print."""
+
+    def __init__(self, command: Sequence[str], count: int) -> None:
+        self._starter = subprocess.Popen(
+            [mpiexec(), "-n", str(count), *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+            preexec_fn=partial(end_with_parent, signal.SIGTERM),
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[str]:
+        assert self._starter.stdout is not None
+        return iter(self._starter.stdout)
+
+    def failure(self) -> str:
+        """Wait for all processes. Returns the exit status; "" when none failed."""
+        status = self._starter.wait()
+        return str(status) if status else ""
+
+    def end(self) -> None:
+        """SIGTERM has `mpiexec` end what it started; when it does not, the kernel does (`end_with_parent`)."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if self._starter.poll() is None:
+                os.killpg(self._starter.pid, number)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._starter.wait(PATIENCE_S)
+        if self._starter.stdout is not None:
+            self._starter.stdout.close()
 
 
 def words_of(said: Iterable[str]) -> str:
@@ -96,19 +124,6 @@ def message_of(line: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return message if isinstance(message, dict) else None
-
-
-def end(starter: subprocess.Popen[str]) -> None:
-    """SIGTERM has `mpiexec` end what it started; when it does not, the kernel does (`end_with_parent`)."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if starter.poll() is None:
-            os.killpg(starter.pid, number)
-            try:
-                starter.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                continue
-    if starter.stdout is not None:
-        starter.stdout.close()
 
 
 def journal_end(directory: RunDirectory, t_ns: int, error: BaseException) -> None:

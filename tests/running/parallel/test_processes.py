@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from running.parallel import segments
 from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
@@ -143,6 +144,48 @@ def test_no_process_outlives_a_killed_command(tmp_path: Path, started: Started) 
     until(lambda: going(tmp_path))
     run.kill()
     until(lambda: not processes_of(tmp_path))
+
+
+def listening() -> dict[str, str]:
+    """The local addresses that TCP sockets of this machine listen on, by the sockets' inodes."""
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return {row[9]: row[1] for row in rows if row[3] == "0A"}
+
+
+def sockets_of(pid: int) -> set[str]:
+    """The inodes of a process's sockets."""
+    targets = [os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink()]
+    return {target[8:-1] for target in targets if target.startswith("socket:[")}
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_no_process_of_a_run_on_one_machine_listens_on_tcp(tmp_path: Path, started: Started) -> None:
+    """`mpiexec` listened on all addresses, and any machine that could reach the port could end the run."""
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: going(tmp_path))
+    found = {pid: sockets_of(pid) for pid in (run.pid, *processes_of(tmp_path))}
+    assert len(ranks_of(tmp_path)) == 2
+    assert all(found.values()), "the processes have no sockets that could be seen"
+    ports = listening()
+    open_ports = [f"{pid} on {ports[one]}" for pid, sockets in found.items() for one in sockets & ports.keys()]
+    assert open_ports == []
+
+
+@needs_mpi
+@pytest.mark.slow
+def test_shared_memory_of_a_killed_run_is_removed_by_the_next_one(tmp_path: Path, started: Started) -> None:
+    before = set(segments.FOLDER.glob("mpich_shm_*"))
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: going(tmp_path))
+    run.kill()
+    until(lambda: not processes_of(tmp_path))
+    (left,) = set(segments.FOLDER.glob("mpich_shm_*")) - before
+    done = subprocess.run(
+        words(tmp_path / "next", "--processes", "2"), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not left.exists()
 
 
 @needs_mpi
