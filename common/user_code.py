@@ -40,19 +40,19 @@ def told(error: BaseException, path: Path) -> str:
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(error).__name__}: {error}"
 
 
-def imported(path: Path, known: Sequence[Path] = ()) -> list[Path]:
+def imported(path: Path, known: Sequence[Path] = (), folders: Sequence[Path] = ()) -> list[Path]:
     """The files of the modules that a user's file imports, and that those import, in the order of their import lines.
 
-    They are found by reading, not by running: beside the file that imports them, and in the folders of PYTHONPATH that
-    hold no installed packages. Files in the folders `known` are left out.
+    They are found by reading, not by running: beside the file that imports them, in `folders`, and in the folders of
+    PYTHONPATH that hold no installed packages. Files in the folders `known` are left out.
     """
     found: dict[Path, None] = {}
-    waiting, python_path = [path], _python_path()
+    waiting, python_path = [path], [*folders, *_python_path()]
     while waiting:
         file = waiting.pop(0)
         for level, name in _import_names(file.read_bytes()):
-            folders = [file.parents[level - 1]] if 0 < level <= len(file.parents) else [file.parent, *python_path]
-            for module in (one for folder in folders for one in _modules(folder, name)):
+            places = [file.parents[level - 1]] if 0 < level <= len(file.parents) else [file.parent, *python_path]
+            for module in (one for place in places for one in _modules(place, name)):
                 if module != path and module not in found and not any(module.is_relative_to(one) for one in known):
                     found[module] = None
                     waiting.append(module)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from common import user_code
 from judging.run import Run
 from paper import catalogue
 from paper.figure import Figure, Part
@@ -20,8 +21,8 @@ from studies.sweeping.row import Row
 from studies.sweeping.task import Choose, Task, VersionError
 
 SHORT = "--short"
-MEASURING = frozenset({"clock", "incast", "job", "random_loss", "measuring", "pair", "production", "streams"})
-"""Modules of this folder that fold runs to numbers, beside those of figures."""
+DATA = frozenset({"breaking", "cluster", "explanations", "figure", "parameters", "placement", "profile", "readings"})
+"""Modules of this folder that measure nothing: their values are in a run's key and traffic, or are words."""
 ASIDE = ("FIGURE", "SIZES")
 """What of a figure's file decides no single run: comparisons and words, and which sizes there are runs of."""
 MADE = "made"
@@ -60,31 +61,20 @@ def hashes(words: Sequence[str]) -> dict[str, str]:
         "run": identity.key(choose(words).options()),
         "traffic": identity.digest(traffic.encode()),
         "figure": identity.digest(deciding(file.read_text()).encode()),
-        "measuring": identity.code_digest(("judging", *(f"paper/{name}.py" for name in measuring(file)))),
+        "measuring": identity.code_digest(("judging", *measuring(file))),
     }
 
 
 @cache
 def measuring(file: Path) -> tuple[str, ...]:
-    """The modules of MEASURING that a file imports, and those that they import."""
-    found: set[str] = set()
-    waiting = [file]
-    while waiting:
-        named = imported(ast.parse(waiting.pop().read_text())) & MEASURING - found
-        found |= named
-        waiting += [catalogue.FOLDER / f"{name}.py" for name in sorted(named)]
-    return tuple(sorted(found))
+    """The modules of this room that a figure's file imports, and those that they import, without DATA.
 
-
-def imported(tree: ast.Module) -> set[str]:
-    """The modules of this folder that a file names in its imports."""
-    found = set()
-    for one in ast.walk(tree):
-        if isinstance(one, ast.ImportFrom) and one.module == "paper":
-            found |= {name.name for name in one.names}
-        elif isinstance(one, ast.ImportFrom) and one.module and one.module.startswith("paper."):
-            found.add(one.module.split(".")[1])
-    return found
+    They are paths below the clone. What folds a run to numbers is in one of them, or in the figure's own file.
+    """
+    data = [catalogue.FOLDER / f"{name}.py" for name in DATA]
+    found = user_code.imported(file, data, [identity.ROOT])
+    own = [path for path in found if path.is_relative_to(catalogue.FOLDER) and path.name != "__init__.py"]
+    return tuple(sorted(str(path.relative_to(identity.ROOT)) for path in own))
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from typing import Any
 import controller
 from common import user_code
 from endpoint import plugins
+from running import sdk
 from scenarios import library
+from scenarios.scenario import Program
 from scenarios.user_traffic.replay import Source
 from topo.plan import Plan
 from topo.planfile import plan_document
@@ -32,16 +34,23 @@ CODE = {
         "topo",
         "controller",
         "running",
-        "running/worlds",
+        "scenarios/__init__.py",
+        "scenarios/library.py",
         "scenarios/scenario.py",
-        "scenarios/user_traffic/command.py",
-        "scenarios/user_traffic/replay.py",
         "scenarios/training.py",
+        "scenarios/user_traffic",
+        "judging/single_plane.py",
     ),
 }
+"""The code of every run. `tests/running/test_key_covers_run.py` compares it with what runs really load."""
+PROGRAMS = ("mrclab",)
+"""The code that programs in hosts may load beside their own; commands that use verbs load libmrc as well."""
+LIBRARY = ("libmrc/include", "libmrc/source")
+JUDGES = "judging"
+"""The code that scenarios import to judge their runs. It decides no run, but for what CODE names."""
 IF_CHOSEN = ("program", "program_hosts")
 """Choices that most runs do not have."""
-SUFFIXES = (".py", ".c", ".h")
+SUFFIXES = (".py", ".c", ".h", ".map")
 # The choices among a run's options; options that follow from them, or from the machine, are left out.
 CHOSEN = (
     "scenario",
@@ -65,6 +74,7 @@ CHOSEN = (
 )
 
 
+@cache
 def version() -> str:
     """The version of mrclab as it is installed; "" where it is not."""
     try:
@@ -73,18 +83,26 @@ def version() -> str:
         return ""
 
 
-def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -> dict[str, str]:
+def hashes(
+    source: str, plan: Plan, settings: Mapping[str, Any] | None = None, programs: Sequence[Program] = ()
+) -> dict[str, str]:
     """Digests (16 hexadecimal digits) of the P4 program, the scenario's file, the plan, and the code that runs them.
 
     `source` is what the user called the scenario: a shipped name or the path of a file. Files that `settings` name, and
-    the modules that they import, are part of the transport. Raises CompileError.
+    the modules that they import, are part of the transport. "imports" is of the modules that the scenario's file
+    imports, and "programs" of the files that the words of `programs` name; a run without any has no such digest.
+    Raises CompileError.
     """
     file = library.file_of(source)
     workload = Source.parse(source).digest() if library.is_workload(source) else ""
-    own = "".join(digest(path.read_bytes()) for path in _users_files(settings or {}))
+    own = "".join(digest(path.read_bytes()) for path in users_files(settings or {}))
     code = {name: code_digest(places) for name, places in CODE.items()}
     if own:
         code["transport"] = digest((code["transport"] + own).encode())
+    if file is not None and file.exists() and (helpers := imports(file)):
+        code["imports"] = digest("".join(digest(path.read_bytes()) for path in helpers).encode())
+    if programs:
+        code["programs"] = programs_digest(programs)
     return {
         "program": program_digest(),
         "scenario": workload or (digest(file.read_bytes()) if file is not None and file.exists() else ""),
@@ -93,12 +111,45 @@ def hashes(source: str, plan: Plan, settings: Mapping[str, Any] | None = None) -
     }
 
 
-def _users_files(settings: Mapping[str, Any]) -> Iterator[Path]:
-    known = [ROOT / place for places in CODE.values() for place in places]
+def users_files(settings: Mapping[str, Any]) -> Iterator[Path]:
+    """The files of algorithms that settings name, and the modules that those import."""
     for path in plugins.files(settings):
         if path.is_file():
             yield path
-            yield from user_code.imported(path, known)
+            yield from imports(path)
+
+
+def imports(file: Path) -> list[Path]:
+    """The modules that a file imports, and those that they import, but for the code of every run and the judges'."""
+    known = [ROOT / place for places in CODE.values() for place in places]
+    return user_code.imported(file, [*known, ROOT / JUDGES], [ROOT])
+
+
+def programs_digest(programs: Sequence[Program]) -> str:
+    """The digest of what programs in hosts load: the lab's code for them, and the files that their words name."""
+    verbs = any(one.command and sdk.uses_verbs(sdk.found_command(one.argv[0])) for one in programs)
+    files = {path for one in programs for path in program_files(one.argv)}
+    read = [f"{path.name} {file_digest(path)}" for path in sorted(files)]
+    return digest("\n".join([code_digest((*PROGRAMS, *(LIBRARY if verbs else ()))), *read]).encode())
+
+
+def program_files(argv: Sequence[str]) -> Iterator[Path]:
+    """The files that a program's words name: its command, scripts with the modules that they import, and data."""
+    known = [ROOT / place for places in (*CODE.values(), PROGRAMS) for place in places]
+    for at, word in enumerate(argv):
+        named = sdk.found_command(word) if at == 0 and word != "python" else word.rpartition("=")[2]
+        path = Path(named or "")
+        if not path.is_file():
+            continue
+        yield path
+        if path.suffix == ".py" or at == 0:
+            yield from user_code.imported(path, known, [ROOT])
+
+
+def file_digest(path: Path) -> str:
+    """The digest of a file of any size."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def key(options: Mapping[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -40,7 +39,7 @@ class Programs:
         self._processes: dict[str, Process] = {}
         self._ended: set[str] = set()
         self._failed_ns: int | None = None
-        self._verbs = program.command and sdk.uses_verbs(found_command(program.argv[0]))
+        self._verbs = program.command and sdk.uses_verbs(sdk.found_command(program.argv[0]))
 
     def start(self) -> None:
         """A process in each host; with {server}, the first one before all others."""
@@ -168,18 +167,13 @@ def filled(word: str, known: Mapping[str, Any]) -> str:
     return _PLACES.sub(lambda match: str(known.get(match[1], match[0])), word)
 
 
-def found_command(word: str) -> str | None:
-    """The file that a command's first word means; None where there is none."""
-    return shutil.which(word, path=sdk.search_path())
-
-
 def check_command(words: Sequence[str], *, emulated: bool) -> None:
     """Refuse a command that cannot be started, and build libmrc for one that needs it. ValueError, BuildError."""
     if not words:
         raise ValueError("--program must be a command, such as 'ib_write_bw -D 20 {server}' (got nothing)")
     if SERVER in words[0]:
         raise ValueError(f"--program: {SERVER} must come behind the command (got {words[0]!r})")
-    found = sys.executable if words[0] == "python" else found_command(words[0])
+    found = sys.executable if words[0] == "python" else sdk.found_command(words[0])
     if found is None:
         raise ValueError(f"--program must name a command that there is (got {words[0]!r}: not a file, nor on PATH)")
     verbs = sdk.uses_verbs(found)

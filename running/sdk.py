@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,11 @@ def flags() -> str:
 def search_path(before: Mapping[str, str] = os.environ) -> str:
     """Where commands are looked for: the lab's own programs, such as mrc_write_bw, and its Python come first."""
     return os.pathsep.join([str(Path(sys.executable).parent), before.get("PATH", os.defpath)])
+
+
+def found_command(word: str) -> str | None:
+    """The file that a command's first word means; None where there is none."""
+    return shutil.which(word, path=search_path())
 
 
 def uses_verbs(program: str | None) -> bool:

@@ -146,7 +146,7 @@ class RunSpec:
             "python": sys.version.split()[0],
             "cpus": os.cpu_count(),
             "version": identity.version(),
-            "hashes": identity.hashes(source, choices.plan, choices.transport.settings),
+            "hashes": identity.hashes(source, choices.plan, choices.transport.settings, self.programs()),
         }
         if (command := self.scenario.command) is not None:
             options |= {"program": command.text, "program_hosts": list(command.hosts)}

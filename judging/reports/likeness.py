@@ -35,6 +35,8 @@ HASHED = {
     "transport": "the transport's code",
     "switch": "the switch's code",
     "lab": "the lab's code",
+    "imports": "a module that the scenario imports",
+    "programs": "a file of the programs in hosts",
 }
 
 

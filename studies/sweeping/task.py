@@ -9,7 +9,6 @@ from typing import Any
 
 from running import identity
 from running.spec import RunSpec
-from scenarios import library
 
 Choose = Callable[[Sequence[str]], RunSpec]
 """From arguments of `./lab run` to the run they describe; a function of a module, so that processes can name it."""
@@ -37,13 +36,7 @@ class Task:
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
     """What decides a row beside the choices: the digests of a run, and those of the code that judges it."""
-    shipped = tuple(f"scenarios/{name.replace('-', '_')}.py" for name in library.SHIPPED)
-    return {
-        **options["hashes"],
-        "judging": identity.code_digest(JUDGING),
-        "scenarios": identity.code_digest(shipped),  # they import one another
-        "version": options["version"],
-    }
+    return {**options["hashes"], "judging": identity.code_digest(JUDGING), "version": options["version"]}
 
 
 def key_of(options: Mapping[str, Any], seed: int) -> str:

@@ -263,14 +263,6 @@ def test_a_key_changes_with_the_traffic() -> None:
     assert [name for name in known if known[name] != changed[name]] == ["traffic"]
 
 
-def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:
-    assert perform.measuring(catalogue.file_of("16")) == ("random_loss",)
-    assert perform.measuring(catalogue.file_of("18")) == ("clock", "incast", "measuring", "streams")
-    files = {path.stem: path.read_text() for path in catalogue.FOLDER.glob("*.py")}
-    reading = {name for name, text in files.items() if "(run: Run" in text or "run: Run," in text}
-    assert reading - {"figure"} <= perform.MEASURING | {"breaking"}
-
-
 def test_a_run_that_ends_with_its_work_is_not_refused_for_the_length_of_its_phases() -> None:
     """At 1 % loss RoCE may take hours of virtual time; the packets are few."""
     for words in (["16", "roce-1-qp-1-2"], ["17", "roce-16-qp-1-2"]):
