@@ -25,9 +25,9 @@ from running import identity
 
 RESULTS, PAGES = "results", "pages"
 JUDGES = (
-    "course/bench", "course/box", "course/labs", "course/seams", "course/carrying.py", "course/checking.py",
-    "course/exercise.py", "course/result.py", "course/student.py", "course/worker.py", "course/writable.py", "judging",
-    "operations/incident", "paper", "studies/hunting",
+    "course/bench", "course/box", "course/labs", "course/seams", "course/carrying.py", "course/catalogue.py",
+    "course/checking.py", "course/exercise.py", "course/result.py", "course/student.py", "course/worker.py",
+    "course/writable.py", "judging", "operations/incident", "paper", "studies/hunting",
 )  # fmt: skip
 """The code that decides a result beside that of a run. Labs share code, so one version is for all of them."""
 PROGRAMS = ("course/bench", "p4/parts", "switch/frontend/include")

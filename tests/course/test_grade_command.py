@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from common import user_code
 from course import checking
 from course.catalogue import find
 from course.exercise import Exercise
@@ -118,6 +119,15 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
     (tmp_path / "course" / "grading").mkdir()
     (tmp_path / "course" / "grading" / "tables.py").write_text("LIMIT = 1\n")
     assert grading.version() in seen
+
+
+def test_whatever_a_check_imports_is_in_the_version_of_its_result() -> None:
+    """All but the code of pages, which show what was found."""
+    places = (*grading.JUDGES, *(place for places in identity.CODE.values() for place in places))
+    known = [identity.ROOT / place for place in (*places, "page")]
+    reached = user_code.imported(identity.ROOT / "course" / "worker.py", known, [identity.ROOT])
+    inside = [path.relative_to(identity.ROOT) for path in reached if path.is_relative_to(identity.ROOT)]
+    assert [str(path) for path in inside if path.name != "__init__.py"] == []
 
 
 def test_machines_with_a_common_folder_write_tables_of_all_results(
