@@ -69,7 +69,7 @@ def hashes(words: Sequence[str]) -> dict[str, str]:
 def measuring(file: Path) -> tuple[str, ...]:
     """The modules of this room that a figure's file imports, and those that they import, without DATA.
 
-    They are paths below the clone. What folds a run to numbers is in one of them, or in the figure's own file.
+    They are paths below the clone. The code that folds a run to numbers is in one of them, or in the figure's own file.
     """
     data = [catalogue.FOLDER / f"{name}.py" for name in DATA]
     found = user_code.imported(file, data, [identity.ROOT])

@@ -1,6 +1,6 @@
 """The processes of a run on this machine, started without `mpiexec`: none of their sockets has an address.
 
-`mpiexec` listens on TCP on all addresses of the machine, whatever interface it is given, and asks for no secret.
+`mpiexec` listens on TCP on all addresses of the machine, also if it is given an interface, and asks for no secret.
 Here every process gets one end of a socket pair. Its questions about the other processes are answered in PMI 1.1, the
 protocol by which mpich asks a process manager. The messages of a run go through shared memory.
 """
@@ -137,7 +137,7 @@ class ProcessManager:
         self._at_barrier: set[int] = set()
 
     def answers(self, rank: int, read: bytes) -> list[tuple[int, bytes]]:
-        """What to send to which process, now that one has sent these bytes."""
+        """The answers to these bytes of a process, each with the process that gets it."""
         *lines, self._unread[rank] = (self._unread[rank] + read).split(b"\n")
         found: list[tuple[int, str]] = []
         for line in lines:
