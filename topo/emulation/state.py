@@ -59,12 +59,12 @@ class LabState:
     start_ticks: int
     command: str
     started_realtime_ns: int
-    started_boot_ns: int  # by CLOCK_BOOTTIME, which is never set
     name: str = labname.DEFAULT
     owner: str = ""  # the user who brought it up: under sudo, the one who called sudo
     run: str = ""  # the scenario for which a run has brought it up
     details: dict[str, Any] = field(default_factory=dict)  # of the switch kinds: addresses of their sockets
     sealed: bool = False  # its faults are hidden: only the process that brought it up looks at it
+    started_boot_ns: int = 0  # by CLOCK_BOOTTIME, which is never set
 
     @property
     def starter_alive(self) -> bool:
@@ -97,7 +97,7 @@ def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "
     start = start_ticks(pid) or 0
     words = command_line(pid)
     return LabState(
-        token, "starting", plan, names, pid, start, words, now_ns, boot_ns, name.text, user(), run, sealed=sealed
+        token, "starting", plan, names, pid, start, words, now_ns, name.text, user(), run, {}, sealed, boot_ns
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 from tests.helpers.mpi_run import words
 from tests.helpers.ranks_in_memory import contents
 from tests.helpers.set_clock import SetClock, needs_faketime
-from tests.running.worlds.test_interrupted import LIMIT_S, MRCLAB, lab, left_behind, reported, start_smoke, until
+from tests.helpers.smoke_on_links import LIMIT_S, MRCLAB, lab, left_behind, reported, start_smoke, until
 from topo.emulation import state
 
 __all__ = ["lab"]
