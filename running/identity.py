@@ -121,8 +121,16 @@ def users_files(settings: Mapping[str, Any]) -> Iterator[Path]:
 
 def imports(file: Path) -> list[Path]:
     """The modules that a file imports, and those that they import, but for the code of every run and the judges'."""
+    return _shipped_imports(file) if file.is_relative_to(ROOT) else _imports(file)
+
+
+def _imports(file: Path) -> list[Path]:
     known = [ROOT / place for places in CODE.values() for place in places]
     return user_code.imported(file, [*known, ROOT / JUDGES], [ROOT])
+
+
+_shipped_imports = cache(_imports)
+"""Which modules they are is looked up once per process, as `code_digest` reads code once; users' files may change."""
 
 
 def programs_digest(programs: Sequence[Program]) -> str:
@@ -135,7 +143,6 @@ def programs_digest(programs: Sequence[Program]) -> str:
 
 def program_files(argv: Sequence[str]) -> Iterator[Path]:
     """The files that a program's words name: its command, scripts with the modules that they import, and data."""
-    known = [ROOT / place for places in (*CODE.values(), PROGRAMS) for place in places]
     for at, word in enumerate(argv):
         named = sdk.found_command(word) if at == 0 and word != "python" else word.rpartition("=")[2]
         path = Path(named or "")
@@ -143,7 +150,7 @@ def program_files(argv: Sequence[str]) -> Iterator[Path]:
             continue
         yield path
         if path.suffix == ".py" or at == 0:
-            yield from user_code.imported(path, known, [ROOT])
+            yield from imports(path)
 
 
 def file_digest(path: Path) -> str:
