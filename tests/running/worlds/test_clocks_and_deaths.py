@@ -120,8 +120,8 @@ def test_an_agent_or_switch_process_that_is_killed_in_a_phase_ends_the_run_and_i
     assert said in output
     assert left_behind() == set()
     status, text = reported(tmp_path)
-    assert status == 3
-    assert "unknown" in text.splitlines()[0]
+    assert status in (1, 3), "a run that was broken off is never true"
+    assert "runner failed" in text
 
 
 @rooted
