@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,10 @@ class ControlClient:
     """
 
     def __init__(self, address: str | Path, timeout_s: float = TIMEOUT_S) -> None:
-        """`address` is HOST:PORT, `unix:` and a path, or a path. Raises ControlError when nothing answers there."""
+        """`address` is HOST:PORT, `unix:` and a path, or a path.
+
+        Raises ControlError when no process answers there, or another user's (`common.unix_socket.connected`).
+        """
         self.address = (unix_socket.path_of(address) if isinstance(address, str) else None) or address
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
@@ -100,22 +102,14 @@ class ControlClient:
     def _connect(self) -> socket.socket:
         try:
             if isinstance(self.address, Path):
-                made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                try:
-                    # A blocking connect waits for its turn when many connect at once; one with a timeout of Python's
-                    # would fail at once.
-                    seconds, rest = divmod(self._timeout_s, 1)
-                    limit = struct.pack("ll", int(seconds), int(rest * 1e6))
-                    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-                    made.connect(str(self.address))
-                    made.settimeout(self._timeout_s)
-                except OSError:
-                    made.close()
-                    raise
+                made = unix_socket.connected(self.address, limit_s=self._timeout_s)
+                made.settimeout(self._timeout_s)
             else:
                 host, _, port = self.address.rpartition(":")
                 made = socket.create_connection((host.strip("[]"), int(port)), timeout=self._timeout_s)
                 made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except unix_socket.ForeignSocketError as error:
+            raise ControlError(f"{self._name} {error.strerror}") from error
         except OSError as error:
             gone = isinstance(self.address, Path) and isinstance(error, (ConnectionRefusedError, FileNotFoundError))
             kind = ControlGoneError if gone else ControlError

@@ -125,6 +125,13 @@ def check_folder(path: Path) -> None:
         raise _refused(path, mode, "a directory")
 
 
+def one_name(text: str, what: str) -> str:
+    """`text`, if it names an entry of a folder and no other place. ValueError says what it is for otherwise."""
+    if text in ("", ".", "..") or "/" in text or "\0" in text:
+        raise ValueError(f"{what} must have no slash, and be no dots alone (got {text!r})")
+    return text
+
+
 def _refused(path: str | Path, mode: int, wanted: str = "a regular file") -> NotPlainError:
     kind = next((name for test, name in _KINDS if test(mode)), "a regular file")
     return NotPlainError(path, f"must be {wanted} (it is {kind})")

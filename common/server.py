@@ -349,15 +349,14 @@ def _listen_on_port(address: str) -> socket.socket:
 
 
 def _listen_on_path(path: Path) -> socket.socket:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except ConnectionRefusedError:
-            path.unlink()
-        except FileNotFoundError:
-            pass
-        else:
-            raise OSError("another process answers there")
+    try:
+        unix_socket.connected(path).close()
+    except ConnectionRefusedError:
+        path.unlink()
+    except FileNotFoundError:
+        pass
+    else:
+        raise OSError("another process answers there")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         os.fchmod(listener.fileno(), 0o600)  # before it has a name: the file is made with this mode

@@ -11,11 +11,13 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
+from common import unix_socket
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
@@ -67,9 +69,14 @@ class GrpcChannels:
         self._lock = threading.Lock()
 
     def get(self, target: str) -> Any:
-        """The channel to a target (`HOST:PORT`), made when first asked for."""
+        """The channel to a target (`HOST:PORT` or `unix:/path`), made when first asked for.
+
+        ClientError when another user listens on the path: gRPC itself does not ask who answers.
+        """
         with self._lock:
             if target not in self._channels:
+                if path := unix_socket.path_of(target):
+                    _check_listener(path)
                 self._channels[target] = grpc.insecure_channel(
                     target,
                     options=(
@@ -88,6 +95,15 @@ class GrpcChannels:
     def __exit__(self, *_: object) -> None:
         for channel in self._channels.values():
             channel.close()
+
+
+def _check_listener(path: Path) -> None:
+    try:
+        unix_socket.connected(path).close()
+    except unix_socket.ForeignSocketError as error:
+        raise ClientError(f"{path} {error.strerror}") from None
+    except OSError:
+        pass  # no process listens: gRPC says so when it is used
 
 
 class UnreadyError(ClientError):

@@ -7,13 +7,12 @@ import json
 import os
 import select
 import socket
-import struct
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from common import uverbs
+from common import unix_socket, uverbs
 from mrclab.errors import DeviceGoneError, RefusedError
 
 NO_DESCRIPTOR = "this process must have a free descriptor (RLIMIT_NOFILE)"
@@ -67,18 +66,15 @@ class Connection:
             found = f"it has those of {', '.join(devices)}: name one" if devices else "it has none"
             raise DeviceGoneError(f"this network namespace must have one NIC, and {found} (run inside a host)")
         self.host = devices[0] if host is None else host
-        found_socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            found_socket.connect(uverbs.address(self.host))
+            return unix_socket.connected(uverbs.address(self.host), socket.SOCK_SEQPACKET)
+        except unix_socket.ForeignSocketError as error:  # an abstract socket has no folder that would keep others out
+            raise DeviceGoneError(
+                f"the socket of {self.host} belongs to user {error.user}, not to the lab or to you"
+            ) from None
         except OSError as error:
-            found_socket.close()
             there = f"; there is {', '.join(devices)}" if devices else ""
             raise DeviceGoneError(f"no NIC of {self.host} in this network namespace{there}") from error
-        uid = struct.unpack("3i", found_socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-        if uid not in (0, os.geteuid()):  # an abstract socket has no folder that would keep others out
-            found_socket.close()
-            raise DeviceGoneError(f"the socket of {self.host} belongs to user {uid}, not to the lab or to you")
-        return found_socket
 
     def now_ns(self) -> int:
         """The lab's time, as its journal has it: CLOCK_MONOTONIC, or virtual time."""

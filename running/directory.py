@@ -59,11 +59,11 @@ class RunDirectory:
 
     def journal(self, name: str) -> Path:
         """The file that a process of this name appends to."""
-        return self.journals / f"{name}.jsonl"
+        return self.journals / plain_file.one_name(f"{name}.jsonl", "the name of a journal")
 
     def log(self, name: str) -> Path:
         """The file with what a program of this name prints."""
-        return self.path / "logs" / f"{name}.log"
+        return self.path / "logs" / plain_file.one_name(f"{name}.log", "the name of a log")
 
     def write_options(self, options: Mapping[str, Any]) -> None:
         """Everything that was chosen, as `options.json`."""

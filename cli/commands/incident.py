@@ -155,7 +155,7 @@ def _view(arguments: argparse.Namespace, folder: Path) -> int:
 def _tool(arguments: argparse.Namespace, folder: Path) -> int:
     from cli.commands.counters import show
     from operations.incident import text
-    from operations.incident.client import ask
+    from operations.incident.client import ask, namespace_of
     from operations.incident.words import request
 
     tool, given = request(arguments)
@@ -165,7 +165,7 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
         return 0
     result = answer["result"]
     if tool == "exec":
-        return _execute(result)
+        return _execute(shlex.split(given["line"]), namespace_of(given["node"], str(result.get("namespace"))))
     if tool == "counters":
         show({name: result[name] for name in ("ports", "classes")}, "text")
     else:
@@ -174,11 +174,10 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
     return 0
 
 
-def _execute(result: dict[str, str]) -> int:
-    """Become the command, in the node's network namespace."""
-    words = shlex.split(result["line"])
+def _execute(words: list[str], name: str) -> int:
+    """Become the command that the user typed, in a network namespace."""
     sys.stdout.flush()
-    with namespace.entered(result["namespace"]):
+    with namespace.entered(name):
         try:
             os.execvp(words[0], words)
         except FileNotFoundError:

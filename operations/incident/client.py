@@ -9,12 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from common.client import ControlClient, ControlError
+from common.client import ControlClient, ControlError, ControlGoneError
 from common.interpreter import python
+from common.rights import is_our_folder
 from operations.incident.draw import draw
-from operations.incident.server import READY, SOCKET, reached
+from operations.incident.server import READY, SOCKET
 from operations.incident.session import SCENARIO, World
 from running.directory import RunDirectory
+from topo.emulation import state
+from topo.emulation.state import LabError
 
 TICKETS = 1_000_000
 LONGEST_S = 600.0
@@ -72,34 +75,54 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def newest(root: Path) -> Path:
-    """The folder of the newest incident under way. NoIncidentError when there is none."""
-    sockets = sorted((root / SCENARIO).glob(f"*/{SOCKET}"))
-    if not sockets:
-        raise NoIncidentError(f"no incident is under way in {root}: ./lab incident starts one")
-    return sockets[-1].parent
+    """The folder of the newest incident under way that is this user's, or root's. NoIncidentError when there is none.
+
+    Folders of other users in `root` are passed over.
+    """
+    folders = [socket.parent for socket in sorted((root / SCENARIO).glob(f"*/{SOCKET}"))]
+    ours = [folder for folder in folders if is_our_folder(folder)]
+    if not ours:
+        others = f" (passed over, because other users own them: {', '.join(map(str, folders))})" if folders else ""
+        raise NoIncidentError(f"no incident is under way in {root}{others}: ./lab incident starts one")
+    return ours[-1]
+
+
+def namespace_of(node: str, answered: str) -> str:
+    """The network namespace that the other side named, if it is the one of this node in a running incident's lab.
+
+    The asking process may be root and enters it, so the records of labs decide, not the answer. ValueError otherwise.
+    """
+    for name, record in state.records().items():
+        if isinstance(record, LabError) or record.run != SCENARIO or answered not in record.namespaces:
+            continue
+        if name.netns(record.plan.node(node)) == answered:
+            return answered
+    raise ValueError(f"the incident must name the network namespace of {node} in its lab (it named {answered!r})")
 
 
 def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
     """One request to the process of an incident. ControlError with its complaint; NoIncidentError if it has ended."""
-    with reached(folder) as path:
-        try:
-            with ControlClient(path, LONGEST_S) as client:
-                found = client.call(op, **arguments)
-        except ControlError:
-            if listens(path):
-                raise
-            path.unlink(missing_ok=True)
-            raise NoIncidentError(
-                f"the incident in {folder} is over, or its process was killed: ./lab incident starts another one"
-            ) from None
+    path = folder / SOCKET
+    try:
+        with ControlClient(path, LONGEST_S) as client:
+            found = client.call(op, **arguments)
+    except ControlError:
+        if listens(path):
+            raise
+        path.unlink(missing_ok=True)
+        raise NoIncidentError(
+            f"the incident in {folder} is over, or its process was killed: ./lab incident starts another one"
+        ) from None
     assert isinstance(found, dict)
     return found
 
 
 def listens(path: Path) -> bool:
-    """Whether a process listens on a socket."""
+    """Whether a process listens on a socket, ours or another user's."""
     try:
         ControlClient(path).close()
-    except ControlError:
+    except ControlGoneError:
         return False
+    except ControlError:
+        return True
     return True

@@ -36,7 +36,7 @@ READY = "ready"
 @contextmanager
 def reached(folder: Path) -> Iterator[Path]:
     """The socket of a folder by a path that is short enough for the kernel, however deep the folder lies."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         yield Path(f"/proc/self/fd/{descriptor}") / SOCKET
     finally:

@@ -267,7 +267,7 @@ def execute(live: LiveIncident, fields: Fields) -> Answer:
     node, line = live.plan.node(fields.string("node")), fields.string("line")
     if not line:
         raise ValueError(f"exec {node} must be followed by a command, such as -- ip -s link")
-    return {"namespace": live.namespace(node), "line": line}
+    return {"namespace": live.namespace(node)}
 
 
 TOOLS: Mapping[str, Callable[[LiveIncident, Fields], Answer]] = {

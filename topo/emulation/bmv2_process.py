@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common import unix_socket
 from common.scratch import Scratch
 from topo.emulation import process
 from topo.emulation.state import LabError
@@ -56,7 +57,11 @@ def wait_until_serving(
 
     LabError when they never do; its message calls the process `what`, and says so when Thrift is missing.
     """
-    for attempt, timeout_s in ((lambda: _connect(grpc), START_TIMEOUT_S), (use_thrift, THRIFT_TIMEOUT_S)):
+
+    def use_grpc() -> None:
+        unix_socket.connected(grpc).close()
+
+    for attempt, timeout_s in ((use_grpc, START_TIMEOUT_S), (use_thrift, THRIFT_TIMEOUT_S)):
         deadline = time.monotonic() + timeout_s
         while (error := _failure(attempt)) is not None:
             ended = popen.poll() is not None
@@ -94,11 +99,6 @@ def trial() -> str | None:
             popen.kill()
             popen.wait()
     return None
-
-
-def _connect(path: Path) -> None:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
-        client.connect(str(path))
 
 
 def _failure(attempt: Callable[[], None]) -> OSError | ThriftError | None:

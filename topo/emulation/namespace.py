@@ -18,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from common.plain_file import one_name
+
 NETNS_DIR = Path("/run/netns")
 
 _CLONE_NEWNET = 0x40000000
@@ -50,8 +52,8 @@ def _check(result: int, what: str) -> None:
 
 
 def path_of(name: str) -> Path:
-    """Where `ip netns` keeps the namespace of this name."""
-    return NETNS_DIR / name
+    """Where `ip netns` keeps the namespace of this name. ValueError for a name that would lead to another folder."""
+    return NETNS_DIR / one_name(name, "the name of a network namespace")
 
 
 def exists(name: str) -> bool:
@@ -96,14 +98,14 @@ def enter(path: Path) -> None:
 
 
 @contextmanager
-def entered(name: str) -> Iterator[None]:
-    """Move this thread into the namespace of this name, or path, and back at the end of the `with`.
+def entered(where: str | Path) -> Iterator[None]:
+    """Move this thread into the namespace of this name, or of this file, and back at the end of the `with`.
 
-    Sockets and /proc/sys/net are that namespace's meanwhile.
+    Sockets and /proc/sys/net are that namespace's meanwhile. A name from another process must come as text.
     """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        enter(path_of(name))
+        enter(where if isinstance(where, Path) else path_of(where))
         try:
             yield
         finally:

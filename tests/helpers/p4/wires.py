@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
 
 from topo.emulation.namespace import entered
@@ -40,7 +41,7 @@ class Namespace:
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
         """This thread is in the namespace meanwhile; sockets opened there stay there."""
-        with entered(f"/proc/{self.holder.pid}/ns/net"):
+        with entered(Path(f"/proc/{self.holder.pid}/ns/net")):
             yield
 
     def close(self) -> None:

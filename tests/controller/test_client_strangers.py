@@ -1,0 +1,20 @@
+"""The controller gives its entries to no switch process of another user."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from controller.client import ClientError, GrpcChannels
+from tests.helpers.stranger import NEEDS_ROOT, socket_of_a_stranger
+
+
+@pytest.mark.root
+@NEEDS_ROOT
+def test_no_channel_is_made_to_a_stranger() -> None:
+    with tempfile.TemporaryDirectory(prefix="s-") as folder, GrpcChannels() as channels:
+        Path(folder).chmod(0o1777)
+        with socket_of_a_stranger(f"{folder}/grpc"), pytest.raises(ClientError, match="user 65534 listens"):
+            channels.get(f"unix:{folder}/grpc")

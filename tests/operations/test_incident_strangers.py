@@ -1,0 +1,143 @@
+"""What a stranger puts where incidents are does not reach the user who asks, who may be root."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from operations.incident.client import NoIncidentError, namespace_of, newest
+from operations.incident.server import SOCKET
+from running.directory import RunDirectory
+from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger
+from topo.emulation import namespace, state
+from topo.emulation.labname import LabName
+from topo.planfile import load_plan
+
+pytestmark = [pytest.mark.root, NEEDS_ROOT]
+
+
+@pytest.fixture
+def runs() -> Iterator[Path]:
+    """`runs` in a folder like /tmp, where every user may make files. Its name is short, because sockets' paths are."""
+    with tempfile.TemporaryDirectory(prefix="s-") as folder:
+        Path(folder).chmod(0o1777)
+        yield Path(folder) / "runs"
+
+
+@pytest.fixture
+def theirs(runs: Path) -> Path:
+    """A folder that looks like the newest incident, of another user."""
+    folder = runs / "incident" / "20991231-235959-1"
+    with as_a_stranger():
+        folder.mkdir(parents=True)
+        (folder / "options.json").write_text('{"world": "emulated"}')
+    return folder
+
+
+@pytest.fixture
+def words(runs: Path) -> str:
+    """What a stranger would like root to execute."""
+    return f"touch {runs.parent / 'pwned'}"
+
+
+def test_root_executes_nothing_that_a_stranger_answers(
+    theirs: Path, runs: Path, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def executed(*_: object) -> None:
+        raise AssertionError("root became a command")
+
+    monkeypatch.setattr(os, "execvp", executed)
+    with control_of_a_stranger(theirs / SOCKET, {"result": {"namespace": "/proc/self/ns/net", "line": words}}) as asked:
+        assert main(["incident", "exec", "--runs", str(runs), "p0l0", "--", "ip", "-s", "link"]) == 2
+    assert asked == []
+    assert f"no incident is under way in {runs} (passed over, because other users own them: {theirs})" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_socket_of_a_stranger_in_a_folder_of_ours_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = RunDirectory.create(runs, "incident", 1)
+    directory.write_options({"world": "simulated"})
+    directory.path.chmod(0o777)
+    with control_of_a_stranger(directory.path / SOCKET, {}) as asked:
+        assert main(["incident", "status", "--runs", str(runs)]) == 2
+        assert (directory.path / SOCKET).exists()
+    assert asked == []
+    assert "must be a socket of root's or yours (user 65534 listens)" in capsys.readouterr().err
+
+
+def test_the_newest_incident_is_one_of_ours(theirs: Path, runs: Path) -> None:
+    (theirs / SOCKET).touch()
+    with pytest.raises(NoIncidentError, match="other users own them"):
+        newest(runs)
+    mine = runs / "incident" / "20251129-000000-1"
+    mine.mkdir()
+    (mine / SOCKET).touch()
+    (runs / "incident" / "20991231-235959-2").symlink_to(theirs)
+    assert newest(runs) == mine
+
+
+@pytest.fixture
+def lab() -> Iterator[LabName]:
+    """The record of an incident's lab that a server has written."""
+    name = LabName("strangers")
+    with state.locked(name.root):
+        state.write_record(state.new_record(load_plan("tiny"), "token", name, "incident", sealed=True), name.root)
+    yield name
+    state.remove(name.root)
+
+
+def test_only_the_namespace_of_the_node_that_was_typed_is_entered(lab: LabName) -> None:
+    assert namespace_of("p0l0", "strangers.p0l0") == "strangers.p0l0"
+    for node, answered in (
+        ("p0l0", "/proc/self/ns/net"), ("p0l0", "strangers.h0"), ("h9", "strangers.h0"),
+        ("p0l0", "../../proc/1/ns/net"), ("p0l0", ""), ("p0l0", "other.p0l0"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"the network namespace of|has no h9"):
+            namespace_of(node, answered)
+    record = state.read_record(lab.root)
+    assert record is not None
+    record.run = "smoke"  # the lab of somebody's run is no incident's
+    state.write_record(record, lab.root)
+    with pytest.raises(ValueError, match=r"must name the network namespace of p0l0 in its lab"):
+        namespace_of("p0l0", "strangers.p0l0")
+
+
+def test_what_is_executed_are_the_words_that_were_typed(
+    runs: Path, lab: LabName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of an incident is trusted with the name of a node's namespace and with nothing else."""
+    became: list[object] = []
+
+    class Entered:
+        def __init__(self, where: str) -> None:
+            became.append(where)
+
+        def __enter__(self) -> None: ...
+        def __exit__(self, *_: object) -> None: ...
+
+    answers = {"result": {"namespace": "strangers.p0l0", "line": "touch pwned"}, "lab_s": 0, "commands": 1}
+    directory = RunDirectory.create(runs, "incident", 1)
+    directory.write_options({"world": "emulated"})
+    (directory.path / SOCKET).touch()
+    monkeypatch.setattr("operations.incident.client.ask", lambda *_, **__: json.loads(json.dumps(answers)))
+    monkeypatch.setattr(namespace, "entered", Entered)
+    monkeypatch.setattr(os, "execvp", lambda *words: became.append(words))
+    main(["incident", "exec", "--runs", str(runs), "p0l0", "--", "ip", "-s", "a b"])
+    assert became == ["strangers.p0l0", ("ip", ["ip", "-s", "a b"])]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "/proc/self/ns/net", "../netns/h0", "a/b", "h0\0"])
+def test_a_name_never_becomes_a_path(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the name of a network namespace must have no slash"):
+        namespace.path_of(name)
+    if "/" in name:
+        for place in (RunDirectory(tmp_path).journal, RunDirectory(tmp_path).log):
+            with pytest.raises(ValueError, match="must have no slash"):
+                place(name)
