@@ -18,6 +18,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from common import locks
+
 LOCK = ".owner"
 UNLOCKED_S = 3600.0
 """A folder without a lock file may be in the making; after so long its maker was killed in between."""
@@ -34,7 +36,7 @@ class Scratch:
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
             self._lock = _new_lock(self.path)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            locks.take(self._lock, f"the lock of {self.path}")
             if os.fstat(self._lock).st_nlink:
                 return
             # Another process found the lock file before it was locked, and removed the folder as a leftover.

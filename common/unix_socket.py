@@ -24,7 +24,9 @@ class ForeignSocketError(OSError):
 
 
 def connected(place: Path | str, kind: socket.SocketKind = socket.SOCK_STREAM, limit_s: float = 0.0) -> socket.socket:
-    """A connection to a process of root or of this user; `place` is a path, or an abstract name that begins with a zero byte.
+    """A connection to a process of root or of this user.
+
+    `place` is a path, or an abstract name that begins with a zero byte.
 
     A privileged client that trusts any listener carries out a stranger's answers. So the listener must be root or the
     user of this process, and so must the owner of the path, which is no link. Root also takes a path of another user

@@ -6,7 +6,6 @@ left is removed by the next one.
 
 from __future__ import annotations
 
-import fcntl
 import importlib.metadata
 import os
 import shlex
@@ -16,17 +15,18 @@ import subprocess
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
-from common import files
+from common import files, locks
 from common.compiled.finder import REMEDY, SWITCH, library
 from common.compiled.unit import Build, Unit, find, record, record_path
 from common.interpreter import python
 
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
+BUILD_S = 1800.0
+"""For another process that compiles: a minute of one processor, and far longer on an emulated one."""
 UNNAMED_S = 86400
 """A folder that no record names any more may still be in use by a process for so long."""
 _TRY = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
@@ -60,7 +60,7 @@ def build(unit: Unit, tell: Callable[[str], None]) -> Build:
     with_what = compilers()
     directory = files.cache_directory()
     directory.mkdir(parents=True, exist_ok=True)
-    with _alone(directory / f"{unit.name}.lock", tell):
+    with locks.held(directory / f"{unit.name}.lock", f"the lock of the {unit.name}'s builds", BUILD_S, tell):
         key = unit.key()
         found = find(unit, key)
         if found is not None and found.compilers == with_what:
@@ -71,17 +71,6 @@ def build(unit: Unit, tell: Callable[[str], None]) -> Build:
             tell("trying the modules")
             _try_out(unit, key, Path(scratch), made, with_what)
             return _publish(unit, key, directory, made, with_what)
-
-
-@contextmanager
-def _alone(path: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    with path.open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            tell("waiting for another process that compiles")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _prune(unit: Unit, directory: Path) -> None:

@@ -5,17 +5,15 @@ Waiting in it lets the lab's time pass, which TCPStore and FileStore of PyTorch 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
 import torch.distributed as dist
 
-from common import files
+from common import files, locks
 from mrclab.torch import nic
 
 TIMEOUT_S = 300.0
@@ -84,11 +82,5 @@ class FolderStore(dist.Store):
     def _place(self, key: str) -> Path:
         return self._folder / hashlib.sha256(key.encode()).hexdigest()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _locked(self) -> AbstractContextManager[None]:
+        return locks.held(self._folder / ".lock", f"the lock of the store in {self._folder}")

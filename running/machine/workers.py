@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import multiprocessing
 import os
 import shutil
@@ -16,6 +15,7 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from common.locks import LockedError, take
 from common.scratch import remove_if_abandoned
 
 P = ParamSpec("P")
@@ -86,9 +86,9 @@ def end(scratch: str) -> None:
     one finds no other that writes, and removes all that is left.
     """
     folder = Path(scratch).parent
-    with suppress(OSError):  # another worker has removed the folder
+    with suppress(OSError, LockedError):  # another worker has removed the folder, or does not end
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # its lock goes when this process ends
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        take(handle, f"the lock of {folder}")
         shutil.rmtree(scratch, ignore_errors=True)
         remove_if_abandoned(folder)
     os._exit(0)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from common import locks
 from studies.sweeping.row import Row
 
 NAME = "rows.sqlite"
 WAIT_S = 60.0  # for another sweep that writes at this moment
+T = TypeVar("T")
 ASKED_AT_ONCE = 500  # keys: SQLite allows 999 variables in a statement at least
 
 
@@ -19,14 +23,13 @@ class RowStore:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / NAME
+        locks.close_to_others(self.path)  # a user who can read it could lock it
         try:
-            self._database = sqlite3.connect(self.path, timeout=WAIT_S)
+            self._database = sqlite3.connect(self.path, timeout=min(locks.TELL_S, WAIT_S))
         except sqlite3.Error as error:
             raise self._said(error) from None
         try:
-            self._database.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
-            columns = [name for _, name, *_ in self._database.execute("PRAGMA table_info(rows)")]
-            (sound,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+            columns, sound = self._patiently(self._checked)
         except sqlite3.Error as error:
             self._database.close()
             raise self._said(error) from None
@@ -41,6 +44,28 @@ class RowStore:
             return OSError(f"{self.path} cannot be used now: {error}")
         return ValueError(f"{self.path} must be a store of rows ({error}): move it away, and a new one is made")
 
+    def _checked(self) -> tuple[list[str], str]:
+        """The columns of the table, which is made if it is missing, and what SQLite says of the file."""
+        self._database.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
+        columns = [name for _, name, *_ in self._database.execute("PRAGMA table_info(rows)")]
+        (sound,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        return columns, str(sound)
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        """Carry out what another process may have locked the store against: a long wait is told, and ends."""
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            left_s = max(0.0, WAIT_S - locks.TELL_S)
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left_s:
+                raise
+        locks.tell(f"waiting for {self.path}, at most {left_s:.0f} s more: {locks.holder(self.path)} holds its lock")
+        self._database.execute(f"PRAGMA busy_timeout = {round(left_s * 1000)}")
+        try:
+            return act()
+        finally:
+            self._database.execute(f"PRAGMA busy_timeout = {round(locks.TELL_S * 1000)}")
+
     def __enter__(self) -> RowStore:
         return self
 
@@ -49,10 +74,14 @@ class RowStore:
 
     def add(self, *rows: Row) -> None:
         """Keep rows, all or none of them; one that is there already stays."""
-        try:
+        texts = [(row.key, row.to_text()) for row in rows]
+
+        def insert() -> None:
             with self._database:
-                texts = [(row.key, row.to_text()) for row in rows]
                 self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", texts)
+
+        try:
+            self._patiently(insert)
         except sqlite3.Error as error:
             raise self._said(error) from None
 
@@ -63,7 +92,8 @@ class RowStore:
             some = wanted[start : start + ASKED_AT_ONCE]
             marks = ",".join("?" * len(some))
             try:
-                rows = self._database.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", some).fetchall()
+                query = f"SELECT key, row FROM rows WHERE key IN ({marks})"
+                rows = self._patiently(partial(self._selected, query, some))
             except sqlite3.Error as error:
                 raise self._said(error) from None
             for key, text in rows:
@@ -72,6 +102,9 @@ class RowStore:
                 except (ValueError, TypeError, RecursionError) as error:
                     raise ValueError(f"{self.path}: the row of key {key} must be one of a sweep ({error})") from None
         return found
+
+    def _selected(self, query: str, values: Sequence[str]) -> list[tuple[str, str]]:
+        return self._database.execute(query, values).fetchall()
 
     def __len__(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM rows").fetchone()[0])

@@ -11,14 +11,13 @@ import pytest
 from common.client import ControlClient, ControlError
 from common.rights import NOBODY
 from common.unix_socket import ForeignSocketError, connected
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger, socket_of_a_stranger
+from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger, let_all_enter, socket_of_a_stranger
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
     """A folder in which every user may make files, such as /tmp."""
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o711)
+    let_all_enter(tmp_path)
     made = tmp_path / "shared"
     made.mkdir()
     made.chmod(0o1777)

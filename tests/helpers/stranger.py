@@ -19,6 +19,13 @@ from common.rights import NOBODY
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: acts as another user")
 
 
+def let_all_enter(folder: Path) -> None:
+    """Let every user reach a folder of pytest's, and read what is in it."""
+    for each in (folder, *folder.parents):
+        if each.stat().st_mode & 0o055 != 0o055:
+            each.chmod(each.stat().st_mode | 0o055)
+
+
 @contextmanager
 def as_a_stranger() -> Iterator[None]:
     """What this process does meanwhile, the user `nobody` does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -515,6 +516,31 @@ def test_an_environment_of_another_user_is_said_to_be_that(clone: Machine) -> No
     assert done.stderr.endswith(
         f": sudo chown -R 0 '{clone.folder}/venv' '{clone.folder}/venv.lock'\n"
     )  # the fake `id` says 0
+
+
+def test_a_wait_for_another_installation_says_for_whom_it_is_and_ends(clone: Machine) -> None:
+    script = clone.checkout / "lab"
+    script.write_text(script.read_text().replace("lock_s=900", "lock_s=0.1"))
+    lock = clone.folder / "venv.lock"
+    lock.write_text("4711\n")
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        done = clone.run("list")
+    assert done.returncode == 2
+    assert f"lab: waiting for another call that installs into {clone.folder}/venv, at most 0.1 s: process 4711\n" in (
+        done.stderr
+    )
+    assert f"lab: process 4711 still installs into {clone.folder}/venv: end it, or try again later\n" in done.stderr
+    assert lock.stat().st_mode & 0o777 == 0o600  # an older version's was open to all
+
+
+def test_a_lock_of_an_installation_that_is_a_link_is_refused(clone: Machine) -> None:
+    victim = clone.folder / "victim"
+    victim.write_text("precious")
+    (clone.folder / "venv.lock").symlink_to(victim)
+    done = clone.run("list")
+    assert (done.returncode, "venv.lock must be a file (it is a link): rm" in done.stderr) == (2, True)
+    assert victim.read_text() == "precious"
 
 
 def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:

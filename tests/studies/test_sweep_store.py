@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from common import locks
 from studies.sweeping import store as stores
 from studies.sweeping.row import Row
 from studies.sweeping.store import NAME, RowStore
@@ -41,7 +44,7 @@ def test_a_file_that_is_no_store_is_to_be_moved_away(make: Callable[[Path], None
 
 def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
     (tmp_path / NAME).mkdir()
-    with pytest.raises(OSError, match=r"rows\.sqlite cannot be used now"):
+    with pytest.raises(OSError, match=r"rows\.sqlite must be a regular file"):
         RowStore(tmp_path)
 
 
@@ -58,6 +61,39 @@ def test_a_store_that_another_sweep_holds_is_not_to_be_moved_away(
         other.close()
         store.add(ROW)
         assert store.find(["k1"]) == {"k1": ROW}
+
+
+def test_a_long_wait_for_a_store_names_the_process_that_holds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(locks, "TELL_S", 0.05)
+    monkeypatch.setattr(stores, "WAIT_S", 0.1)
+    hold = (
+        "import sqlite3, sys\n"
+        "database = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "database.execute('BEGIN EXCLUSIVE')\n"
+        "print('held', flush=True)\n"
+        "input()"
+    )
+    with RowStore(tmp_path) as store:
+        words = [sys.executable, "-c", hold, str(store.path)]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "held\n"
+            with pytest.raises(OSError, match="database is locked"):
+                store.find(["k1"])
+            assert f"rows.sqlite, at most 0 s more: process {other.pid} of user" in capsys.readouterr().err
+            other.communicate("\n")
+        store.add(ROW)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+    """A user who can read it could hold a lock of SQLite's, and no sweep could write."""
+    (tmp_path / NAME).touch(0o644)
+    with RowStore(tmp_path) as store:
+        store.add(ROW)
+        assert store.path.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("verdict", ["true", "false", "unknown", "made"])

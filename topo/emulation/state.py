@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from common import locks
 from common.files import write_json
 from topo.emulation import labname, namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -31,6 +32,9 @@ from topo.plan import Plan
 from topo.planfile import parse_document, plan_document
 
 ROOT = DEFAULT_LAB.root  # of the default lab
+
+LOCK_S = 120.0
+"""For a command that changes the lab, or what a killed one has left; `down` of a large lab takes a minute."""
 
 Phase = Literal["starting", "running"]
 
@@ -221,11 +225,11 @@ def remove(root: Path, *, keep_lock: bool = False) -> None:
 def faults_locked(root: Path) -> Iterator[None]:
     """The right to change `faults.json`, among processes; waits for it. NoLabError when the lab has gone."""
     try:
-        fd = os.open(root / "faults.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = locks.opened(root / "faults.lock")
     except FileNotFoundError:
         raise NoLabError("the lab was taken down") from None
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        _wait(fd, "the lock of the lab's faults")
         yield
     finally:
         os.close(fd)
@@ -235,7 +239,7 @@ def faults_locked(root: Path) -> Iterator[None]:
 def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
     """The right to change a lab, by default the chosen one.
 
-    LabError naming the holder when someone else has it and `wait` is false.
+    LabError naming the holder when another process has it and `wait` is false, or has it for too long.
 
     The holder (`down`) may remove the lock file. A process that then gets the lock of the removed file starts again.
     """
@@ -243,7 +247,7 @@ def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
     while True:
         root.mkdir(mode=0o755, parents=True, exist_ok=True)
         try:
-            fd = os.open(root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fd = locks.opened(root / "lock")
         except FileNotFoundError:
             continue  # a `down` removed the directory in between
         try:
@@ -275,12 +279,20 @@ def _in_place(fd: int, root: Path) -> bool:
 
 def _take(fd: int, *, wait: bool) -> None:
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         words = os.pread(fd, 64, 0).decode(errors="replace").split()
-        if len(words) == 2 and all(map(str.isdecimal, words)):
+        if not wait and len(words) == 2 and all(map(str.isdecimal, words)):
             pid, ticks = map(int, words)
             if alive(pid, ticks):
                 what = f"process {pid} ({command_line(pid)})"
                 raise LabError(f"the lab is being changed by {what}; try again when it is done") from None
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        _wait(fd, "the lock of the lab")
+
+
+def _wait(fd: int, what: str) -> None:
+    """Take a lock. LabError names the process that does not give it up."""
+    try:
+        locks.take(fd, what, LOCK_S)
+    except locks.LockedError as error:
+        raise LabError(str(error)) from None

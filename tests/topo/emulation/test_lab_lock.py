@@ -1,9 +1,16 @@
 """The right to change a lab, where a lab is taken down and another `up` begins at the same moment."""
 
+import fcntl
+import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from common import locks
+from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
 from topo.emulation import state
 from topo.emulation.state import LabError
 
@@ -29,3 +36,43 @@ def test_a_right_that_made_no_lab_leaves_no_folder(tmp_path: Path) -> None:
     with state.locked(root):
         assert root.exists()
     assert not root.exists()
+
+
+LOCKS: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "lock": partial(state.locked, wait=True),
+    "faults.lock": state.faults_locked,
+}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_of_the_lab_is_closed_to_others_also_where_an_older_version_made_it(name: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        with LOCKS[name](tmp_path):
+            assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+        tmp_path.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(0o644)
+
+
+@pytest.mark.root
+@NEEDS_ROOT
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_stranger_who_holds_a_lock_of_the_lab_is_named_and_not_waited_for_for_ever(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`flock` takes a descriptor that only reads: before this version of the program, every user could have one."""
+    monkeypatch.setattr(locks, "TELL_S", 0.02)
+    monkeypatch.setattr(state, "LOCK_S", 0.1)
+    let_all_enter(tmp_path)
+    (tmp_path / name).touch(0o644)
+    with as_a_stranger():
+        theirs = os.open(tmp_path / name, os.O_RDONLY)
+    try:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        with pytest.raises(LabError, match=rf"still held by process {os.getpid()} of user"), LOCKS[name](tmp_path):
+            pass
+        assert f"at most 0 s more: process {os.getpid()} of user" in capsys.readouterr().err
+    finally:
+        os.close(theirs)
+    with as_a_stranger(), pytest.raises(PermissionError):
+        os.open(tmp_path / name, os.O_RDONLY)
