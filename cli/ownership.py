@@ -6,10 +6,10 @@ import argparse
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from common.scratch import LOCK
+from common.giving import Made, Receiver, give, give_all, opened_folder, sudo_caller
 
 HIDDEN = "."
 """Begins the names of files that are written beside their place and then moved there."""
@@ -17,18 +17,29 @@ WRITTEN = ("output", "export", "picture", "markdown", "csv", "keep", "journal", 
 """Options that name what a command writes. Folders of runs are not among them: commands know which runs are theirs."""
 
 
-def hand_over(*made: Path, environment: Mapping[str, str] = os.environ) -> None:
+def hand_over(*made: Path | Made, environment: Mapping[str, str] = os.environ) -> None:
     """Give what this command created to the user who called sudo. Does nothing without sudo.
 
-    A folder among `made` is handed over with all in it, so it must be one that the command itself created. Links are
-    handed over, never followed. Other commands may use the same folder of runs: scratch folders of theirs keep their
-    owner, and an entry that they remove meanwhile is passed over.
+    A folder among `made` is handed over with all in it that is root's, so it must be one that the command itself
+    created. Links are handed over, never followed. Other commands may use the same folder of runs: scratch folders of
+    theirs keep their owner, and an entry that they remove meanwhile is passed over.
     """
-    uid, gid = environment.get("SUDO_UID"), environment.get("SUDO_GID")
-    if os.geteuid() != 0 or uid is None or gid is None:
-        return
-    for path in made:
-        _give(path, int(uid), int(gid))
+    user = sudo_caller(environment)
+    for one in made if user else ():
+        assert user is not None
+        give_all(user, *((one.path, None, one) if isinstance(one, Made) else (one,)))
+
+
+def hand_over_below(folder: int, *names: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Give files of these names, which this command has made in an open folder, to the user who called sudo."""
+    user = sudo_caller(environment)
+    for name in names if user else ():
+        assert user is not None
+        with suppress(FileNotFoundError, NotADirectoryError), ExitStack() as stack:
+            below = folder
+            for part in Path(name).parts[:-1]:
+                below = stack.enter_context(opened_folder(part, below))
+            give(user, Path(name).name, below)
 
 
 @contextmanager
@@ -37,20 +48,19 @@ def handing_over(*places: Path, environment: Mapping[str, str] = os.environ) -> 
 
     Files that were there before keep their owner. A folder is looked at one level deep: an entry that was
     there is not entered. Hidden entries are passed over: they are files of other commands that soon get their name.
+    The folders that are there are opened now: a folder that takes the place of one of them meanwhile is not looked at.
     """
-    if os.geteuid() != 0 or "SUDO_UID" not in environment or "SUDO_GID" not in environment:
+    user = sudo_caller(environment)
+    if user is None:
         yield
         return
-    missing = [parent for place in places for parent in (place, *place.parents) if not os.path.lexists(parent)]
-    before = {place: _entries(place) for place in places}
-    try:
-        yield
-    finally:
-        for folder in dict.fromkeys(missing):
-            if folder.is_dir() and not folder.is_symlink():
-                _chown(folder, int(environment["SUDO_UID"]), int(environment["SUDO_GID"]))
-        for place, old in before.items():
-            hand_over(*sorted(path for path, _ in _entries(place) - old), environment=environment)
+    with ExitStack() as stack:
+        looked_at = [_Place(place, stack) for place in places]
+        try:
+            yield
+        finally:
+            for place in looked_at:
+                place.give(user)
 
 
 def named_places(namespace: argparse.Namespace) -> list[Path]:
@@ -58,42 +68,51 @@ def named_places(namespace: argparse.Namespace) -> list[Path]:
     return [place for name, place in vars(namespace).items() if name in WRITTEN and isinstance(place, Path)]
 
 
-def _entries(place: Path) -> set[tuple[Path, int]]:
-    """A file, or what is in a folder, with inodes: a file that was replaced is a new one."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        status = place.lstat()
-        if stat.S_ISREG(status.st_mode):
-            return {(place, status.st_ino)}
-        if stat.S_ISDIR(status.st_mode):
-            entries = [entry for entry in os.scandir(place) if not entry.name.startswith(HIDDEN)]
-            return {(place / entry.name, entry.inode()) for entry in entries}
-    return set()
+class _Place:
+    """A file or folder that a command may make or change: the deepest folder above it that is there, and the rest."""
+
+    def __init__(self, place: Path, stack: ExitStack) -> None:
+        rest: list[str] = []
+        place = place.parent.resolve() / place.name
+        while True:
+            try:
+                self._folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                break
+            except (FileNotFoundError, NotADirectoryError):
+                rest.insert(0, place.name)
+                place = place.parent
+        stack.callback(os.close, self._folder)
+        self._rest = rest
+        self._before = self._inode(rest[0]) if rest else _entries(self._folder)
+
+    def give(self, user: Receiver) -> None:
+        """Give what was made or replaced."""
+        if not self._rest:
+            for name, _ in sorted(_entries(self._folder) - set(self._before)):
+                give_all(user, name, self._folder)
+        elif self._inode(self._rest[0]) != self._before:
+            self._give_rest(user, self._rest, self._folder)
+
+    def _give_rest(self, user: Receiver, rest: list[str], folder: int) -> None:
+        """Give an entry, and below it the rest of the path; of the last folder all that is in it."""
+        give(user, rest[0], folder)
+        with suppress(FileNotFoundError, NotADirectoryError), opened_folder(rest[0], folder) as below:
+            if rest[1:]:
+                self._give_rest(user, rest[1:], below)
+            else:
+                for name, _ in sorted(_entries(below)):
+                    give_all(user, name, below)
+
+    def _inode(self, name: str) -> set[tuple[str, int]]:
+        """The regular file or folder of this name, with its inode: a file that was replaced is a new one."""
+        with suppress(FileNotFoundError):
+            status = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+                return {(name, status.st_ino)}
+        return set()
 
 
-def _give(path: Path, uid: int, gid: int) -> None:
-    """Change the owner of a path and of all in it, except scratch folders."""
-    if _is_scratch(path):
-        return
-    _chown(path, uid, gid)
-    if not path.is_dir() or path.is_symlink():
-        return
-    with suppress(FileNotFoundError):  # the folder went; one below it that goes is passed over by fwalk
-        for _, inner, files, folder in os.fwalk(path):
-            inner[:] = [name for name in inner if not _is_scratch(name, folder)]
-            for name in (*inner, *files):
-                _chown(name, uid, gid, folder)
-
-
-def _chown(path: Path | str, uid: int, gid: int, folder: int | None = None) -> None:
-    """Change an owner, unless another command has removed the entry."""
-    with suppress(FileNotFoundError):
-        os.chown(path, uid, gid, dir_fd=folder, follow_symlinks=False)
-
-
-def _is_scratch(path: Path | str, folder: int | None = None) -> bool:
-    """Whether this is a scratch folder, which has a lock file; the folder of a command that still runs."""
-    try:
-        os.stat(os.path.join(path, LOCK), dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
+def _entries(folder: int) -> set[tuple[str, int]]:
+    """What is in an open folder, with inodes."""
+    with os.scandir(folder) as entries:
+        return {(entry.name, entry.inode()) for entry in entries if not entry.name.startswith(HIDDEN)}

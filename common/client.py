@@ -18,6 +18,10 @@ class ControlError(RuntimeError):
     """The other side refused an operation, or does not answer; the message is its own where it sent one."""
 
 
+class ControlRefusedError(ControlError):
+    """The other side has answered, and refused an operation; the message is its own."""
+
+
 class ControlGoneError(ControlError):
     """No process listens on a Unix socket any more: its owner has ended, and left the file behind if it was killed."""
 
@@ -82,7 +86,7 @@ class ControlClient:
             self._answers[answer["id"]] = answer
         answer = self._answers.pop(ident)
         if not answer.get("ok"):
-            raise ControlError(answer.get("error", f"{self._name} refused without a reason"))
+            raise ControlRefusedError(answer.get("error", f"{self._name} refused without a reason"))
         return answer.get("result")
 
     def close(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cache
+from common.plain_file import NotPlainError
 
 KEPT_S = 30 * 86400
 """A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
@@ -57,6 +60,49 @@ def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
     return False
+
+
+def open_growing(path: Path | str, *, emptied: bool = False) -> int:
+    """A descriptor that appends to a file, made if it is missing: for journals and logs. `emptied` begins anew.
+
+    No link is followed in the file's place, nor a link of another user in its folder's: a process of root would write
+    where they point. NotPlainError says so; the file may be a regular one or a device.
+    """
+    place = Path(path)
+    folder = _opened_folder(place.parent)
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        opened = os.open(place.name, flags, 0o644, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise NotPlainError(path, "must be a regular file (it is a symbolic link)") from None
+        if error.errno == errno.ENXIO:
+            raise NotPlainError(path, "must be a regular file (it is a FIFO or a socket)") from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        os.close(folder)
+    mode = os.fstat(opened).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
+        os.close(opened)
+        raise NotPlainError(path, "must be a regular file (it is a FIFO)")
+    os.set_blocking(opened, True)
+    if emptied:
+        os.ftruncate(opened, 0)
+    return opened
+
+
+def _opened_folder(folder: Path) -> int:
+    """A descriptor of a folder. Only a link of root or of this user is followed to it."""
+    opened = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    status = os.fstat(opened)
+    if not stat.S_ISLNK(status.st_mode):
+        return opened
+    try:
+        if status.st_uid not in (0, os.geteuid()):
+            raise NotPlainError(folder, f"must be a folder (it is a symbolic link of user {status.st_uid})")
+        return os.open(folder.parent / os.readlink("", dir_fd=opened), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(opened)
 
 
 def write_new(path: Path, content: str) -> None:

@@ -15,8 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from common.files import open_growing
+
 Line = dict[str, Any]
-FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 
 
 class Journal:
@@ -37,7 +38,7 @@ class Journal:
         bytes_max: int = 0,
         lossy: bool = False,
     ) -> None:
-        """Raises OSError when the file cannot be opened or made."""
+        """Raises OSError when the file cannot be opened or made, and when it is a link."""
         self.node = node
         self.lost = 0
         """Lines that a lossy journal could not write."""
@@ -48,7 +49,7 @@ class Journal:
         self._told_lost = 0
         self._head = b""
         self._torn = False
-        self._fd = -1 if path is None else os.open(path, FLAGS, 0o644)
+        self._fd = -1 if path is None else open_growing(path)
         self._bytes = os.fstat(self._fd).st_size if self._fd >= 0 and bytes_max else 0
 
     @property
@@ -97,7 +98,7 @@ class Journal:
     def _turn_over(self) -> None:
         """Go on in a new file; the one so far is `PATH.1`, and what was that is gone."""
         assert self._path is not None
-        fd = os.open(f"{self._path}.new", FLAGS | os.O_TRUNC, 0o644)  # first: if there is no room, nothing has changed
+        fd = open_growing(f"{self._path}.new", emptied=True)  # first: if there is no room, nothing has changed
         os.replace(self._path, f"{self._path}.1")
         os.replace(f"{self._path}.new", self._path)
         os.close(self._fd)

@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from common.giving import Receiver, give
 from common.interpreter import python
 from common.rights import ordinary_user
 from common.scratch import Scratch
@@ -90,7 +91,7 @@ class Viewer:
         # The socket first: once the folder is theirs, another process of that user could put a link in its place.
         for path in (self._folder / "requests.sock", self._folder):
             if self._user is not None:
-                os.chown(path, *self._user, follow_symlinks=False)
+                give(Receiver(*self._user), path)
         self._server = self._started()
         self._thread.start()
         return self

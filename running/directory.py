@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files, plain_file
+from common.giving import Made
 from topo.plan import Plan
 from topo.planfile import PlanError, parse_plan, plan_document
 
@@ -29,7 +30,7 @@ class RunDirectory:
         self.path = path
         self.journals = path / "journal"
         self.packets = path / "packets.jsonl"
-        self.made: tuple[Path, ...] = ()
+        self.made: tuple[Made, ...] = ()
         """What `create` made, for the user who called sudo: folders that were not there, the run, `latest`."""
 
     @classmethod
@@ -40,7 +41,7 @@ class RunDirectory:
         that of the newest run, and runs of one second are numbered.
         """
         folder = root / scenario
-        made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         newest = max((moment(path) for path in folders(root)), default=("", 0))
         stamp = max(time.strftime("%Y%m%d-%H%M%S", time.gmtime()), newest[0])
@@ -50,10 +51,11 @@ class RunDirectory:
                 path.mkdir()
                 break
         directory = cls(path)
-        directory.made = (*made, path, root / "latest")
         directory.journals.mkdir()
         link = root / f".latest-{scenario}-{path.name}"
         link.symlink_to(path.relative_to(root))
+        latest = Made.of(link)._replace(path=root / "latest")
+        directory.made = (*map(Made.of, (*missing, path)), latest)
         link.replace(root / "latest")
         return directory
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from common import files
 from topo.count import count_parts
 from topo.draw import draw_text
 from topo.emulation import labname, state
@@ -96,7 +97,7 @@ def run_draw(arguments: argparse.Namespace) -> int:
         bold = chosen_paths(plan, plan.host(arguments.path[0]), plan.host(arguments.path[1]), arguments.ev)
     from topo.pictures.fabric import picture  # late: matplotlib
 
-    arguments.output.write_bytes(picture(part_of(plan, bold), "svg"))
+    files.write_named(arguments.output, picture(part_of(plan, bold), "svg"))
     print(f"wrote {arguments.output}")
     return 0
 

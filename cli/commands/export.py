@@ -100,7 +100,7 @@ def export_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"-o must be a folder with {arguments.form} (got the file {arguments.output})")
     arguments.output.mkdir(parents=True, exist_ok=True)
     for switch in plan.switches():
-        (arguments.output / f"{switch}{SUFFIX[arguments.form]}").write_text(made(plan, switch))
+        files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
     sys.stdout.write(f"wrote {plan.switch_count} files into {arguments.output}\n")
     return 0
 

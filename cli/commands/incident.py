@@ -15,8 +15,9 @@ from typing import Any
 
 from cli.command_table import add
 from cli.options import add_json, add_runs
-from cli.ownership import hand_over
+from cli.ownership import hand_over, hand_over_below
 from cli.root import need_root
+from common.giving import opened_folder
 from common.interrupts import sigterm_too
 from common.terminal.standard_streams import write_out
 from operations.incident.words import add_tools
@@ -107,6 +108,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
     folder = newest(arguments.runs)
     if RunDirectory(folder).options()["world"] == "emulated":
         need_root("an incident on real links is looked at in network namespaces")
+    if arguments.tool in ("answer", "end"):
+        return _end(arguments, folder)
     match arguments.tool:
         case "status":
             return _say(arguments, {"folder": str(folder), **ask(folder, "status")}, "briefing")
@@ -114,13 +117,23 @@ def incident_command(arguments: argparse.Namespace) -> int:
             return _kinds(arguments, int(ask(folder, "status")["level"]))
         case "view":
             return _view(arguments, folder)
-        case "answer":
-            document = ask(folder, "answer", named=arguments.named, because=arguments.because)
-        case "end":
-            document = ask(folder, "end")
         case _:
             return _tool(arguments, folder)
-    hand_over(folder)
+
+
+def _end(arguments: argparse.Namespace, folder: Path) -> int:
+    """End the incident. The files that its process then writes are handed over, and nothing else in the folder."""
+    from operations.incident.client import ask
+    from operations.incident.page import WRITTEN
+
+    with opened_folder(folder) as opened:
+        try:
+            if arguments.tool == "answer":
+                document = ask(folder, "answer", named=arguments.named, because=arguments.because)
+            else:
+                document = ask(folder, "end")
+        finally:
+            hand_over_below(opened, *WRITTEN)
     _say(arguments, document, "result")
     return STATUS[document["verdict"]]
 

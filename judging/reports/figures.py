@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from common import files
 from judging.measures import counters, goodput, paths, recovery, steps
 from judging.reports import completion
 from judging.run import Run
@@ -106,8 +108,9 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
 
 def table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     """One file of comma-separated values, with its head."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    files.write(path, text.getvalue())
     return path

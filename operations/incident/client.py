@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from common.client import ControlClient, ControlError, ControlGoneError
+from common.client import ControlClient, ControlError, ControlGoneError, ControlRefusedError
 from common.interpreter import python
 from common.rights import is_our_folder
 from operations.incident.draw import draw
@@ -106,6 +106,8 @@ def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
     try:
         with ControlClient(path, LONGEST_S) as client:
             found = client.call(op, **arguments)
+    except ControlRefusedError:  # also when it was the last answer, such as of an end that could not be written
+        raise
     except ControlError:
         if listens(path):
             raise

@@ -20,6 +20,8 @@ from page import export
 from topo.emulation.state import LabError
 
 PAGE = "incident.html"
+WRITTEN = ("options.json", "journal/runner.jsonl", "answer.json", REPLAY, PAGE)
+"""What the end of an incident writes into its folder."""
 MARKS = {"right": "true", "partly right": "unknown", "wrong": "false", "given up": "unknown"}
 ODD = {
     "old-flap": "was down for two seconds long ago; its drops are from then",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import uverbs
+from common.files import open_growing
 from endpoint.uverbs.stepped import ProgramStuckError, SteppedProgram, SteppedUverbs
 
 END_S = 30.0
@@ -28,7 +29,7 @@ class SteppedProcess:
         # The kernel ends the process with this one, however this one ends.
         words = ["setpriv", "--pdeathsig", "TERM", "--", *argv]
         environment = {**os.environ, uverbs.STEPPED: f"{theirs.fileno()}:{host}"}
-        with theirs, log.open("wb") as output:
+        with theirs, os.fdopen(open_growing(log, emptied=True), "wb") as output:
             self._process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,

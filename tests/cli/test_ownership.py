@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli import main as cli
 from cli.commands import capture
-from cli.ownership import hand_over, handing_over, named_places
-from common import files
+from cli.ownership import hand_over, hand_over_below, handing_over, named_places
+from common import files, giving
+from common.giving import Made
 from common.scratch import Scratch
 from course.grading import packing
 
@@ -76,19 +76,19 @@ def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
 ) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    chown, entry = os.chown, runs / gone
+    opened, entry = giving._entry, runs / gone
 
-    def after_removal(path: Path | str, uid: int, gid: int, **how: Any) -> None:
-        if Path(path).name == entry.name:
+    def after_removal(name: Path | str, folder: int | None) -> AbstractContextManager[int]:
+        if Path(name).name == entry.name:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        chown(path, uid, gid, **how)
+        return opened(name, folder)
 
     with handing_over(runs, environment=SUDO):
         (runs / "run" / "folder").mkdir(parents=True)
         (runs / "run" / "folder" / "inner").touch()
         (runs / "run" / "file").touch()
         (runs / "stays").touch()
-        monkeypatch.setattr(os, "chown", after_removal)
+        monkeypatch.setattr(giving, "_entry", after_removal)
     assert not entry.exists()
     assert (runs / "stays").stat().st_uid == 12345
 
@@ -196,3 +196,62 @@ def test_a_file_that_was_there_changes_hands_only_where_it_was_replaced(tmp_path
         removed.unlink()
         linked.symlink_to(read)
     assert (read.stat().st_uid, replaced.stat().st_uid) == (0, 12345)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_what_others_own_in_a_folder_that_is_handed_over_stays_theirs(tmp_path: Path) -> None:
+    """A stranger's file, a second name of a file elsewhere, and what a link points to."""
+    run, precious = tmp_path / "run", tmp_path / "precious"
+    (run / "sub").mkdir(parents=True)
+    precious.touch()
+    os.link(precious, run / "second-name")
+    for name, user in (("thesis.txt", 65534), ("sub/b", 1234)):
+        (run / name).touch()
+        os.chown(run / name, user, user)
+    (run / "answer.json").touch()
+    hand_over(run, environment=SUDO)
+    given = {path.name for path in (run, *run.rglob("*")) if path.lstat().st_uid == 12345}
+    assert given == {"run", "sub", "answer.json"}
+    assert precious.stat().st_uid == 0
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_a_parent_that_was_swapped_meanwhile_leads_nowhere(tmp_path: Path) -> None:
+    """Another user who may write in a folder above puts a link in its place before the command ends."""
+    elsewhere, runs, place = tmp_path / "elsewhere", tmp_path / "user" / "runs", tmp_path / "user" / "cache" / "mrclab"
+    for folder in (elsewhere / "smoke", elsewhere / "mrclab", runs / "smoke", place):
+        folder.mkdir(parents=True)
+        (folder / "file").touch()
+    made = Made.of(runs / "smoke")
+    with handing_over(place, environment=SUDO):
+        (place / "new").touch()
+        for name in ("runs", "cache"):
+            (tmp_path / "user" / name).rename(tmp_path / name)
+            (tmp_path / "user" / name).symlink_to(elsewhere)
+    hand_over(made, environment=SUDO)
+    assert owners(elsewhere) == {0}
+    assert owners(tmp_path / "cache" / "mrclab" / "new") == {12345}
+    (tmp_path / "user" / "runs").unlink()
+    (tmp_path / "runs").rename(runs)
+    hand_over(made, environment=SUDO)
+    assert owners(runs / "smoke") == {12345}
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_files_are_handed_over_by_name_through_their_folder(tmp_path: Path) -> None:
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    for folder in (run / "journal", elsewhere):
+        folder.mkdir(parents=True)
+    for file in (run / "answer.json", run / "journal" / "runner.jsonl", run / "other", elsewhere / "runner.jsonl"):
+        file.touch()
+    (run / "linked").symlink_to(elsewhere)
+    with giving.opened_folder(run) as opened:
+        run.rename(tmp_path / "moved")
+        names = ("answer.json", "journal/runner.jsonl", "linked/runner.jsonl", "missing", "missing/deep")
+        hand_over_below(opened, *names, environment=SUDO)
+    moved = tmp_path / "moved"
+    assert owners(moved / "answer.json", moved / "journal" / "runner.jsonl") == {12345}
+    assert owners(moved / "other", elsewhere) == {0}

@@ -10,7 +10,10 @@ from threading import Thread
 
 import pytest
 
+from common.files import open_growing
 from common.journal import Journal
+from common.plain_file import NotPlainError
+from tests.helpers.stranger import NEEDS_ROOT
 
 CONTRACT = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
 
@@ -73,3 +76,59 @@ def test_a_line_that_was_taken_in_part_does_not_swallow_the_next_one(
     assert json.loads(first)["kind"] == "first"
     assert torn == '{"t_ns":5,'
     assert json.loads(last)["kind"] == "last"
+
+
+@pytest.mark.parametrize("dangling", [False, True])
+def test_a_link_in_a_journals_place_is_refused(tmp_path: Path, dangling: bool) -> None:
+    victim = tmp_path / "victim"
+    if not dangling:
+        victim.write_text("precious")
+    (tmp_path / "j").symlink_to(victim)
+    with pytest.raises(NotPlainError, match=r"/j must be a regular file .it is a symbolic link"):
+        Journal(tmp_path / "j", "h0")
+    assert victim.read_text() == "precious" if not dangling else not victim.exists()
+
+
+def test_a_link_in_the_place_of_a_journals_next_file_is_refused(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "j.new").symlink_to(victim)
+    journal = Journal(tmp_path / "j", "h0", bytes_max=50)
+    with pytest.raises(NotPlainError, match=r"j\.new must be a regular file"):
+        journal.write("x", text="a line that is longer than the file may be")
+    assert victim.read_text() == "precious"
+
+
+def test_a_fifo_in_a_journals_place_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "j")
+    with pytest.raises(NotPlainError, match="must be a regular file"):
+        Journal(tmp_path / "j", "h0")
+    reader = os.open(tmp_path / "j", os.O_RDONLY | os.O_NONBLOCK)
+    with pytest.raises(NotPlainError, match="must be a regular file"):
+        Journal(tmp_path / "j", "h0")
+    os.close(reader)
+
+
+def test_a_device_takes_a_journal() -> None:
+    Journal("/dev/null", "h0").write("x")
+
+
+def test_a_log_that_begins_anew_is_emptied_and_others_grow(tmp_path: Path) -> None:
+    for text, emptied in (("one", False), ("two", False), ("three", True)):
+        with os.fdopen(open_growing(tmp_path / "log", emptied=emptied), "ab") as file:
+            file.write(text.encode())
+        assert (tmp_path / "log").read_text() == {"one": "one", "two": "onetwo", "three": "three"}[text]
+
+
+@pytest.mark.root
+@NEEDS_ROOT
+def test_only_a_folder_that_another_user_has_linked_is_refused(tmp_path: Path) -> None:
+    """Root writes journals into folders of runs that belong to a user, and `--journals` may name a link."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "journal").symlink_to("elsewhere")
+    Journal(tmp_path / "journal" / "ours", "h0").close()
+    assert (tmp_path / "elsewhere" / "ours").exists()
+    os.chown(tmp_path / "journal", 65534, 65534, follow_symlinks=False)
+    with pytest.raises(NotPlainError, match=r"journal must be a folder .it is a symbolic link of user 65534"):
+        Journal(tmp_path / "journal" / "theirs", "h0")
+    assert not (tmp_path / "elsewhere" / "theirs").exists()

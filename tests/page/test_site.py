@@ -173,15 +173,13 @@ def test_a_view_whose_server_cannot_be_kept_up_is_over_and_the_command_ends(
 
 def test_the_folder_of_a_view_is_given_away_last_and_no_link_in_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process of the user who gets it could put a link in the socket's place."""
-    given: list[tuple[str, bool]] = []
-    monkeypatch.setattr(
-        "page.viewer.os.chown", lambda path, uid, gid, follow_symlinks: given.append((path.name, follow_symlinks))
-    )
+    given: list[tuple[int, str]] = []
+    monkeypatch.setattr("page.viewer.give", lambda receiver, path: given.append((receiver.user, path.name)))
     monkeypatch.setattr("page.viewer.ordinary_user", lambda: (NOBODY, NOBODY))
     monkeypatch.setattr(Viewer, "_started", lambda viewer: subprocess.Popen(["cat"], stdin=subprocess.PIPE))
     view = plan_view(PLAN)
     with Viewer(view.document(), view.runs, RequestHandler([PLAN], Microscope([PLAN])), lambda what: None) as viewer:
-        assert given == [("requests.sock", False), (viewer.socket.parent.name, False)]
+        assert given == [(NOBODY, "requests.sock"), (NOBODY, viewer.socket.parent.name)]
 
 
 def test_a_lane_of_thousands_of_digits_is_not_found(served: Served, capfd: pytest.CaptureFixture[str]) -> None:

@@ -57,11 +57,11 @@ def test_a_clock_that_is_set_back_changes_no_order(tmp_path: Path, monkeypatch: 
 
 def test_what_was_made_is_what_was_not_there(tmp_path: Path) -> None:
     first = RunDirectory.create(tmp_path / "new" / "runs", "smoke", 1)
-    assert set(first.made) == {
+    assert {made.path for made in first.made} == {
         tmp_path / "new", tmp_path / "new/runs", tmp_path / "new/runs/smoke", first.path, tmp_path / "new/runs/latest",
     }  # fmt: skip
     second = RunDirectory.create(tmp_path / "new" / "runs", "smoke", 1)
-    assert set(second.made) == {second.path, tmp_path / "new/runs/latest"}
+    assert {made.path for made in second.made} == {second.path, tmp_path / "new/runs/latest"}
 
 
 def test_without_a_link_the_latest_run_is_the_newest(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 
 from common.client import ControlClient, ControlError
 from common.files import write_json
+from common.giving import give, sudo_caller
 from common.interpreter import python
 from topo.emulation import namespace, process
 from topo.emulation.driver import LabSite, Progress
@@ -57,10 +57,9 @@ def serve_config(
 
 def _give_to_owner(folder: Path) -> None:
     """Let the user who called sudo use these sockets too: `counters` and `trace` then need no root."""
-    uid, gid = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if uid is not None and gid is not None and os.geteuid() == 0:
+    if user := sudo_caller():
         for path in (*folder.iterdir(), folder):
-            os.chown(path, int(uid), int(gid), follow_symlinks=False)
+            give(user, path)
 
 
 def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:

@@ -15,6 +15,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from common.files import open_growing
+
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
 SIGTERM_GRACE_S = 2.0
@@ -77,7 +79,7 @@ def spawn(argv: Sequence[str], *, token: str, log: Path, netns: Path | None = No
     python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     prefix = ["nsenter", f"--net={netns}"] if netns else []
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as output:
+    with os.fdopen(open_growing(log), "ab") as output:
         return subprocess.Popen(
             [*prefix, *argv],
             stdin=subprocess.DEVNULL,
