@@ -10,7 +10,7 @@ from typing import Any
 
 from common import unix_socket
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = unix_socket.TIMEOUT_S
 _LAST_WORDS_S = 0.1
 
 

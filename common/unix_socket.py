@@ -12,6 +12,7 @@ from pathlib import Path
 PREFIX = "unix:"
 PATH_BYTES_MAX = 107
 """Bytes of a socket's path: `sun_path` has 108, the last of which is zero."""
+TIMEOUT_S = 30.0
 _CREDENTIALS = struct.Struct("3i")  # struct ucred: process, user, group
 
 
@@ -23,7 +24,9 @@ class ForeignSocketError(OSError):
         self.user = user
 
 
-def connected(place: Path | str, kind: socket.SocketKind = socket.SOCK_STREAM, limit_s: float = 0.0) -> socket.socket:
+def connected(
+    place: Path | str, kind: socket.SocketKind = socket.SOCK_STREAM, limit_s: float = TIMEOUT_S
+) -> socket.socket:
     """A connection to a process of root or of this user.
 
     `place` is a path, or an abstract name that begins with a zero byte.
@@ -31,16 +34,15 @@ def connected(place: Path | str, kind: socket.SocketKind = socket.SOCK_STREAM, l
     A privileged client that trusts any listener carries out a stranger's answers. So the listener must be root or the
     user of this process, and so must the owner of the path, which is no link. Root also takes a path of another user
     where a root process listens: `up` gives its sockets to the user who called sudo. `limit_s` bounds the wait for a
-    listener whose queue is full (0: no bound). Raises OSError when no process listens, ForeignSocketError when one of
-    another user does.
+    listener whose queue is full. Raises OSError when no process listens, ForeignSocketError when one of another user
+    does.
     """
     made = socket.socket(socket.AF_UNIX, kind)
     try:
-        if limit_s:
-            # A blocking connect waits for its turn when many connect at once; one with a timeout of Python's would fail
-            # at once.
-            seconds, rest = divmod(limit_s, 1)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(seconds), int(rest * 1e6)))
+        # A blocking connect waits for its turn when many connect at once; one with a timeout of Python's would fail at
+        # once.
+        seconds, rest = divmod(limit_s, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(seconds), int(rest * 1e6)))
         if isinstance(place, Path):
             _connect_to_path(made, place)
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -34,11 +35,13 @@ def ours(tmp_path: Path) -> Path:
         yield path
 
 
-def test_a_socket_of_ours_is_connected_to_however_deep_its_folder_is(tmp_path: Path) -> None:
+def test_a_socket_of_ours_is_connected_to_however_deep_its_folder_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = tmp_path / ("d" * 100)
     deep.mkdir()
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(deep)
+        monkeypatch.chdir(deep)
         listening.bind("ours.sock")
         listening.listen()
         with connected(deep / "ours.sock") as made:
@@ -102,3 +105,14 @@ def test_a_path_of_a_stranger_is_refused_where_root_has_not_given_it(shared: Pat
         connected(path).close()  # root gave it, so root may use it
         with as_a_stranger(), pytest.raises(ForeignSocketError, match="user 1234 owns it"):
             connected(path)
+
+
+def test_a_listener_that_accepts_no_client_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "full"
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listening.bind(str(path))
+        listening.listen(0)
+        stack.enter_context(connected(path))  # its queue is full now
+        with pytest.raises(BlockingIOError):
+            connected(path, limit_s=0.05)
