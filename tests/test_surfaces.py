@@ -64,6 +64,10 @@ def test_the_table_has_no_other_kinds() -> None:
         ("owner", "os.fchmod(descriptor, 0o600)", False),
         ("lock", "fcntl.flock(file, fcntl.LOCK_EX)", True),
         ("lock", "fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)", False),
+        ("unix", "socket.socket(socket.AF_UNIX, kind)", True),
+        ("unix", "socket.socket(family)", True),
+        ("unix", "socket.socketpair()", False),
+        ("unix", "socket.socket(socket.AF_INET6)", False),
     ],
 )
 def test_a_call_of_a_kind_is_found(kind: str, text: str, found: bool) -> None:

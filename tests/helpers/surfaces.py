@@ -78,7 +78,18 @@ def waits_for_a_lock(call: ast.Call) -> bool:
     return _name(call) in ("flock", "lockf") and "LOCK_NB" not in ast.unparse(call)
 
 
-KINDS: Mapping[str, Callable[[ast.Call], bool]] = {"write": writes, "owner": owns, "lock": waits_for_a_lock}
+def makes_a_unix_socket(call: ast.Call) -> bool:
+    """Makes a Unix socket, with which a process may listen, or connect without asking who listens."""
+    families = ("AF_INET", "AF_PACKET", "AF_NETLINK")
+    return ast.unparse(call.func) == "socket.socket" and not any(family in ast.unparse(call) for family in families)
+
+
+KINDS: Mapping[str, Callable[[ast.Call], bool]] = {
+    "write": writes,
+    "owner": owns,
+    "lock": waits_for_a_lock,
+    "unix": makes_a_unix_socket,
+}
 """By the name of their tables in `tests/surfaces.toml`."""
 
 
