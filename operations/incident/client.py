@@ -108,12 +108,12 @@ def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
             found = client.call(op, **arguments)
     except ControlRefusedError:  # also when it was the last answer, such as of an end that could not be written
         raise
-    except ControlError:
+    except ControlError as error:
         if listens(path):
             raise
         path.unlink(missing_ok=True)
         raise NoIncidentError(
-            f"the incident in {folder} is over, or its process was killed: ./lab incident starts another one"
+            f"the incident in {folder} is over, or its process was killed ({error}): ./lab incident starts another one"
         ) from None
     assert isinstance(found, dict)
     return found

@@ -179,5 +179,5 @@ def test_the_end_writes_through_no_link(begun: Path, runs: Path, capsys: pytest.
     victim.write_text("precious\n")
     (begun / "journal" / "runner.jsonl").symlink_to(victim)
     main(["incident", "--runs", str(runs), "end"])
-    assert "runner.jsonl must be a regular file (it is a symbolic link)" in capsys.readouterr().err
+    assert "runner.jsonl must be a regular file (it is a symbolic link)" in "".join(capsys.readouterr())
     assert victim.read_text() == "precious\n"
