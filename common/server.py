@@ -120,7 +120,7 @@ class ControlServer:
         try:
             self._listener = _listen_on_path(address) if isinstance(address, Path) else _listen_on_port(address)
         except OSError as error:
-            why = os.strerror(error.errno) if error.errno else error
+            why = error.strerror or error  # of a stranger's socket: whose it is
             raise OSError(f"cannot listen on {address}: {why}") from error
         self._listener.setblocking(False)
         self._spare: int | None = None

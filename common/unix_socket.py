@@ -68,7 +68,7 @@ def _connect_to_path(made: socket.socket, path: Path) -> None:
     try:
         status = os.fstat(file)
         if not stat.S_ISSOCK(status.st_mode):
-            raise ForeignSocketError(path, "must be a socket")
+            raise ForeignSocketError(path, "must be a socket, and no link or other file")
         if os.geteuid() not in (0, status.st_uid) and status.st_uid != 0:
             raise _foreign(path, status.st_uid, "owns it")
         made.connect(f"/proc/self/fd/{file}")

@@ -372,10 +372,15 @@ def test_a_socket_file_that_nobody_serves_is_replaced_and_one_in_use_is_not(tmp_
         stale.close()
         agent = AgentProcess(tmp_path, names[0], example(0, planes=1))
         try:
-            (tmp_path / "bad.sock").symlink_to(agent.socket)
-            status, complaint = failing_agent(tmp_path, names[0], example(0, planes=1))
-            assert status == 2
-            assert "another process answers there" in complaint
+            for link, said in (
+                (os.link, "another process answers there"),
+                (os.symlink, "must be a socket, and no link"),
+            ):
+                link(agent.socket, tmp_path / "bad.sock")
+                status, complaint = failing_agent(tmp_path, names[0], example(0, planes=1))
+                assert status == 2
+                assert said in complaint
+                (tmp_path / "bad.sock").unlink()
             assert ControlClient(agent.socket).call("ping")["host"] == "h0"
         finally:
             assert agent.close() == 0
