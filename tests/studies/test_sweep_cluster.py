@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from studies.sweeping.statement import statements
 from studies.sweeping.store import RowStore
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.task import VersionError
+from tests.helpers.descendants import descendants
 from tests.helpers.quick_sweep import choose_and_die_once, quick_subjects, write_quick
 from tests.helpers.waiting import eventually
 
@@ -155,18 +156,6 @@ def listening(pids: set[int]) -> dict[int, set[str]]:
         for pid in map(int, re.findall(r"pid=(\d+)", line)):
             if pid in pids:
                 found.setdefault(pid, set()).add(line.split()[3])
-    return found
-
-
-def descendants(pid: int) -> set[int]:
-    found: set[int] = set()
-    left = [pid]
-    while left:
-        with suppress(FileNotFoundError):  # it may end meanwhile
-            for child in Path(f"/proc/{left.pop()}/task").glob("*/children"):
-                new = {int(word) for word in child.read_text().split()} - found
-                found |= new
-                left += new
     return found
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.descendants import descendants
 from tests.helpers.mpi_run import words
 from tests.helpers.ranks_in_memory import contents
 from tests.helpers.set_clock import SetClock, needs_faketime
@@ -90,17 +91,10 @@ def test_a_step_of_the_clock_is_no_stall_and_ends_no_run_on_real_links(
     assert left_behind() == set()
 
 
-def processes(*named: str) -> list[int]:
-    """Processes whose command line has all of these words."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            command = path.read_bytes().decode(errors="replace").split("\0")
-        except OSError:
-            continue
-        if all(any(name in word for word in command) for name in named):
-            found.append(int(path.parent.name))
-    return found
+def processes(run: subprocess.Popen[str], *named: str) -> list[int]:
+    """The processes of a run whose command line has each of these names in one of its words."""
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0") for pid in descendants(run.pid)}
+    return [pid for pid in words if all(any(name in word for word in words[pid]) for name in named)]
 
 
 @rooted
@@ -113,7 +107,7 @@ def test_an_agent_or_switch_process_that_is_killed_in_a_phase_ends_the_run_and_i
 ) -> None:
     run = start_smoke(tmp_path, stderr=subprocess.STDOUT)
     until(run, "phase reference")
-    (pid, *_) = processes(*named)
+    (pid, *_) = processes(run, *named)
     os.kill(pid, signal.SIGKILL)
     output, _ = run.communicate(timeout=LIMIT_S)
     assert run.returncode == 2, output
