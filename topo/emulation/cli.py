@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -34,6 +34,7 @@ from topo.summaries import SET, SUMMARIES
 
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Prerequisite]]
+STATUS = "exit status: 0 the lab is up and whole, 1 none is, or switches do not answer, or namespaces are gone"
 
 
 def register(
@@ -67,7 +68,7 @@ def register(
     labname.add_option(end)
     end.set_defaults(run=run_down)
 
-    status = _add(subparsers, "status", "status\n  status --format json")
+    status = _add(subparsers, "status", "status\n  status --format json", STATUS)
     add_format(status)
     labname.add_option(status)
     status.set_defaults(run=run_status)
@@ -166,22 +167,26 @@ def run_status(arguments: argparse.Namespace) -> int:
     """The chosen lab in full; and, if there are others, a row for each lab of this machine."""
     name, there = labname.chosen(), labs.rows()
     record = state.read_record(name.root)
+    status: dict[str, Any] = {"phase": "none" if record is None else record.phase}
+    if record is not None and record.phase == "running":
+        status = Lab(record).status()
     if arguments.format == "json":
-        status = {"phase": "none"} if record is None else {"phase": record.phase}
-        if record is not None and record.phase == "running":
-            status = Lab(record).status()
         print(json.dumps({**status, "labs": there}, indent=1))
-        return 0 if record is not None else 1
-    result = _show_record(record, name)
-    if [row["name"] for row in there] not in ([], [name.text]):
-        print("\nlabs on this machine:\n" + labs.table(there))
-    return result
+    else:
+        _show_record(record, name, status)
+        if [row["name"] for row in there] not in ([], [name.text]):
+            print("\nlabs on this machine:\n" + labs.table(there))
+    return 0 if status["phase"] == "running" and not any(status[key] for key in LOST) else 1
 
 
-def _show_record(record: state.LabState | None, name: LabName) -> int:
+LOST = {"switches_silent": "switches that do not answer", "namespaces_missing": "namespaces gone"}
+"""What a lab that is up must not have lost."""
+
+
+def _show_record(record: state.LabState | None, name: LabName, status: Mapping[str, Any]) -> None:
     if record is None:
         print("no lab is running" if name == DEFAULT_LAB else f"no lab of the name {name} is running")
-        return 1
+        return
     print(record.describe())
     if record.run and record.starter_alive:
         print(f"a run is in progress: {record.run}")
@@ -193,16 +198,14 @@ def _show_record(record: state.LabState | None, name: LabName) -> int:
             if record.starter_alive
             else "the process that brought it up has died: `down` removes the rest"
         )
-        return 1
-    status = Lab(record).status()
+        return
     print(f"{status['hosts']} hosts, {status['switches']} switches, {status['processes']} processes")
-    for key, what in (("switches_silent", "switches that do not answer"), ("namespaces_missing", "namespaces gone")):
+    for key, what in LOST.items():
         if status[key]:
             print(f"{what}: {', '.join(status[key])}")
     hidden = "an incident: what is wrong is hidden (./lab incident --help)"
     in_force = "\n".join(f"fault: {text}" for text in status["faults"]) or "no fault in force"
     print(hidden if status["sealed"] else in_force)
-    return 1 if status["switches_silent"] or status["namespaces_missing"] else 0
 
 
 def run_doctor(arguments: argparse.Namespace, also: Examine = list) -> int:

@@ -81,6 +81,25 @@ def test_kill_9_of_everything_in_one_and_its_down_leave_the_other_verified_clean
     control("verify", first, list(TINY.switches()))
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_status_fails_when_the_lab_has_lost_a_namespace(form: str) -> None:
+    Lab.up(KERNEL_TINY)
+    assert words("status", "--format", form).returncode == 0
+    namespace.delete("h0")
+    assert words("status", "--format", form).returncode == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_status_fails_when_the_switch_process_is_dead(form: str, require_kind: Callable[[str], None]) -> None:
+    require_kind("embedded")
+    lab = Lab.up(TINY)
+    assert words("status", "--format", form).returncode == 0
+    for pid in process.find(lab.record.token):
+        os.kill(pid, signal.SIGKILL)
+    done = words("status", "--format", form)
+    assert (done.returncode, "p0l0" in done.stdout) == (1, True)
+
+
 def test_a_killed_up_of_one_name_is_cleaned_up_by_down_of_that_name_alone() -> None:
     first = Lab.up(KERNEL_TINY)
     script = (
