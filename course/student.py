@@ -9,6 +9,8 @@ from dataclasses import dataclass
 OWN_KEY = "self-study"
 """The key of students without a teacher."""
 NAME_LENGTH_MAX = 80
+REFUSED = frozenset("\"'`\\$")
+"""Characters that shells, programs and web pages take for more than text. A name becomes part of many of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +21,11 @@ class Student:
     key: str = OWN_KEY
 
     def __post_init__(self) -> None:
-        if not 0 < len(self.name.strip()) <= NAME_LENGTH_MAX or not self.name.isprintable():
+        name = self.name
+        if not 0 < len(name.strip()) <= NAME_LENGTH_MAX or not name.isprintable() or REFUSED.intersection(name):
             raise ValueError(
-                f"a student's name must have 1 to {NAME_LENGTH_MAX} printable characters (got {self.name[:90]!r})"
+                f"a student's name must have 1 to {NAME_LENGTH_MAX} printable characters, none of them a quote, a"
+                f" backslash, a backtick or $ (got {name[:90]!r})"
             )
         if not self.key:
             raise ValueError("the course key must not be empty; the teacher chooses it")

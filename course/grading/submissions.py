@@ -33,20 +33,26 @@ class Submission:
             return text_of(file, self.path)
 
 
-def found(folder: Path, labs: Sequence[Exercise], key: str) -> list[Submission]:
-    """All submissions, by student and lab. CourseError for a folder without any, or with a name that can't be one."""
+def found(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submission], list[str]]:
+    """All submissions, by student and lab; and for each folder whose name can't be a student's, why. CourseError for a
+    folder without any submission."""
     if not folder.is_dir():
         raise CourseError(f"{folder} must be a folder with a folder for each student, as in {folder}/anna/usids.py")
     students = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
     if len(students) > STUDENTS_MAX:
         raise CourseError(f"{folder} must have at most {STUDENTS_MAX} folders (got {len(students)})")
-    result = []
+    result, refused = [], []
     for path in students:
         if path.name.startswith("."):
             continue
-        Student(path.name, key)  # a clear error before anything is graded
+        try:
+            Student(path.name, key)
+        except ValueError as error:
+            refused.append(str(error))
+            continue
         result += [Submission(path.name, lab, path / lab.file) for lab in labs if os.path.lexists(path / lab.file)]
     if not result:
         names = ", ".join(lab.file for lab in labs)
-        raise CourseError(f"{folder} has no submission: a student's folder must hold one of {names}")
-    return result
+        why = "; ".join([f"a student's folder must hold one of {names}", *refused[:1]])
+        raise CourseError(f"{folder} has no submission: {why}")
+    return result, refused

@@ -71,8 +71,8 @@ th:first-child, td:first-child { text-align: left } tr { border-bottom: 1px soli
 """
 
 
-def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]]) -> str:
-    """All scores on one page, with links to their pages."""
+def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]], refused: Sequence[str] = ()) -> str:
+    """All scores on one page, with links to their pages, and why folders were refused."""
     labs = sorted({one.lab.number: one.lab for one, _ in graded}.items())
     cells = {(one.student, one.lab.number): (one, result) for one, result in graded}
     rows = []
@@ -93,9 +93,9 @@ def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]]) -> 
         f"<tr><td>{lab}</td><td>{share:.0%}</td><td>{escape(one)}</td><td>{escape(other)}</td></tr>"
         for lab, share, one, other in similar
     )
-    more = ""
+    more = f"<h2>Not graded</h2><ul>{''.join(f'<li>{escape(why)}' for why in refused)}</ul>" if refused else ""
     if alike:
-        more = (
+        more += (
             "<h2>Similar submissions</h2><p class=dim>Shares of common code beyond the starter. Short labs have few"
             f" ways to be right: look before you judge.</p><table><tr><th>lab<th>share<th>one<th>other</tr>{alike}"
             "</table>"

@@ -154,3 +154,31 @@ def test_a_part_without_students_is_refused(
     assert graded(tmp_path, "--part", "4/4") == 2
     assert "--part 4/4 must have a student (got 3 students for 4 parts)" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+HOSTILE = ('a""";__import__("os").system("id>&2");"""', "\\users", "x$(id)y", "x" * 81, "an\u200bna", "`id`")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_folder_with_a_bad_name_costs_no_other_student_the_grade(
+    name: str, submissions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (submissions / name).mkdir()
+    (submissions / name / USIDS.file).write_text("ANSWERS = {}\n")
+    monkeypatch.setattr(checking, "check", failed)
+    assert graded(tmp_path) == 1
+    assert [row["student"] for row in rows(tmp_path)] == ["anna", "ben", "carl"]
+    rule = "not graded: a student's name must have 1 to 80 printable characters, none of them a quote, a backslash"
+    assert rule in (said := capsys.readouterr().err)
+    assert repr(name)[1:20] in said
+    assert "Not graded" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_a_folder_of_bad_names_alone_is_refused_with_the_rule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "in" / "$x").mkdir(parents=True)
+    (tmp_path / "in" / "$x" / USIDS.file).write_text("ANSWERS = {}\n")
+    assert graded(tmp_path) == 2
+    assert "has no submission" in (said := capsys.readouterr().err)
+    assert "none of them a quote" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -54,7 +55,9 @@ def grade_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--similar must be between 0 and 1 (got {arguments.similar:.15g})")
     named = [find(word.strip()) for word in arguments.labs.split(",")] if arguments.labs else LABS.values()
     labs = list({lab.number: lab for lab in named}.values())  # 1,usids names one lab
-    everyone = found(arguments.submissions, labs, arguments.key)
+    if not arguments.key:
+        raise ValueError("the course key must not be empty; the teacher chooses it")
+    everyone, refused = found(arguments.submissions, labs, arguments.key)
     submissions = list(part(everyone, arguments.part))
     if not submissions:
         students = len({one.student for one in everyone})
@@ -82,10 +85,12 @@ def grade_command(arguments: argparse.Namespace) -> int:
             files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
     passed = sum(result.status == 0 for _, result in graded)
     write_out(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
-    there = write_tables(output, graded, everyone, grading.stored, arguments.similar)
+    there = write_tables(output, graded, everyone, grading.stored, arguments.similar, refused)
     if len(everyone) > len(graded):
         write_out(f"the tables have {there} of {len(everyone)} results, of all parts so far\n")
-    return 1 if any(result.trouble or result.defects for _, result in graded) else 0
+    for why in refused:
+        write_out(f"not graded: {why}\n", sys.stderr)
+    return 1 if refused or any(result.trouble or result.defects for _, result in graded) else 0
 
 
 def write_tables(
@@ -94,6 +99,7 @@ def write_tables(
     everyone: Sequence[Submission],
     stored: Callable[[Sequence[Submission]], Graded],
     least: float,
+    refused: Sequence[str],
 ) -> int:
     """Write the tables of all parts that share the folder; how many results they have.
 
@@ -112,7 +118,7 @@ def write_tables(
         seen = there
         rows = sorted([*graded, *there], key=lambda row: (row[0].student, row[0].lab.number))
         files.write(output / "grades.csv", tables.grades(rows))
-        files.write(output / "index.html", tables.overview(rows, alike))
+        files.write(output / "index.html", tables.overview(rows, alike, refused))
     return len(rows)
 
 
