@@ -18,6 +18,9 @@ from common.plain_file import NotPlainError
 KEPT_S = 30 * 86400
 """A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
 
+NAME_MAX = 48
+"""Characters of a file's name in that of its unfinished copy, which must have at most 255 bytes as well."""
+
 
 @contextmanager
 def named(path: Path | str) -> Iterator[None]:
@@ -120,7 +123,7 @@ def write_new(path: Path, content: str) -> None:
 def beside(path: Path) -> tuple[int, str]:
     """A new, empty file in the same folder, open for writing, and its name. OSError names `path`."""
     try:
-        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:NAME_MAX]}.")
     except OSError as error:
         error.filename = str(path)
         raise

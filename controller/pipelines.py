@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from common.quoting import command
 from switch.frontend import compile_program
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info, parse_p4info_text
@@ -82,7 +83,9 @@ def read_pipeline(name: str, directory: Path) -> PipelineConfig:
     p4info, program = directory / f"{name}.p4info.txtpb", directory / f"{name}.json"
     for path in (p4info, program):
         if not path.exists():
-            raise FileNotFoundError(f"{path}: is missing: ./lab switch compile p4/{name}.p4 -o {directory}")
+            raise FileNotFoundError(
+                f"{path}: is missing: {command('switch', 'compile', f'p4/{name}.p4', '-o', directory)}"
+            )
     return PipelineConfig(name, p4info.read_text(), program.read_bytes())
 
 

@@ -24,9 +24,9 @@ HINTS = 3
 """Steps of hints for each test: the place to look at, the idea, the code."""
 
 
-def shown(path: Path) -> str:
+def shown(path: Path) -> Path:
     """A path as a reader types it: from the current folder, where the path is inside."""
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 class NotPossibleError(RuntimeError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
+from common.quoting import command
 from judging.run import Run
 from page.answers import PacketAnswers
 from page.microscope import Microscope
@@ -240,7 +241,7 @@ def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
         text = played(events, Path(shown))
         made.write(text)
     hand_over(file)
-    return {"file": shown, "text": text, "command": f"./lab run {shown}"}
+    return {"file": shown, "text": text, "command": command("run", Path(shown))}
 
 
 class LabView:

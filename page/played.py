@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.quoting import command, docstring
 from judging.run import FaultSpan, Run, Span
 from scenarios.scenario import TimedFault
 
-HEAD = '''"""{title}: the faults injected by hand, at their times.
+HEAD = """{told}
 
-Made from a run of {scenario} (plan {plan}, {transport}, seed {seed}). Run it: ./lab run {file}
-"""
+# Run it: {command}
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SCENARIO = replace(
     checks=judge,{phases}
     short=(),
 )
-'''
+"""
 
 
 def played(run: Run, path: Path) -> str:
@@ -75,17 +75,20 @@ def text(faults: Sequence[TimedFault], options: Mapping[str, Any], path: Path, b
     if "scenario" not in options:
         last_s = max((fault.at_s + (fault.for_s or 0.0) for fault in faults), default=0.0) + LAST_S
         own_phases, own_import = f"\n    phases=phases(faults_s={last_s:.0f}),", ", phases"
+    title = f"Played on {scenario}" if "scenario" in options else "Played on a lab"
+    plan = options.get("plan_source") or options.get("plan")
+    made_from = f"(plan {plan}, {options.get('transport', 'mrc')}, seed {options.get('seed', 'none')})"
     return HEAD.format(
-        title=f"Played on {scenario}" if "scenario" in options else "Played on a lab",
-        scenario=scenario,
+        told=docstring(
+            f"{title}: the faults injected by hand, at their times.\n\nMade from a run of {scenario} {made_from}.\n"
+        ),
+        command=command("run", path),
+        title=title,
         source=options.get("source") or scenario,
         shortened=".shortened()" if options.get("short") else "",
         phases=own_phases,
         phases_import=own_import,
-        plan=options.get("plan_source") or options.get("plan"),
-        transport=options.get("transport", "mrc"),
-        seed=options.get("seed", "none"),
-        file=path,
+        plan=plan,
         name=path.stem.replace("_", "-"),
         description=f"{by_hand} fault{'s' * (by_hand != 1)} by hand beside those of {scenario}.",
         faults="\n".join(f"        {line(fault)}," for fault in faults),
@@ -127,9 +130,9 @@ def duration(for_s: float | None) -> float | None:
 
 def line(fault: TimedFault) -> str:
     """A fault as text of a scenario."""
-    parts = [f"{fault.at_s:g}", f'"{fault.verb}"', f'"{fault.target}"']
+    parts = [f"{fault.at_s:g}", repr(fault.verb), repr(fault.target)]
     if fault.for_s is not None:
         parts.append(f"for_s={fault.for_s:g}")
     if fault.value is not None:
         parts.append(f"value={fault.value:g}")
-    return f'TimedFault({", ".join(parts)}, phase="{fault.phase}")'
+    return f"TimedFault({', '.join(parts)}, phase={fault.phase!r})"

@@ -220,6 +220,8 @@ def parse_document(document: object) -> Plan:
 def check_plan(plan: Plan) -> None:
     """The rules that tie one key to another; also for plans made in code. PlanError on the first one broken."""
     _check_topology(plan)
+    if not plan.name.isprintable():
+        raise PlanError(f"name must be one line of printable characters (got {plan.name!r})")
     for section in _SECTIONS:
         values = Fields(section, asdict(getattr(plan, section)), PlanError)
         for key, valid_range in _RANGES[section].items():

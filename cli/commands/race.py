@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import seed_of
 from cli.ownership import hand_over
+from common.quoting import command
 from common.terminal.standard_streams import write_out
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
@@ -96,7 +97,7 @@ def race_command(arguments: argparse.Namespace) -> int:
     for one in racers:
         write_out(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
         write_out(f"\nreport: {one.directory.path / 'report.html'}\n")
-    write_out(f"again: ./lab view {' '.join(str(one.directory.path) for one in racers)}\n")
+    write_out(f"again: {command('view', *(one.directory.path for one in racers))}\n")
     return verdicts[0].exit_status
 
 

@@ -14,7 +14,9 @@ from cli.options import check_seconds
 from cli.root import need_root
 from common.interrupts import held_back
 from common.pairs import json_or_text, parse_pair
+from common.quoting import quoted
 from common.terminal.columns import aligned
+from common.terminal.printable import printable
 from topo.emulation import labname
 
 if TYPE_CHECKING:
@@ -102,7 +104,8 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
         with held_back():
             traffic.start(name, kind, ranks, options)
         at = traffic.lab.name.option()
-        sys.stdout.write(f"{name} runs on {' '.join(ranks)}: ./lab traffic{at} list, ./lab traffic{at} stop {name}\n")
+        on = printable(f"{name} runs on {' '.join(ranks)}")
+        sys.stdout.write(f"{on}: ./lab traffic{at} list, ./lab traffic{at} stop {quoted(name)}\n")
         return 0
     started = False
     try:

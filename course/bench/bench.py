@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from common import files
+from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import StudentWork, shown
 from switch.engine import EngineError, PortConfig, Transmitted
@@ -143,7 +144,5 @@ def trace_look(work: StudentWork, entries: str, port: int, frame: bytes) -> tupl
     """Write the entries; the command that shows each step of the packet."""
     path = work.folder / "entries.stf"
     files.write(path, entries + "\n")
-    return (
-        f"./lab switch trace {shown(work.folder / 'program.p4')} --entries {shown(path)} --port {port}"
-        f" --packet {frame.hex()}",
-    )
+    words = (shown(work.folder / "program.p4"), "--entries", shown(path), "--port", port, "--packet", frame.hex())
+    return (command("switch", "trace", *words),)

@@ -35,7 +35,7 @@ users = json.load(open("/autograder/submission_metadata.json"))["users"]
 print(users[0].get("sid") or users[0].get("email") or users[0].get("name"))
 END
 )
-./lab check {lab} /autograder/submission/{file} --student "$name" --key "$(cat course-key)" \\
+./lab check {lab} /autograder/submission/{file} --student="$name" --key="$(cat course-key)" \\
     --folder /tmp/mylab --results gradescope=/autograder/results/results.json
 [ -e /autograder/results/results.json ] ||
     echo '{{"score": 0, "output": "no result: is {file} submitted?"}}' >/autograder/results/results.json

@@ -6,13 +6,13 @@ them.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import files
+from common.quoting import quoted
 from common.scratch import Scratch
 from course.exercise import StudentWork, shown
 from course.result import Gate, TestOutcome
@@ -29,9 +29,7 @@ SHRINK_S = 25.0
 Judge = Callable[[Trial], Sequence[Finding]]
 """The findings of a trial; the first false one is what broke."""
 
-IMPORT = re.compile(r"^from studies\.hunting\.\w+ import must_hold$", re.MULTILINE)
-
-ADAPTER = '''"""The class of {path}, as a setting of ./lab run."""
+ADAPTER = '''"""A student's class, as a setting of ./lab run."""
 
 from course.seams.replay import of_student
 
@@ -114,8 +112,8 @@ def written(work: StudentWork, case: Course, broken: Broken, number: int, runs: 
         if trial.folder is not None:
             export.write([trial.folder], replay)
     return (
-        f"{shown(replay)} (open it in a browser: the run with the schedule)",
-        f"./lab run {shown(path)} --world simulated --seed {case.seed}",
+        f"{quoted(str(shown(replay)))} (open it in a browser: the run with the schedule)",
+        found.repeat(path, case.seed),
     )
 
 
@@ -127,13 +125,4 @@ def scenario_of(work: StudentWork, case: Course, broken: Broken, number: int, ru
     adapter = folder / "adapter.py"
     files.write(adapter, ADAPTER.format(path=str(work.path), seam=case.seam, rtt_ns=case.plan.base_rtt_ns))
     own = replace(case, settings={**case.settings, setting: f"{adapter}:OfStudent"})
-    path = found.write(folder, "counterexample", own, broken, number, runs)
-    files.write(path, judged_alone(path.read_text()).replace(f"./lab run {path}", f"./lab run {shown(path)}"))
-    return path
-
-
-def judged_alone(text: str) -> str:
-    """A found scenario with checks that hold for any algorithm, instead of those of MRC."""
-    text, count = IMPORT.subn("from judging.checks import bytes_right, messages_complete", text)
-    assert count == 1, "a found scenario must import its checks"
-    return text.replace("must_hold(setting)", "[bytes_right(), messages_complete()]")
+    return found.write(folder, "counterexample", own, broken, number, runs, found.OF_ANY)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common.quoting import command
 from common.terminal.printable import printable
 from judging.measures import planes, recovery
 from judging.reports import completion, page, plots, tables
@@ -187,7 +187,7 @@ def worded(value: object) -> str:
 def again(run: Run) -> str:
     """The command that repeats a run, quoted for a shell: a run may be anybody's."""
     options = run.options
-    words = ["./lab", "run", str(options.get("source") or options.get("scenario"))]
+    words = ["run", str(options.get("source") or options.get("scenario"))]
     words += ["--transport", str(options.get("transport")), "--seed", str(options.get("seed"))]
     if options.get("plan_source") not in (None, options.get("plan")):
         words += ["--plan", str(options["plan_source"])]
@@ -211,7 +211,7 @@ def again(run: Run) -> str:
         words += ["--rate", exact(calibrated["port_rate_bps"] / 1e6)]
     if options.get("world") == "simulated":
         words += ["--world", "simulated"]
-    return shlex.join(words)
+    return command(*words)
 
 
 def exact(number: float) -> str:

@@ -8,18 +8,17 @@ from pathlib import Path
 import tomli_w
 
 from common import files
+from common.quoting import command, docstring
 from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import Case
 
-TEMPLATE = '''"""{sentence}
+TEMPLATE = """{told}
 
-Found by a hunt (its try {number}) and shrunk in {runs} runs. Repeat:
-    ./lab run {path} --world simulated --seed {seed}
-"""
+# Repeat: {repeat}
 
-from pathlib import Path
+{imports}from pathlib import Path
 
-from studies.hunting.invariants import must_hold
+from {module} import {names}
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 
 WORKLOADS = {workloads}
@@ -33,12 +32,12 @@ SCENARIO = Scenario(
     plan=str(Path(__file__).with_suffix(".toml")),
     workloads=lambda setting: WORKLOADS,
     timeline=lambda setting: {timeline},
-    checks=lambda setting: must_hold(setting),
+    checks=lambda setting: {checks},
     phases=PHASES,
     settings={settings!r},
     count_records={count_records!r},
 )
-'''
+"""
 REPEATED = """[
         replace(fault, at_s=fault.at_s + {every!r} * repeat, phase=phase.name)
         for phase in PHASES
@@ -46,20 +45,34 @@ REPEATED = """[
         for repeat in range({repeats})
         for fault in FAULTS
     ]"""
+OF_MRC = ("studies.hunting.invariants", "must_hold", "must_hold(setting)")
+OF_ANY = ("judging.checks", "bytes_right, messages_complete", "[bytes_right(), messages_complete()]")
+"""Checks that hold for any algorithm: their module, their names, and what the scenario says."""
 
 
-def write(folder: Path, name: str, case: Case, outcome: AttemptOutcome, number: int, runs: int) -> Path:
-    """`NAME.py` and the plan beside it, `NAME.toml`; the path of the former."""
+def write(
+    folder: Path,
+    name: str,
+    case: Case,
+    outcome: AttemptOutcome,
+    number: int,
+    runs: int,
+    checks: tuple[str, str, str] = OF_MRC,
+) -> Path:
+    """`NAME.py` and the plan beside it, `NAME.toml`; the path of the former. No text of a user is code in it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.py"
     check, reason = next(iter(outcome.broken.items()))
     repeated = case.rounds * case.repeats > 1
+    sentence, (module, names, judged) = f"{check}: {reason}", checks
     text = TEMPLATE.format(
-        sentence=f"{check}: {reason}".replace('"""', "'''"),
-        number=number,
-        runs=runs,
-        path=path,
-        seed=case.seed,
+        told=docstring(f"{sentence}\n\nFound by a hunt (its try {number}) and shrunk in {runs} runs.\n"),
+        repeat=repeat(path, case.seed),
+        imports="from dataclasses import replace\n" if repeated else "",
+        module=module,
+        names=names,
+        checks=judged,
+        sentence=sentence,
         name=name,
         workloads=listed(case.workloads),
         faults=listed(case.faults),
@@ -68,11 +81,15 @@ def write(folder: Path, name: str, case: Case, outcome: AttemptOutcome, number: 
         settings=case.transport_settings,
         count_records=case.repeats > 1,
     )
-    if repeated:
-        text = text.replace("from pathlib", "from dataclasses import replace\nfrom pathlib", 1)
     files.write(path.with_suffix(".toml"), tomli_w.dumps(case.plan_document()))
     files.write(path, text)
     return path
+
+
+def repeat(path: Path, seed: int) -> str:
+    """The command that runs a found scenario as it was found."""
+    here = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    return command("run", here, "--world", "simulated", "--seed", seed)
 
 
 def listed(items: object) -> str:

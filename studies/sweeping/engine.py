@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, Self
 
+from common.quoting import command
 from studies.sweeping.perform import Perform
 from studies.sweeping.row import Row
 from studies.sweeping.task import Task
@@ -15,8 +16,8 @@ class WorkerDiedError(RuntimeError):
     """A run took the process that made it with it, as often as was tried."""
 
     def __init__(self, task: Task) -> None:
-        words = " ".join([*task.words, "--seed", str(task.seed)])
-        super().__init__(f"{TRIES_MAX} workers died one after the other in: ./lab run {words}")
+        words = command("run", *task.words, "--seed", task.seed)
+        super().__init__(f"{TRIES_MAX} workers died one after the other in: {words}")
 
 
 class RunEngine(Protocol):

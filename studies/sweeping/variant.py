@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from common.quoting import command
+
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -36,7 +38,7 @@ class Variant:
 
     def command(self, seed: int) -> str:
         """What repeats one run of this variant, with its report."""
-        return shlex.join(["./lab", "run", *self.words, "--seed", str(seed)])
+        return command("run", *self.words, "--seed", seed)
 
     @property
     def axes(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from cli.main import main
 from course.catalogue import find
 from course.exercise import StudentWork
 from course.labs.health import tests as health
-from course.seams.hunt import judged_alone, scenario_of
+from course.seams.hunt import scenario_of
 from course.seams.trial import Course, attempt
 from course.student_folder import reference
 from scenarios import library
@@ -31,8 +31,7 @@ def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"))
     fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
     case = Course(1, fabric, (load,), (TimedFault(0.1, "blackhole", "p0l0-p0s0", 0.5),), seam="health")
-    path = found.write(tmp_path, "counterexample", case, AttemptOutcome({"lost": "too many"}), 1, 3)
-    path.write_text(judged_alone(path.read_text()))
+    path = found.write(tmp_path, "counterexample", case, AttemptOutcome({"lost": "too many"}), 1, 3, found.OF_ANY)
     scenario = library.find(str(path))
     assert len(scenario.timeline(None)) == 1  # type: ignore[arg-type]
     assert len(scenario.checks(None)) == 2  # type: ignore[arg-type]

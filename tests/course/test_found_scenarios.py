@@ -5,16 +5,18 @@ from __future__ import annotations
 import ast
 import importlib
 
-from course.seams.hunt import judged_alone
+import pytest
+
 from studies.hunting import found
 
 
-def test_a_found_scenario_with_other_checks_imports_what_there_is() -> None:
-    text = judged_alone(found.TEMPLATE)
-    assert "must_hold" not in text
-    imports = "\n".join(line for line in text.splitlines() if line.startswith("from "))
-    for node in ast.parse(imports).body:
+@pytest.mark.parametrize("checks", [found.OF_MRC, found.OF_ANY], ids=["mrc", "any"])
+def test_a_found_scenario_imports_what_there_is(checks: tuple[str, str, str]) -> None:
+    own = f"from {checks[0]} import {checks[1]}"
+    lines = [line for line in found.TEMPLATE.splitlines() if line.startswith("from ") and "{" not in line]
+    for node in ast.parse("\n".join([*lines, own])).body:
         assert isinstance(node, ast.ImportFrom)
         module = importlib.import_module(node.module or "")
         for name in node.names:
             assert hasattr(module, name.name), f"{node.module} has no {name.name}"
+    assert ("must_hold" in checks[2]) == (checks is found.OF_MRC)

@@ -341,7 +341,7 @@ def _check(plan: Plan) -> None:
     check_plan(plan)
     if plan.switch_count > EMULATED_SWITCHES_MAX:
         raise LabError(
-            f"plan {plan.name!r} has {plan.switch_count} switches: it is for showing (`topo show {plan.name}`), not for"
+            f"plan {plan.name!r} has {plan.switch_count} switches: it is for showing (`./lab topo show PLAN`), not for"
             f" running; the most that `up` takes is {EMULATED_SWITCHES_MAX}"
         )
     most_ports = max(port_count(plan, switch) for switch in plan.switches())

@@ -110,7 +110,8 @@ def blend(share: float) -> str:
 
 def dot(graph: Graph) -> str:
     """Graphviz: hosts below, spines on top, a cluster a plane."""
-    lines = [f'graph "{graph.title}" {{', "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
+    title = graph.title.replace("\\", "\\\\").replace('"', '\\"')
+    lines = [f'graph "{title}" {{', "  rankdir=BT;", '  node [shape=box, fontname="sans-serif"];']
     for level in range(graph.tiers + 1):
         names = [f'"{p.name}"' for p in graph.places if p.tier == level]
         lines.append(f"  {{ rank=same; {'; '.join(names)}; }}")

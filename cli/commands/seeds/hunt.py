@@ -55,6 +55,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def hunt_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.hunting.attempt_pool import AttemptPool
+    from studies.hunting.found import repeat
     from studies.hunting.hunt import Hunt
     from studies.hunting.progress import HuntProgress
 
@@ -84,12 +85,13 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     else:
         for catch, report in zip(hunt.catches, kept, strict=True):
             shrunk = catch.shrunk
+            assert catch.path is not None
             write_out(
                 f"\nfound at try {catch.number}: {catch.sentence}\n"
                 f"  drawn   {catch.drawn.words()}\n"
                 f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"
                 f"{'' if shrunk.finished else ' (not to the end)'}\n"
-                f"  ./lab run {catch.path} --world simulated --seed {shrunk.case.seed}\n"
+                f"  {repeat(catch.path, shrunk.case.seed)}\n"
                 f"  report: {report}\n"
             )
     return 1 if hunt.catches else 0

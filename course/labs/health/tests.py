@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from common.quoting import command
 from common.seeds import Purpose, derive
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
@@ -74,7 +75,7 @@ def share(done: Trial, span: Span) -> float:
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (f"./lab view {done.folder}",)
+    return (command("view", done.folder),)
 
 
 def paths(made: Course) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
+from common.quoting import command
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
@@ -46,7 +47,7 @@ def trial(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (f"./lab view {done.folder}",)
+    return (command("view", done.folder),)
 
 
 def possible_bps(made: Course) -> float:

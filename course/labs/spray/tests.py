@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from common.quoting import command
 from common.seeds import Purpose, derive
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
@@ -59,7 +60,7 @@ def possible_bps(case: Course) -> float:
 
 
 def look(trial: Trial) -> tuple[str, ...]:
-    return (f"./lab view {trial.folder}",)
+    return (command("view", trial.folder),)
 
 
 def planes(work: StudentWork) -> TestOutcome:

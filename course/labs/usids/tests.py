@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable
 
+from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test, shown
 from course.labs.usids.naming import named
@@ -39,7 +40,7 @@ def answered(name: str) -> Callable[[StudentWork], TestOutcome]:
             happened += f": {cause(plan, question, given)}"
         plan_file = work.path.with_suffix(".toml")
         drawn = shown(plan_file) if plan_file.exists() else "mylab/usids.toml"
-        look = (f"./lab topo draw {drawn}", "./lab course page 1")
+        look = (command("topo", "draw", drawn), "./lab course page 1")
         return TestOutcome(right, question.asked, happened, (Gate("right", right, 1),), () if right else look)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from common.quoting import command
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
@@ -61,7 +62,7 @@ def possible_bps(made: Course) -> float:
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (f"./lab view {done.folder}", f"./lab report {done.folder}")
+    return (command("view", done.folder), command("report", done.folder))
 
 
 def full_alone(work: StudentWork) -> TestOutcome:

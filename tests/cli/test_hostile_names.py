@@ -1,0 +1,316 @@
+"""No text of a user becomes code: in every file that the lab writes, and in every command that it prints to be copied.
+
+Each place gets hostile names and a harmless one. The program must be the same but for its constants, the page must have
+the same tags, and a shell must read a command as the words that were meant.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from prometheus_client.parser import text_string_to_metric_families
+
+from cli.exporting.frr import frr
+from cli.metrics import exposition
+from common.journal import Line
+from controller.pipelines import read_pipeline
+from course.bench.bench import trace_look
+from course.catalogue import find
+from course.exercise import StudentWork
+from course.grading import packing, tables
+from course.grading.submissions import Submission
+from course.labs.health import tests as health
+from course.labs.ports import tests as ports
+from course.labs.spray import tests as spray
+from course.labs.window import tests as window
+from course.page import page
+from course.result import CheckResult, TestOutcome, TestResult
+from course.seams.hunt import scenario_of
+from course.seams.log import Log
+from course.seams.trial import Course, Trial
+from judging.reports.report import again
+from judging.run import Run
+from operations.incident import page as incident_page
+from operations.incident.session import AskedCommand
+from page import export
+from page.live import written
+from page.played import text as played_text
+from running.directory import RunDirectory
+from scenarios.scenario import TimedFault, Workload
+from studies.contest import report as contest_report
+from studies.contest.result import Match
+from studies.hunting import found
+from studies.hunting.attempt import AttemptOutcome
+from studies.sweeping import report as sweep_report
+from studies.sweeping.engine import WorkerDiedError
+from studies.sweeping.row import Row
+from studies.sweeping.statement import statement
+from studies.sweeping.task import Task
+from studies.sweeping.variant import Variant
+from tests.helpers.hostile import HARMLESS, constants, names, skeleton, tags, texts, words
+from topo.errors import PlanError
+from topo.pictures import graph
+from topo.planfile import check_plan, load_plan, parse_document, plan_document
+
+ROOT = Path(__file__).parents[2]
+TINY = load_plan("tiny")
+LOAD = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0")
+CASE = Course(
+    1,
+    {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
+    (LOAD,),
+    (TimedFault(0.1, "blackhole", "p0l0-p0s0", 0.5),),
+    seam="health",
+)
+few = settings(max_examples=40)
+shell_texts = texts.filter(lambda text: "\0" not in text)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("place")
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+def repeated(source: str) -> str:
+    """The command in a comment of a scenario."""
+    (line,) = re.findall(r"^# (?:Repeat|Run it): (.*)$", source, re.MULTILINE)
+    return str(line)
+
+
+@given(name=names, sentence=texts, rounds=texts)
+@few
+def test_a_found_scenario_is_the_same_program_whatever_was_found(
+    place: Path, name: str, sentence: str, rounds: str
+) -> None:
+    def made(folder: str, what: str, setting: str) -> str:
+        case = replace(CASE, settings={"selection": f"/{setting}.py:Mine"}, repeats=2)
+        return found.write(place / folder, "lost", case, AttemptOutcome({what: what}), 1, 3).read_text()
+
+    source = made(name, sentence, rounds)
+    assert skeleton(source) == skeleton(made(HARMLESS, HARMLESS, HARMLESS))
+    assert f"{sentence}: {sentence}" in constants(source)
+    path = str(place / name / "lost.py")
+    assert words(repeated(source)) == ["run", path, "--world", "simulated", "--seed", "1"]
+
+
+@given(name=names)
+@few
+def test_a_counterexample_is_the_same_program_whatever_the_student_is_called(place: Path, name: str) -> None:
+    def made(folder: str) -> tuple[Path, list[str]]:
+        work = StudentWork("", place / folder / "health.py", 1, place / folder / "checked")
+        path = scenario_of(work, CASE, AttemptOutcome({"lost": "too many"}), 1, 3)
+        return path, [path.read_text(), path.with_name("adapter.py").read_text()]
+
+    path, sources = made(name)
+    assert list(map(skeleton, sources)) == list(map(skeleton, made(HARMLESS)[1]))
+    assert str(place / name / "health.py") in constants(sources[1])
+    assert f"{path.with_name('adapter.py')}:OfStudent" in constants(sources[0])
+    assert words(repeated(sources[0]))[1] == str(path)
+
+
+@given(name=names, text=texts)
+@few
+def test_a_played_scenario_is_the_same_program_whatever_was_played(name: str, text: str) -> None:
+    def made(folder: str, told: str) -> str:
+        faults = [TimedFault(0.1, told, told, 0.5, phase=told)]
+        options = {"scenario": told, "source": told, "plan": told, "transport": told, "seed": told}
+        return played_text(faults, options, Path(folder) / f"{folder}.py", 1)
+
+    source = made(name, text)
+    assert skeleton(source) == skeleton(made(HARMLESS, HARMLESS))
+    assert words(repeated(source))[0] == "run"
+    assert Path(words(repeated(source))[1]) == Path(name) / f"{name}.py"
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+@given(text=shell_texts)
+@few
+def test_commands_that_repeat_a_run_are_the_words_that_were_meant(text: str) -> None:
+    variant = Variant(text, "mrc", text, (("a", text),), (("b", text),))
+    assert words(variant.command(7)) == ["run", *variant.words, "--seed", "7"]
+    task = Task("key", (text, "--plan", text), 7, {})
+    (line,) = re.findall(r"\./lab .*", str(WorkerDiedError(task)))
+    assert words(line) == ["run", *task.words, "--seed", "7"]
+    options = {"source": text, "transport": text, "seed": 7, "plan": "tiny", "plan_source": text, "program": text}
+    lines: list[Line] = [{"t_ns": 0, "node": "runner", "kind": "options", **options}]
+    told = words(again(Run(lines)))
+    assert told[:2] == ["run", text]
+    assert {name: told[told.index(name) + 1] for name in ("--plan", "--program", "--transport")} == {
+        "--plan": text, "--program": text, "--transport": text,
+    }  # fmt: skip
+
+
+@given(name=names)
+@few
+def test_what_a_check_shows_to_look_closer_is_a_command_for_that_folder(place: Path, name: str) -> None:
+    folder = place / name
+    folder.mkdir(exist_ok=True)
+    trial = Trial(CASE, Run([]), Log(), folder=folder)
+    for line in (line for lab in (health, ports, spray, window) for line in lab.look(trial)):
+        assert words(line)[1:] == [str(folder)]
+    (line,) = trace_look(StudentWork("", folder / "x.p4", 1, folder), "", 1, b"\x01")
+    program, entries = str(folder / "program.p4"), str(folder / "entries.stf")
+    assert words(line) == [
+        "switch", "trace", program, "--entries", entries, "--port", "1", "--packet", "01",
+    ]  # fmt: skip
+
+
+@given(name=names)
+@few
+def test_an_error_that_names_a_command_names_that_folder(place: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        read_pipeline("leaf", place / name / "none")
+    (line,) = re.findall(r"\./lab .*", str(raised.value))
+    assert words(line)[-1] == str(place / name / "none")
+
+
+@given(name=names)
+@few
+def test_the_command_of_what_was_played_names_its_file(place: Path, name: str) -> None:
+    run = place / name / "run"
+    (run / "journal").mkdir(parents=True, exist_ok=True)
+    lines = [
+        {"t_ns": 0, "node": "runner", "kind": "options", "scenario": "smoke", "plan": "tiny", "world": "simulated"},
+        {"t_ns": 10**9, "node": "runner", "kind": "phase", "name": "faults", "state": "start"},
+        {"t_ns": 2 * 10**9, "node": "lab", "kind": "fault", "verb": "drain", "target": "p0l0", "state": "begin"},
+    ]
+    (run / "journal" / "lab.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for one in run.glob("played*"):
+        one.unlink()
+    RunDirectory(run).write_plan(TINY)
+    told = written(run, run / "played.py", lambda *_: None)
+    assert Path(words(told["command"])[1]).resolve() == run / "played.py"
+    assert ast.parse((run / "played.py").read_bytes())
+
+
+def literals() -> Iterator[tuple[str, str, ast.expr]]:
+    """Every value that is put behind `./lab …` in a string of the product: file, text before, expression."""
+    for file in files_of_the_product():
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if not isinstance(node, ast.JoinedStr):
+                continue
+            before = ""
+            for part in node.values:
+                if isinstance(part, ast.Constant):
+                    before += str(part.value)
+                elif isinstance(part, ast.FormattedValue):
+                    if re.search(r"\./lab [^;:(]*$", before):
+                        yield str(file.relative_to(ROOT)), before, part.value
+                    before += "x"
+
+
+def files_of_the_product() -> Iterator[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z", "*.py"], cwd=ROOT, capture_output=True, check=True)
+    for name in listed.stdout.decode().split("\0"):
+        if name and not name.startswith(("tests/", "benchmarks/")):
+            yield ROOT / name
+
+
+NO_USERS_TEXT = {
+    "lab.number", "self.incident.level", "self.incident.seed", "at", "meant", "line", "line.strip()", "SWITCH",
+    "quoted(name)", "plan.leaves", "package",
+}  # fmt: skip
+"""Numbers, the option of a lab's name, and words of this project; `quoted` is what a text needs."""
+
+
+def test_no_command_is_put_together_from_unquoted_text() -> None:
+    found = {(file, ast.unparse(value)) for file, _, value in literals()}
+    assert {value for _, value in found} & {"lab.number", "quoted(name)"}, "the search finds nothing"
+    assert not {(file, value) for file, value in found if value not in NO_USERS_TEXT}
+
+
+def test_the_grader_of_the_archive_gives_names_as_values(tmp_path: Path) -> None:
+    """A name that begins with hyphens is no option, and a shell reads the script."""
+    text = packing.RUN.format(lab=5, file="spray.py")
+    subprocess.run(["sh", "-n", "-c", text], check=True)
+    assert '--student="$name"' in text
+    assert '--key="$(cat course-key)"' in text
+
+
+# --- pages and other files -------------------------------------------------------------------------------------------
+
+
+def checked(text: str) -> CheckResult:
+    outcome = TestOutcome(False, text, text, look=(text,))
+    return CheckResult(1, text, 7, text, (TestResult("one", text, 1, outcome, 0.1),), 0.1, (text,))
+
+
+def pages(text: str) -> Iterator[str]:
+    """Every page that a text of a user is on."""
+    name = text.encode(errors="replace").decode()  # of a student: printable
+    lab = find("usids")
+    yield page(lab, checked(text), text)
+    yield tables.overview([(Submission(name, lab, Path(text)), checked(text))], [("usids", 0.9, text, text)], [text])
+    variant = Variant(f"{text}.py", "mrc", text, (("a", text),), (("b", text),))
+    row = Row("key", 7, "false", {text: False}, {text: text}, error=text)
+    statements = [statement(variant, text, [row])]
+    yield sweep_report.html(statements)
+    yield contest_report.html(Path("/place"), [Match(text, [text], text, statements)], lambda *_: None)
+    document = {
+        "verdict": "wrong", "lab_s": 1.0, "commands": 1, "level": 1, "seed": 1, "points": 0.0, "because": text,
+        "truth": [], "extra": [], "evidence": [{"component": text, "kind": text, "commands": [text], "hint": text,
+        "shows": text}], "oddities": [],
+    }  # fmt: skip
+    yield incident_page.html(document, [AskedCommand(text, 1.0)])
+
+
+@given(text=texts)
+@few
+def test_a_page_has_the_same_tags_whatever_the_names(text: str) -> None:
+    for made, harmless in zip(pages(text), pages(HARMLESS), strict=True):
+        assert tags(made) == tags(harmless)
+
+
+@given(text=texts)
+@few
+def test_a_replay_carries_names_as_values(text: str) -> None:
+    text = text.encode(errors="replace").decode()
+    own = {name: content.decode() for name, content in browser().items()}
+    made = export.document({"title": text}, own)
+    assert tags(made) == tags(export.document({"title": HARMLESS}, own))
+    (carried,) = re.findall(r'id="carried">(.*?)</script>', made, re.DOTALL)
+    assert json.loads(carried) == {"title": text}
+
+
+def browser() -> Mapping[str, bytes]:
+    from page.browser_files import browser_files
+
+    return browser_files()
+
+
+@given(text=texts)
+@few
+def test_a_plan_keeps_its_texts_and_other_gear_gets_no_line_of_them(place: Path, text: str) -> None:
+    plan = replace(TINY, description=text.encode(errors="replace").decode(), name=text or HARMLESS)
+    if not text.isprintable():
+        with pytest.raises(PlanError, match="name must be one line"):
+            check_plan(plan)
+        plan = replace(plan, name="".join(one for one in text if one.isprintable()) or HARMLESS)
+    RunDirectory(place).write_plan(plan)
+    document: dict[str, Any] = tomllib.loads((place / "plan.toml").read_text())
+    assert (document["name"], document.get("description", "")) == (plan.name, plan.description)
+    assert parse_document(plan_document(plan)).name == plan.name
+    switch = next(iter(plan.switches()))
+    assert frr(plan, switch).splitlines()[1:] == frr(TINY, switch).splitlines()[1:]
+    first, *rest = graph.dot(graph.graph_of(plan)).splitlines()
+    assert rest == graph.dot(graph.graph_of(TINY)).splitlines()[1:]
+    assert re.fullmatch(r'graph "(?:[^"\\]|\\.)*" \{', first)
+    info = exposition.ExposedMetric("mrclab_lab_info", "gauge", "x")
+    info.add(1, plan=plan.name)
+    (family,) = text_string_to_metric_families(exposition.text([info]))
+    assert family.samples[0].labels == {"plan": plan.name}
