@@ -90,7 +90,7 @@ class EmulatedIncident(LiveIncident):
             stack.callback(self._switches.close)
             self._fabric = SealedFabric(self.lab)
             self._active = ActiveFaults(self.plan, self._fabric)
-            self._journal = Journal(directory.journal("switches"), "switches")
+            self._journal = Journal(directory.journal("switches"), "switches", lossy=True)
             stack.callback(self._journal.close)
             self.begin_ns = self.now_ns()
             self._numbers = {device_id(self.plan, switch): switch for switch in self.plan.switches()}
@@ -135,12 +135,14 @@ class EmulatedIncident(LiveIncident):
     def close(self) -> None:
         self._over.set()
         self._thread.join()
-        with suppress(ControlError, LabError):
-            self._resume()
-            for running in self._groups:
-                running.stop()
-                running.remove()
-        self._open.close()
+        try:
+            with suppress(ControlError, LabError):
+                self._resume()
+                for running in self._groups:
+                    running.stop()
+                    running.remove()
+        finally:
+            self._open.close()
 
     def _sample(self) -> None:
         counted = self._port_counters()

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import files
-from common.client import ControlError
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.incident import solving
 from operations.incident.draw import Hidden
 from operations.incident.kind import KINDS
 from operations.incident.score import Named, components
-from operations.incident.session import AskedCommand, IncidentSession
+from operations.incident.session import AskedCommand, IncidentSession, failures
 from operations.incident.words import parse
 from page import export
-from topo.emulation.state import LabError
 
 PAGE = "incident.html"
 WRITTEN = ("options.json", "journal/runner.jsonl", "answer.json", REPLAY, PAGE)
@@ -32,23 +29,27 @@ ODD = {
 
 
 def finished(session: IncidentSession, named: Sequence[Named] | None, because: str) -> dict[str, Any]:
-    """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page.
+    """End the incident with an answer, or without (None), and write its page. The answer as JSON, with the page, and in
+    `not_written` what could not be written, and why.
 
-    OSError when a file cannot be written: the session is over all the same.
+    OSError when the answer itself cannot be written: the incident goes on, and may be answered again.
     """
     _, document = session.answer(named or [], because)
     if named is None:
         document |= {"verdict": "given up", "points": 0.0, "answer": None}
+    folder = session.directory.path
+    document |= {"page": str(folder / PAGE), "evidence": [], "not_written": []}
+    session.keep(document)  # before anything else: from here on the truth is not lost
     asked = list(session.asked)
     try:
         document["evidence"] = [evidence(session, one) for one in session.incident.hidden]
     finally:
         session.asked[:] = asked  # the commands of the evidence are not the operator's
-    path = session.directory.path / PAGE
-    document["page"] = str(path)
-    session.close(document)
-    export.beside_report(session.directory.path)
-    files.write(path, html(document, asked).encode(errors="replace"))  # a reason may have bytes that are no UTF-8
+    document["not_written"] = session.close() + failures(
+        lambda: session.keep(document),
+        lambda: export.beside_report(folder),
+        lambda: files.write(folder / PAGE, html(document, asked).encode(errors="replace")),  # a reason may be no UTF-8
+    )
     return document
 
 
@@ -63,7 +64,7 @@ def evidence(session: IncidentSession, one: Hidden) -> dict[str, Any]:
     virtual = session.live.virtual_time
     try:
         found = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
-    except (LabError, ControlError, OSError, subprocess.SubprocessError):  # the lab, or a host of it, is gone
+    except Exception:  # the lab is gone, or a tool fails: the truth is told without it
         found = []
     shown = [each.sentence for each in found if each.kind == one.kind and each.component in components(one)]
     return {

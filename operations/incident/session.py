@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from common import files
 from common.fields import Fields
 from common.journal import Journal
+from common.outcome import told
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
 from operations.incident.live_incident import LiveIncident
@@ -21,6 +22,7 @@ from running.directory import RunDirectory
 from topo.graph import links
 
 SCENARIO = "incident"
+ANSWER = "answer.json"
 World = Literal["simulated", "emulated"]
 
 
@@ -149,12 +151,28 @@ class IncidentSession:
         }
         return result, document
 
-    def close(self, document: Mapping[str, Any] | None = None) -> None:
-        """Take the lab down, and write down what was hidden."""
-        begin_ns, end_ns = self.live.begin_ns, self.live.now_ns()
-        self.live.close()
+    def keep(self, document: Mapping[str, Any]) -> None:
+        """Write the answer and the truth. OSError when they cannot be written: the answer counts for nothing then, and
+        may be given again."""
+        files.write(self.directory.path / ANSWER, json.dumps(document, indent=1) + "\n")
+
+    def close(self) -> list[str]:
+        """Take the lab down, and write down what was hidden. Returns what could not be done, with the reason.
+
+        The incident is over in any case; a second call does nothing.
+        """
+        if self.over:
+            return []
         self.over = True
-        self.directory.write_options(self.options())
+        begin_ns, end_ns = self.live.begin_ns, self.live.now_ns()
+        return failures(
+            self.live.close,
+            lambda: self.directory.write_options(self.options()),
+            lambda: self._journal(begin_ns, end_ns),
+        )
+
+    def _journal(self, begin_ns: int, end_ns: int) -> None:
+        """What a replay shows beside what devices have seen: the faults, and the commands."""
         journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
         journal.write_process("runner", pid=0, realtime_ns=0)
         journal.write("phase", t_ns=begin_ns, name="faults", state="start")
@@ -164,5 +182,14 @@ class IncidentSession:
             journal.write("asked", t_ns=begin_ns + round((self.called_s + one.at_s) * 1e9), words=one.words)
         journal.write("phase", t_ns=end_ns, name="faults", state="stop")
         journal.close()
-        if document is not None:
-            files.write(self.directory.path / "answer.json", json.dumps(document, indent=1) + "\n")
+
+
+def failures(*steps: Callable[[], object]) -> list[str]:
+    """Carry out each step, whichever fail; the reasons of those that failed, such as a full disk."""
+    reasons = []
+    for step in steps:
+        try:
+            step()
+        except Exception as error:  # the next step does not need this one
+            reasons.append(told(error))
+    return reasons

@@ -56,7 +56,10 @@ class RewiredFabric(NativeFabric):
 
 
 class IncidentWorld(SimulatedWorld):
-    """Virtual time whose journals hold what devices see, and not what the traffic manager knows of the cables."""
+    """Virtual time whose journals hold what devices see, and not what the traffic manager knows of the cables. A full
+    disk costs lines of the replay, and neither the lab nor the answer."""
+
+    lossy = True
 
     def __init__(self, plan: Plan, seed: int, directory: RunDirectory, swaps: Swaps) -> None:
         self.carriers: dict[PortRef, CarrierReading] = {}

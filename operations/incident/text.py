@@ -131,7 +131,8 @@ def result(document: Answer) -> list[str]:
         lines += [f"      {command}" for command in one["commands"]]
         lines.append(f"      {one['shows'] or one['hint']}")
     lines += [f"  {one['component']}: {one['kind']} was named, and is not there" for one in document["extra"]]
-    return [*lines, f"seed {document['seed']}, level {document['level']}", f"page: {document['page']}"]
+    lines += [f"seed {document['seed']}, level {document['level']}", f"page: {document['page']}"]
+    return lines + [f"not written: {reason}" for reason in document["not_written"]]
 
 
 def kinds(level: int) -> list[str]:

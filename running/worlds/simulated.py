@@ -70,6 +70,8 @@ class SimulatedWorld:
     """`running.worlds.world.World` in virtual time, from 0 on."""
 
     _dead_hosts: ClassVar = 0
+    lossy: ClassVar = False
+    """Whether time goes on when the disk takes no line of a journal."""
 
     @_long_lived()
     def __init__(
@@ -96,7 +98,7 @@ class SimulatedWorld:
         self.time = self._time()
         self._directory = directory
         self._processes: list[SteppedProcess] = []
-        self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns)
+        self._switch_journal = Journal(directory.journal("switches"), "switches", self.now_ns, lossy=self.lossy)
         self._journals: list[Journal] = [self._switch_journal]
         self._profiles = HostProfiles(plan)
         self._hosts = {
@@ -126,7 +128,7 @@ class SimulatedWorld:
         self, host: Host, clock: Callable[[], int], transport: TransportChoice, seed: int, directory: RunDirectory
     ) -> tuple[HostNic, SteppedUverbs]:
         own = self._profiles.of(host)
-        journal = Journal(directory.journal(host.name), host.name, clock)
+        journal = Journal(directory.journal(host.name), host.name, clock, lossy=self.lossy)
         self._journals.append(journal)
         journal.write_process("agent", pid=0, realtime_ns=0)
         nic = factory.make(transport.agent, own, seed, transport.settings, 0, counted=transport.counted)

@@ -46,7 +46,23 @@ def test_a_reason_that_is_no_unicode_is_on_the_page_without_the_bytes_that_are_n
 def test_an_incident_whose_page_cannot_be_written_is_over(tmp_path: Path) -> None:
     with session(hiding(), tmp_path, CALLED_S) as opened, serving(opened) as server:
         (opened.directory.path / page.PAGE).mkdir()
-        assert page.PAGE in ask(server, op="end")["error"]
+        answer = ask(server, op="end")
+        assert [one for one in answer["result"]["not_written"] if page.PAGE in one], answer
+        assert server.closed
+
+
+def test_an_incident_whose_tool_has_a_defect_ends_with_its_truth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> Any:
+        raise KeyError("a defect")
+
+    with session(hiding(one_of("denied-path")), tmp_path, CALLED_S) as opened, serving(opened) as server:
+        monkeypatch.setattr(page.solving, "shown_by", broken)
+        monkeypatch.setattr(opened.live, "close", broken)
+        answer = ask(server, op="end")
+        assert [one["kind"] for one in answer["result"]["truth"]] == ["denied-path"]
+        assert "a defect" in answer["result"]["not_written"][0]
         assert server.closed
 
 

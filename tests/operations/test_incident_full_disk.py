@@ -1,0 +1,95 @@
+"""A full disk costs an incident neither its lab nor its answer, and nothing has to be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.main import main
+from operations.incident.client import NoIncidentError, newest
+from operations.incident.draw import described, draw
+from tests.helpers.small_disk import SmallDisk, small_disk
+
+pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small disk")]
+SEED, LEVEL = 6, 1
+NO_ROOM = "no space left on device"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", 3072) as made:
+        yield made
+
+
+def incident(disk: SmallDisk, *words: str) -> int:
+    return main(["incident", *words, "--runs", str(disk.path / "runs")])
+
+
+def begun(disk: SmallDisk) -> Path:
+    """The folder of an incident under way."""
+    assert incident(disk, "--level", str(LEVEL), "--seed", str(SEED)) == 0
+    return newest(disk.path / "runs")
+
+
+def over(disk: SmallDisk) -> bool:
+    try:
+        newest(disk.path / "runs")
+    except NoIncidentError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(("words", "verdict"), [(("answer", "none"), "wrong"), (("end",), "given up")])
+def test_an_incident_that_could_not_write_ends_once_there_is_room(
+    words: tuple[str, ...], verdict: str, disk: SmallDisk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = begun(disk)
+    disk.fill()
+    for _ in range(2):
+        assert incident(disk, *words) == 2
+        said = capsys.readouterr()
+        assert f"answer.json: {NO_ROOM}" in said.err
+        assert "seed" not in said.out
+        assert incident(disk, "inspect") == 0, "the lab must be there still"
+        capsys.readouterr()
+    disk.free()
+    incident(disk, *words)
+    said = capsys.readouterr()
+    assert said.out.startswith(f"{verdict}: ")
+    assert "not written" not in said.out
+    document = json.loads((folder / "answer.json").read_text())
+    assert document["truth"] == described(draw(SEED, LEVEL))
+    assert document["evidence"]
+    assert "What was wrong" in (folder / "incident.html").read_text()
+    assert over(disk)
+
+
+def test_commands_go_on_while_the_disk_is_full(disk: SmallDisk, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = begun(disk)
+    disk.fill()
+    for _ in range(3):
+        assert incident(disk, "wait", "1") == 0
+    disk.free()
+    assert incident(disk, "wait", "1") == 0
+    assert incident(disk, "answer", "none") == 1
+    assert "defect" not in capsys.readouterr().err
+    text = (folder / "journal" / "h0.jsonl").read_text()
+    assert text.count('"kind":"lost"') == 1, "the journal must say that lines are missing"
+
+
+def test_what_cannot_be_written_at_the_end_is_said_with_the_truth(
+    disk: SmallDisk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The answer fits and the page does not: the truth is told, and so is why there is no page."""
+    folder = begun(disk)
+    (folder / "incident.html").mkdir()
+    assert incident(disk, "answer", "none") == 1
+    said = capsys.readouterr()
+    assert f"not written: {folder / 'incident.html'}: is a directory" in said.out
+    assert f"seed {SEED}, level {LEVEL}" in said.out
+    assert json.loads((folder / "answer.json").read_text())["truth"] == described(draw(SEED, LEVEL))
+    assert over(disk)
