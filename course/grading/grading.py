@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import files
+from common.outcome import told
 from course import checking
 from course.grading.submissions import Submission
 from course.page import page
@@ -103,7 +104,8 @@ class Grading:
 
     def not_graded(self, submission: Submission, error: Exception) -> CheckResult:
         """The result of a submission whose grading ended with an error."""
-        trouble = f"the grading ended with {type(error).__name__}: {error}"
+        why = told(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        trouble = f"the grading ended with {why}"
         student = Student(submission.student, self.key)
         return checking.not_run(submission.lab, student, self.seed(submission), writable(trouble))
 

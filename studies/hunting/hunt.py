@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from common.outcome import told
 from common.seeds import Purpose, derive
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome, Tried, attempt
@@ -27,7 +28,10 @@ class Catch:
     seconds: float  # since the hunt began, when it was first seen
     drawn: Case
     shrunk: Shrunk
+    name: str  # of its file
     path: Path | None = None
+    lost: str = ""
+    """Why the finding could not be written down."""
 
     @property
     def sentence(self) -> str:
@@ -95,9 +99,18 @@ class Hunt:
         check, reason = next(iter(outcome.broken.items()))
         self.tell(f"try {self.tries} broke: {check}: {reason}; {case.words()}; shrinking")
         shrinker = Shrinker(self.attempt, lambda smaller, runs: self.tell(f"shrinking, run {runs}: {smaller.words()}"))
-        catch = Catch(self.tries, seen_s, case, shrinker.shrink(case, outcome))
-        if output is not None:
-            slug = re.sub(r"[^a-z0-9]+", "_", check.lower()).strip("_")
-            name = f"{slug}_{self.seed}_{self.tries}"
-            catch.path = found.write(output, name, catch.shrunk.case, catch.shrunk.outcome, self.tries, shrinker.runs)
+        slug = re.sub(r"[^a-z0-9]+", "_", check.lower()).strip("_")
+        name = f"{slug}_{self.seed}_{self.tries}"
+        catch = Catch(self.tries, seen_s, case, shrinker.shrink(case, outcome), name)
         self.catches.append(catch)
+        if output is not None:
+            self.keep(catch, output)
+
+    def keep(self, catch: Catch, output: Path) -> None:
+        """Write a finding down. A full disk costs the file and not the finding: a later call writes it."""
+        small = catch.shrunk
+        try:
+            catch.path = found.write(output, catch.name, small.case, small.outcome, catch.number, small.runs)
+            catch.lost = ""
+        except OSError as error:
+            catch.lost = told(error)

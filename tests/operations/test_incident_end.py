@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from common.client import ControlError
-from operations.incident import page, tools
+from operations.incident import page, solving, tools
 from operations.incident.server import Server
 from operations.incident.session import IncidentSession
 from tests.helpers.incidents import hiding, one_of, session
@@ -58,7 +58,7 @@ def test_an_incident_whose_tool_has_a_defect_ends_with_its_truth(
         raise KeyError("a defect")
 
     with session(hiding(one_of("denied-path")), tmp_path, CALLED_S) as opened, serving(opened) as server:
-        monkeypatch.setattr(page.solving, "shown_by", broken)
+        monkeypatch.setattr(solving, "shown_by", broken)
         monkeypatch.setattr(opened.live, "close", broken)
         answer = ask(server, op="end")
         assert [one["kind"] for one in answer["result"]["truth"]] == ["denied-path"]

@@ -254,8 +254,9 @@ def locked(root: Path | None = None, *, wait: bool = False) -> Iterator[None]:
             _take(fd, wait=wait)
             if not _in_place(fd, root):
                 continue
-            os.ftruncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()} {start_ticks(os.getpid())}\n".encode(), 0)
+            with suppress(OSError):  # a full disk: others wait without knowing for whom
+                os.ftruncate(fd, 0)
+                os.pwrite(fd, f"{os.getpid()} {start_ticks(os.getpid())}\n".encode(), 0)
             namespace.inherited.add(fd)
             try:
                 yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,10 @@ from cli.commands.run import parsed, run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
 from common.interrupts import sigterm_too
+from common.outcome import told
 from common.pairs import json_or_text, parse_pair
+from common.quoting import command
+from common.terminal.printable import printable
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -75,25 +78,39 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers, given) as pool:
         hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell, given=given)
         progress.hunt = hunt
+        broken_off: OSError | None = None
         try:
             hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)
+        except OSError as error:  # such as a full disk: what was found before is told
+            broken_off = error
         finally:
             console.print(progress.line(), highlight=False)
-    kept = [keep(catch.path, catch.shrunk.case.seed, arguments.runs) for catch in hunt.catches if catch.path]
+    for catch in hunt.catches:
+        if catch.path is None:
+            hunt.keep(catch, arguments.output)  # there may be room again
+    kept = [keep(catch.path, catch.shrunk.case.seed, arguments.runs) for catch in hunt.catches]
     if arguments.format == "json":
         write_out(json.dumps(document(hunt, kept), indent=1) + "\n")
     else:
         for catch, report in zip(hunt.catches, kept, strict=True):
             shrunk = catch.shrunk
-            assert catch.path is not None
+            settings = [word for text in arguments.setting for word in ("--setting", text)]
+            repeated = (
+                repeat(catch.path, shrunk.case.seed)
+                if catch.path is not None
+                else f"not written: {printable(catch.lost)}; the same tries find it again:\n  "
+                + command("hunt", "--seed", seed, "--tries", catch.number, "--go-on", *settings)
+            )
             write_out(
                 f"\nfound at try {catch.number}: {catch.sentence}\n"
                 f"  drawn   {catch.drawn.words()}\n"
                 f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"
                 f"{'' if shrunk.finished else ' (not to the end)'}\n"
-                f"  {repeat(catch.path, shrunk.case.seed)}\n"
+                f"  {repeated}\n"
                 f"  report: {report}\n"
             )
+    if broken_off is not None:
+        raise broken_off
     return 1 if hunt.catches else 0
 
 
@@ -117,13 +134,20 @@ def given_settings(words: list[str], seed: int) -> dict[str, Any]:
     return given
 
 
-def keep(path: Path, seed: int, runs: Path) -> str:
-    """Run a found scenario as `./lab run` does; the path of its report."""
+def keep(path: Path | None, seed: int, runs: Path) -> str:
+    """Run a found scenario as `./lab run` does; the path of its report, or why there is none."""
+    if path is None:
+        return "none, without the file"
+    before, why = os.path.realpath(runs / "latest"), ""
     words = [str(path), "--world", "simulated", "--seed", str(seed), "--runs", str(runs), "--plain"]
     # An exception may be what was found: the report shows it.
-    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), suppress(Exception):
-        run_command(parsed(words))
-    return str((runs / "latest").resolve() / "report.html")
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        try:
+            run_command(parsed(words))
+        except Exception as error:
+            why = told(error)
+    report = Path(os.path.realpath(runs / "latest")) / "report.html"
+    return str(report) if report.exists() and str(report.parent) != before else f"none: {why}"
 
 
 def document(hunt: Hunt, kept: list[str]) -> dict[str, Any]:
@@ -139,7 +163,8 @@ def document(hunt: Hunt, kept: list[str]) -> dict[str, Any]:
                 "entries_drawn": len(catch.drawn.faults),
                 "entries": len(catch.shrunk.case.faults),
                 "shrinking_runs": catch.shrunk.runs,
-                "file": str(catch.path),
+                "file": None if catch.path is None else str(catch.path),
+                **({"not_written": catch.lost} if catch.lost else {}),
                 "seed": catch.shrunk.case.seed,
                 "report": report,
             }

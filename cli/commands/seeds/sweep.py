@@ -22,6 +22,7 @@ from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_wor
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.outcome import told
 from common.terminal.standard_streams import write_out
 from running.transport_choice import TRANSPORTS
 from studies.sweeping.address import ClusterAddress
@@ -194,7 +195,11 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        write_out(f"mrclab: the page has the results so far: {write()}\n", sys.stderr)
+        try:
+            said = f"the page has the results so far: {write()}"
+        except OSError as error:
+            said = f"rows are kept, and the page cannot be written: {told(error)}"
+        write_out(f"mrclab: {said}\n", sys.stderr)
         raise
 
 
