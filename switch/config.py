@@ -20,6 +20,7 @@ from switch.records import Frozen
 GRPC_DEFAULT = "127.0.0.1:9559"
 CONTROL_DEFAULT = "127.0.0.1:9560"
 SAMPLE_INTERVAL_NS_DEFAULT = 500_000_000
+TURN_NS_MAX = 1_000_000_000
 ENGINES = ("native",)  # the reference interpreter runs packets that it is given (stf, trace), not interfaces
 PORT_MAX = DROP_PORT - 1  # v1model ports are bit<9>; 511 drops
 INTEGER_MAX, SEED_MAX = (1 << 63) - 1, (1 << 64) - 1
@@ -54,12 +55,16 @@ class DeviceConfig(Frozen):
 
 
 class ServeConfig(Frozen):
-    """The configuration file. Addresses are `HOST:PORT`; `journal` is a path or None for no journal."""
+    """The configuration file. Addresses are `HOST:PORT`; `journal` is a path or None for no journal.
+
+    Frames are moved at multiples of `turn_ns`, all that are due at once; 0: each as soon as it is due.
+    """
 
     grpc: str = GRPC_DEFAULT
     control: str = CONTROL_DEFAULT
     journal: str | None = None
     sample_interval_ns: int = SAMPLE_INTERVAL_NS_DEFAULT
+    turn_ns: int = 0
     devices: tuple[DeviceConfig, ...] = ()
 
 
@@ -70,7 +75,8 @@ def load_config(path: Path) -> ServeConfig:
 
 def parse_config(document: object) -> ServeConfig:
     """Check a whole configuration document. Raises ConfigError naming the key, the rule and the valid range."""
-    body = Fields("", document, SwitchConfigError, ("grpc", "control", "journal", "sample_interval_ns", "devices"))
+    keys = ("grpc", "control", "journal", "sample_interval_ns", "turn_ns", "devices")
+    body = Fields("", document, SwitchConfigError, keys)
     devices = tuple(parse_device(row.values, row.name) for row in body.rows("devices", default=()))
     _distinct([device.device_id for device in devices], "devices: device_id")
     _distinct([device.name for device in devices], "devices: name")
@@ -83,6 +89,7 @@ def parse_config(document: object) -> ServeConfig:
         control=parse_address(body.get("control", CONTROL_DEFAULT), "control"),
         journal=body.string("journal") if body.has("journal") else None,
         sample_interval_ns=body.integer("sample_interval_ns", 0, INTEGER_MAX, SAMPLE_INTERVAL_NS_DEFAULT),
+        turn_ns=body.integer("turn_ns", 0, TURN_NS_MAX, 0),
         devices=devices,
     )
 

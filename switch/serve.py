@@ -99,7 +99,7 @@ async def serve(
         journal = Journal(config.journal, "switches")
         stack.callback(journal.close)
         journal.write_process("switch")
-        data_plane = _data_plane()
+        data_plane = _data_plane(config.turn_ns)
         devices = Devices(data_plane)
         stack.callback(devices.close)
         devices.observe(lambda device, event: _journal_state(journal, device, event))
@@ -120,12 +120,12 @@ async def serve(
         ready_file.unlink(missing_ok=True)
 
 
-def _data_plane() -> DataPlane:
+def _data_plane(turn_ns: int) -> DataPlane:
     from switch.native.build import EngineBuildError
     from switch.native.dataplane import NativeDataPlane
 
     try:
-        return NativeDataPlane()
+        return NativeDataPlane(turn_ns=turn_ns)
     except EngineBuildError as error:
         raise SwitchConfigError(f"the native data plane cannot be built: {error}") from None
 

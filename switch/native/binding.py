@@ -79,7 +79,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "recorder_destroy": (None, (c_void_p,)),
     "recorder_take": (c_uint64, (c_void_p, c_char_p, c_uint64)),
     "recorder_missing": (c_uint64, (c_void_p,)),
-    "driver_create": (c_void_p, ()),
+    "driver_create": (c_void_p, (c_uint64,)),
     "driver_destroy": (None, (c_void_p,)),
     "driver_pool": (c_void_p, (c_void_p,)),
     "driver_enter": (None, (c_void_p,)),

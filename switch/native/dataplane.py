@@ -95,9 +95,9 @@ class _Attached:
 class _Driver:
     """A driver thread, and a Python thread that passes on what leaves by ports without an interface."""
 
-    def __init__(self, plane: NativeDataPlane) -> None:
+    def __init__(self, plane: NativeDataPlane, turn_ns: int) -> None:
         self.c = binding.runtime()
-        self.handle: int = self.c.driver_create()
+        self.handle: int = self.c.driver_create(turn_ns)
         if not self.handle:
             raise SwitchConfigError("the driver thread cannot be started: out of memory or file descriptors")
         self.devices = 0
@@ -130,12 +130,15 @@ class _Driver:
 class NativeDataPlane:
     """Implements `switch.device.DataPlane`."""
 
-    def __init__(self, threads: int = 1) -> None:
-        """Raises BuildError when the runtime cannot be compiled, ConfigError when no thread can be started."""
+    def __init__(self, threads: int = 1, turn_ns: int = 0) -> None:
+        """Frames are moved at multiples of `turn_ns`; 0: as soon as they are due.
+
+        Raises BuildError when the runtime cannot be compiled, ConfigError when no thread can be started.
+        """
         allow_many_files()
         self._lock = threading.Lock()
         self._devices: dict[int, _Attached] = {}
-        self._drivers = [_Driver(self) for _ in range(threads)]
+        self._drivers = [_Driver(self, turn_ns) for _ in range(threads)]
 
     def now_ns(self) -> int:
         return time.monotonic_ns()

@@ -25,6 +25,8 @@ from topo.plan import Plan
 
 READY_TIMEOUT_S = 600.0  # the first start compiles C: two minutes on emulated processors, for the runtime alone
 SAMPLE_INTERVAL_NS = 200_000_000
+TURNS_A_ROUND_TRIP = 32  # of the switch process, each of which moves all that is due
+TURN_NS_MIN = 100_000  # less than that saves no wake-ups
 _POLL_S = 0.005
 
 
@@ -33,6 +35,8 @@ def serve_config(
 ) -> dict[str, Any]:
     """The configuration of one process for these switches, whose sockets are in `folder`."""
     config: dict[str, Any] = {"grpc": f"unix:{folder / 'grpc'}", "control": f"unix:{folder / 'control'}", "devices": []}
+    turn_ns = plan.base_rtt_ns // TURNS_A_ROUND_TRIP
+    config["turn_ns"] = turn_ns if turn_ns >= TURN_NS_MIN else 0
     if journal:
         config |= {"journal": journal, "sample_interval_ns": SAMPLE_INTERVAL_NS}
     queues = [{"priority": q.priority, "depth_packets": q.depth_packets} for q in port_queues(plan)]

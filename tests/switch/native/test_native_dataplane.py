@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import os
 import resource
 import socket
@@ -153,6 +155,45 @@ def test_the_rate_of_a_port_holds_in_real_time(wires: Wires, plane: NativeDataPl
             sink.recv(65536)
         took_ns = time.monotonic_ns() - begun
     assert took_ns >= 50 * 1_000_000 + 1_000_000
+
+
+def test_moderated_turns_take_no_rate_away(wires: Wires, leaf: Program) -> None:
+    """A frame takes 1 ms of the port and a turn comes every 20 ms: 100 frames leave in 100 ms, not in 100 turns."""
+    with contextlib.closing(NativeDataPlane(turn_ns=20_000_000)) as plane:
+        start(plane, device(wires, rate_bps=8_000_000), leaf)
+        with wires.open(1) as source, wires.open(2) as sink:
+            begun = time.monotonic_ns()
+            for _ in range(100):
+                source.send(FRAME)
+            for _ in range(100):
+                sink.recv(65536)
+            took_ns = time.monotonic_ns() - begun
+    assert 80_000_000 <= took_ns < 1_000_000_000
+
+
+def test_a_moderated_turn_moves_all_that_is_due_within_a_turn_of_its_time(wires: Wires, leaf: Program) -> None:
+    """Frames every 5 ms leave together, once in 40 ms, and none more than a turn early. How late they are is up to the
+    machine, but for the median."""
+    turn_ns, delay_ns, count = 40_000_000, 130_000_000, 24
+    with contextlib.closing(NativeDataPlane(turn_ns=turn_ns)) as plane:
+        start(plane, device(wires, delay_ns=delay_ns), leaf)
+        sent_ns: list[int] = []
+        arrived_ns: list[int] = []
+        with wires.open(1) as source, wires.open(2) as sink:
+            reader = threading.Thread(
+                target=lambda: arrived_ns.extend(time.monotonic_ns() for _ in range(count) if sink.recv(65536))
+            )
+            reader.start()
+            for _ in range(count):
+                sent_ns.append(time.monotonic_ns())
+                source.send(FRAME)
+                time.sleep(0.005)
+            reader.join()
+    took_ns = sorted(arrived - sent for sent, arrived in zip(sent_ns, arrived_ns, strict=True))
+    assert took_ns[0] >= delay_ns - turn_ns
+    assert took_ns[count // 2] <= delay_ns + turn_ns
+    groups = 1 + sum(later - earlier > turn_ns // 20 for earlier, later in itertools.pairwise(arrived_ns))
+    assert groups <= count // 2
 
 
 def test_how_late_a_frame_left_is_told_once(wires: Wires, plane: NativeDataPlane, leaf: Program) -> None:
@@ -321,9 +362,10 @@ def test_packets_go_in_and_out_by_the_cpu_port(wires: Wires, plane: NativeDataPl
     assert received[0].endswith(b"to the controller")
 
 
-def test_an_idle_driver_sleeps_until_something_comes(wires: Wires, leaf: Program) -> None:
+@pytest.mark.parametrize("turn_ns", [0, 2_000_000])
+def test_an_idle_driver_sleeps_until_something_comes(wires: Wires, leaf: Program, turn_ns: int) -> None:
     threads = {*os.listdir("/proc/self/task")}
-    plane = NativeDataPlane()
+    plane = NativeDataPlane(turn_ns=turn_ns)
     try:
         pythons = {str(thread.native_id) for thread in threading.enumerate()}
         (driver,) = {*os.listdir("/proc/self/task")} - threads - pythons

@@ -61,6 +61,8 @@ def test_the_switch_process_accepts_its_configuration(plan):
         json.loads(json.dumps(serve_config(plan, list(plan.switches()), SOCKETS, "/tmp/switch.jsonl")))
     )
     assert [device.name for device in config.devices] == [switch.name for switch in plan.switches()]
+    assert config.turn_ns * 32 <= plan.base_rtt_ns
+    assert config.turn_ns or plan.base_rtt_ns < 3_200_000
     for device, switch in zip(config.devices, plan.switches(), strict=True):
         assert device.device_id == device_id(plan, switch)
         for spec, ref in zip(device.ports, ports(plan, switch), strict=True):

@@ -15,6 +15,7 @@ enum {
     EVENTS = 64,
     BATCHES_A_TURN = 4,  /* of one interface before the others have theirs */
     DUE_SLACK_NS = 5000, /* what is due so soon is sent with what is due now: less than a sleep takes */
+    PACKETS_IDLE_MAX = 2048, /* of a size class, kept: packets in flight come and go in waves */
 };
 
 u64 driver_now_ns(void)
@@ -49,10 +50,13 @@ static void send_due(struct driver *d, struct device *device, u64 now_ns)
     }
 }
 
-static void reschedule(struct driver *d, struct device *device)
+/* The device is served when it has something to do, and not before `from_ns`. */
+static void reschedule(struct driver *d, struct device *device, u64 from_ns)
 {
     struct slot *slot = &d->slot[device->driver_slot];
     u64 next_ns = device_next_event_ns(device);
+    if (next_ns < from_ns)
+        next_ns = from_ns;
     if (next_ns == slot->next_ns)
         return;
     slot->next_ns = next_ns;
@@ -60,30 +64,34 @@ static void reschedule(struct driver *d, struct device *device)
         slot->next_ns = NEVER;
 }
 
-static void work_off(struct driver *d, u64 now_ns)
+/* Serve the devices that have something to do. Returns whether any had. */
+static bool work_off(struct driver *d, u64 now_ns)
 {
-    u64 sent_ns = now_ns - DUE_SLACK_NS;
-    while (d->due.count && d->due.item[0].t_ns <= now_ns) {
+    u64 limit_ns = now_ns + d->early_ns, grace_ns = d->turn_ns / 2;
+    bool worked = false;
+    while (d->due.count && d->due.item[0].t_ns <= limit_ns) {
         struct heap_item item = heap_pop(&d->due);
         struct slot *slot = &d->slot[item.order];
         if (!slot->device || slot->next_ns != item.t_ns)
             continue;
         slot->next_ns = NEVER;
-        if (item.t_ns < sent_ns)
-            lateness_note(&d->late, item.t_ns, sent_ns);
-        device_advance(slot->device, now_ns);
-        send_due(d, slot->device, now_ns);
-        reschedule(d, slot->device);
+        worked = true;
+        if (item.t_ns + grace_ns < now_ns)
+            lateness_note(&d->late, item.t_ns, now_ns - grace_ns);
+        device_advance(slot->device, limit_ns - grace_ns);
+        send_due(d, slot->device, limit_ns);
+        reschedule(d, slot->device, limit_ns + 1);
     }
+    return worked;
 }
 
 /* --- arriving --------------------------------------------------------------------------------------------------- */
 
-static void receive(struct driver *d, struct interface *from)
+static void receive(struct driver *d, struct interface *from, u64 arrived_ns)
 {
     for (int turn = 0; turn < BATCHES_A_TURN; turn++) {
         int count = wire_receive(&from->wire, &d->batch);
-        u64 now_ns = driver_now_ns();
+        u64 now_ns = d->turn_ns ? arrived_ns : driver_now_ns();
         for (int i = 0; i < count; i++) {
             u32 length;
             const u8 *frame = wire_frame(&d->batch, i, &length);
@@ -93,24 +101,12 @@ static void receive(struct driver *d, struct interface *from)
                 from->port->counters.drop_socket++;
         }
         if (count) {
-            send_due(d, from->device, now_ns);
-            reschedule(d, from->device);
+            send_due(d, from->device, now_ns + d->early_ns);
+            reschedule(d, from->device, 0);
         }
         if (count < BATCH)
             return;
     }
-}
-
-static int wait_until(struct driver *d, u64 deadline_ns, struct epoll_event *events)
-{
-    u64 now_ns = driver_now_ns();
-    struct timespec timeout = {0}, *limit = NULL;
-    if (deadline_ns != NEVER) {
-        u64 left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-        timeout = (struct timespec){(time_t)(left_ns / 1000000000u), (long)(left_ns % 1000000000u)};
-        limit = &timeout;
-    }
-    return (int)syscall(SYS_epoll_pwait2, d->epoll_fd, events, EVENTS, limit, NULL, 0);
 }
 
 static u64 next_deadline_ns(struct driver *d)
@@ -125,29 +121,85 @@ static u64 next_deadline_ns(struct driver *d)
     return NEVER;
 }
 
-static void *run(void *argument)
+/* Until `deadline_ns` (0: not at all) or until frames come: how many interfaces have any, as `events`. */
+static int wait_until(struct driver *d, u64 deadline_ns, struct epoll_event *events)
 {
-    struct driver *d = argument;
-    struct epoll_event events[EVENTS];
-    gate_enter(&d->gate);
-    while (!d->stopping) {
-        u64 deadline_ns = next_deadline_ns(d);
-        d->sleeps_until_ns = deadline_ns;
-        gate_leave(&d->gate);
-        int ready = wait_until(d, deadline_ns, events);
-        gate_enter(&d->gate);
-        d->sleeps_until_ns = 0;
+    struct timespec timeout = {0}, *limit = NULL;
+    if (deadline_ns != NEVER) {
+        u64 now_ns = deadline_ns ? driver_now_ns() : 0;
+        u64 left_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+        timeout = (struct timespec){(time_t)(left_ns / 1000000000u), (long)(left_ns % 1000000000u)};
+        limit = &timeout;
+    }
+    return (int)syscall(SYS_epoll_pwait2, d->epoll_fd, events, EVENTS, limit, NULL, 0);
+}
+
+/* Sleep until there is something to do; where turns are moderated, on to the next multiple of `turn_ns`, and at once
+ * after a turn that had something to do. */
+static int sleep_until_due(struct driver *d, u64 deadline_ns, bool busy, struct epoll_event *events)
+{
+    if (deadline_ns != NEVER && d->turn_ns)
+        deadline_ns = deadline_ns > d->early_ns ? deadline_ns - d->early_ns : 0;
+    int ready = busy ? 0 : wait_until(d, deadline_ns, events);
+    if (!d->turn_ns)
+        return ready;
+    u64 turn_ns = (driver_now_ns() / d->turn_ns + 1) * d->turn_ns;
+    struct timespec until = {(time_t)(turn_ns / 1000000000u), (long)(turn_ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+    return wait_until(d, 0, events);
+}
+
+/* Receive what `ready` interfaces have; where turns are moderated, what all have. Returns whether anything came. */
+static bool receive_ready(struct driver *d, int ready, struct epoll_event *events, u64 arrived_ns)
+{
+    bool came = false;
+    while (ready > 0) {
         for (int i = 0; i < ready; i++) {
             u64 number = events[i].data.u64;
             if (number < d->interfaces && d->interface[number]) {
-                receive(d, d->interface[number]);
+                receive(d, d->interface[number], arrived_ns);
+                came = true;
             } else if (number == NEVER) {
                 u64 woken;
                 (void)!read(d->wake_fd, &woken, sizeof woken);
             }
         }
-        work_off(d, driver_now_ns() + DUE_SLACK_NS);
+        ready = d->turn_ns && ready == EVENTS ? wait_until(d, 0, events) : 0;
+    }
+    return came;
+}
+
+/* One turn. Moderated, it counts what came since the last one as arrived in the middle between, sends what is due until
+ * the middle of the next, and takes what it has sent to its own devices as arriving now: no turn is early or late on
+ * average, however many switches a packet crosses. */
+static bool turn(struct driver *d, int ready, struct epoll_event *events)
+{
+    u64 now_ns = driver_now_ns(), span_ns = now_ns - d->turned_ns;
+    d->turned_ns = now_ns;
+    bool busy = receive_ready(d, ready, events, now_ns - (span_ns < d->turn_ns ? span_ns : d->turn_ns) / 2);
+    busy |= work_off(d, d->turn_ns ? now_ns : driver_now_ns());
+    outgoing_flush(&d->out, d->pool);
+    if (d->turn_ns && busy) {
+        receive_ready(d, wait_until(d, 0, events), events, now_ns);
         outgoing_flush(&d->out, d->pool);
+    }
+    return busy;
+}
+
+static void *run(void *argument)
+{
+    struct driver *d = argument;
+    struct epoll_event events[EVENTS];
+    bool busy = false;
+    gate_enter(&d->gate);
+    while (!d->stopping) {
+        u64 deadline_ns = next_deadline_ns(d);
+        d->sleeps_until_ns = deadline_ns;
+        gate_leave(&d->gate);
+        int ready = sleep_until_due(d, deadline_ns, busy && d->turn_ns, events);
+        gate_enter(&d->gate);
+        d->sleeps_until_ns = 0;
+        busy = turn(d, ready, events);
     }
     gate_leave(&d->gate);
     return NULL;
@@ -172,16 +224,20 @@ static void wake(struct driver *d)
     (void)!write(d->wake_fd, &one, sizeof one);
 }
 
-struct driver *driver_create(void)
+struct driver *driver_create(u64 turn_ns)
 {
     struct driver *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
+    d->turn_ns = turn_ns;
+    d->early_ns = turn_ns ? turn_ns / 2 : DUE_SLACK_NS;
     gate_open(&d->gate);
     outbox_open(&d->outbox);
     d->pool = pool_create();
     d->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     d->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (d->pool)
+        d->pool->idle_max = PACKETS_IDLE_MAX;
     wire_batch_prepare(&d->batch);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = NEVER};
     if (!d->pool || d->epoll_fd < 0 || d->wake_fd < 0 || epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, d->wake_fd, &event) ||
@@ -231,7 +287,7 @@ void driver_enter(struct driver *d)
 void driver_leave(struct driver *d, struct device *device)
 {
     if (device && device->driver_slot < d->slots && d->slot[device->driver_slot].device == device) {
-        reschedule(d, device);
+        reschedule(d, device, 0);
         if (d->slot[device->driver_slot].next_ns < d->sleeps_until_ns)
             wake(d);
     }

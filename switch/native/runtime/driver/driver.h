@@ -1,7 +1,8 @@
 /* One thread that drives many devices in real time over Linux interfaces.
  *
  * Everything but the waiting happens inside the gate; control calls take it too. The thread sleeps until a frame comes,
- * a packet is due, or a control call wakes it. */
+ * a packet is due, or a control call wakes it; with a `turn_ns` on to its next multiple, so that one turn serves all
+ * that has come and is due meanwhile. */
 #ifndef MRCLAB_DRIVER_H
 #define MRCLAB_DRIVER_H
 
@@ -11,7 +12,7 @@
 struct driver;
 
 /* NULL when memory or descriptors are out. */
-struct driver *driver_create(void);
+struct driver *driver_create(u64 turn_ns);
 /* Stops the thread; every device must have been removed. */
 void driver_destroy(struct driver *d);
 struct pool *driver_pool(struct driver *d);

@@ -30,6 +30,9 @@ struct driver {
     bool started;
     _Atomic bool stopping;
     _Atomic u64 sleeps_until_ns;
+    u64 turn_ns;   /* moderated turns; 0: as soon as there is something to do */
+    u64 early_ns;  /* how much earlier than due a packet may leave */
+    u64 turned_ns; /* the last turn */
     struct slot *slot;
     u32 slots;
     struct interface **interface;
