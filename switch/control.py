@@ -200,7 +200,7 @@ def port_document(port: int, config: PortConfig) -> dict[str, Any]:
 
 
 def counters_document(device: Device) -> dict[str, dict[str, int]]:
-    return {str(port): asdict(counters) for port, counters in device.port_counters().items()}
+    return {str(port): counters._asdict() for port, counters in device.port_counters().items()}
 
 
 def parse_frame(text: object) -> bytes:

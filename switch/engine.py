@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from switch.entries import ActionCall, Entry, EntryAction
 from switch.model import limits
@@ -109,8 +109,7 @@ PORT_DEFAULTS: dict[str, Any] = {spec.name: spec.default for spec in fields(Port
 PORT_SHARES = tuple(name for name, default in PORT_DEFAULTS.items() if isinstance(default, float))
 
 
-@dataclass(frozen=True, slots=True)
-class PortCounters:
+class PortCounters(NamedTuple):
     """Since the start of the device. Drops say where a packet died outside the P4 program."""
 
     rx_packets: int = 0

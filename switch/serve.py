@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +176,7 @@ async def _sample(devices: Devices, data_plane: DataPlane, journal: Journal, int
                 continue
             if written.get(device.name) != counters:
                 written[device.name] = counters
-                ports = [{"port": port, **asdict(values)} for port, values in counters.items()]
+                ports = [{"port": port, **values._asdict()} for port, values in counters.items()]
                 journal.write("sample", node=device.name, device=device.name, ports=ports)
         late = data_plane.lateness()
         for due_ns, done_ns in late.spans:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, fields
+from dataclasses import fields
 
 from controller.counting import Cells, counted
 from controller.direct import DirectControl, encoded
@@ -113,7 +113,7 @@ class SimulatedSwitch:
         """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""
         engine, now_ns = self.engine, self._clock()
         return [
-            {"port": port, **asdict(engine.port_counters(port, now_ns)), "drop_trimmed_share": drops}
+            {"port": port, **engine.port_counters(port, now_ns)._asdict(), "drop_trimmed_share": drops}
             for port, drops in self._share_drops(engine).items()
         ]
 

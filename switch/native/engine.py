@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import astuple, fields
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from common.garbage import not_collected
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 LOSS_UNIT = 1 << 53
 COLLECT_BYTES = 1 << 16
 CLOSED = "the engine is closed"
-_COUNTER_FIELDS = len(fields(PortCounters))
+_COUNTERS = ctypes.c_uint64 * len(PortCounters._fields)
 _RECORD = 16
 
 _ERRORS = {
@@ -328,12 +328,12 @@ class NativeEngine:
             self._ports[port] = config
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
-        values = words([0] * _COUNTER_FIELDS)
+        values = _COUNTERS()
         with self._guard:
             self._collect_drops(port)
             if self._c.device_port_counters(self.device, port, now_ns, values):
                 raise self._no_port(port)
-        return PortCounters(*values)
+        return PortCounters._make(values)
 
     def _collect_drops(self, port: int) -> None:
         """A driver fetches what its socket lost here; ports in memory lose nothing."""

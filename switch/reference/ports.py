@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from switch.engine import PRIORITIES, PortConfig, PortCounters
@@ -29,7 +29,7 @@ class ReferencePort:
     def __init__(self, number: int) -> None:
         self.number = number
         self.config: PortConfig | None = None  # None: never configured
-        self.counts = SimpleNamespace(**asdict(PortCounters()))  # the same, changing
+        self.counts = SimpleNamespace(**PortCounters()._asdict())  # the same, changing
         self.queues = [Queue() for _ in range(PRIORITIES)]
         self.waiting = 0
         self.waiting_bytes = 0

@@ -6,7 +6,6 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import fields
 
 from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
 from switch.model import Program
@@ -142,7 +141,7 @@ class _Runner:
             register = find(by_name(self.program.registers), name, "register")
             found, shown = self.engine.read_register(register.name, index), f"{name}({index})"
         elif check.what == "check_port":
-            known = [f.name for f in fields(PortCounters)]
+            known = list(PortCounters._fields)
             if check.attribute not in known:
                 raise StfError(f"a port has no counter {check.attribute!r}; there are: {', '.join(known)}")
             found = getattr(self.engine.port_counters(index, self.now_ns), check.attribute)

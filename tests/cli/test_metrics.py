@@ -84,7 +84,7 @@ def test_every_cause_of_drops_is_there_before_the_first_drop() -> None:
     """rate() and increase() need a sample from before: a series that begins with its first burst loses it."""
     plan = load_plan("tiny")
     leaf, spine = (next(iter(ports(plan, plan.node(name)))) for name in ("p0l0", "p0s0"))
-    manager = dict.fromkeys(PortCounters.__dataclass_fields__, 0) | {"queue_packets": 0, "drop_loss": 6}
+    manager = dict.fromkeys(PortCounters._fields, 0) | {"queue_packets": 0, "drop_loss": 6}
     rows = [managed_row(plan, leaf, manager, {}), managed_row(plan, spine, manager | {"drop_loss": 0}, {})]
     causes = {"p0l0": ["no_route", "trim_full"], "p0s0": None}
     found = parsed(text(switch_metrics([leaf, spine], rows, causes)))
