@@ -47,8 +47,8 @@ EVIDENCE = {
 """,
     ),
     "switch/native/runtime/driver/driver.c": (
-        "    u64 sent_ns = now_ns - DUE_SLACK_NS;\n",
-        "        if (item.t_ns < sent_ns)\n            lateness_note(&d->late, item.t_ns, sent_ns);\n",
+        "        if (item.t_ns + grace_ns < now_ns)\n"
+        "            lateness_note(&d->late, item.t_ns, now_ns - grace_ns);\n",
     ),
 }
 """The text that gathers evidence, by file. Each piece occurs once and can be taken out."""
