@@ -333,7 +333,7 @@ class NativeEngine:
             self._collect_drops(port)
             if self._c.device_port_counters(self.device, port, now_ns, values):
                 raise self._no_port(port)
-        return PortCounters._make(values)
+        return PortCounters._make(values[:])
 
     def _collect_drops(self, port: int) -> None:
         """A driver fetches what its socket lost here; ports in memory lose nothing."""
