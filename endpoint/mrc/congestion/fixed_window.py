@@ -5,11 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.parameter import Values
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FixedWindow(Congestion):
     def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
         super().__init__(path, values, shared)

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Self
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.congestion.cc_profile import NSCC_PARAMETERS, REFERENCE_BDP_BYTES, NsccConfig, PathTraits, make_config
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.parameter import Parameter, Values
@@ -36,6 +38,7 @@ WINDOW_MAX: Final = 1.5
 """Largest window, and the first: a QP starts at line rate. In BDPs."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Nscc(Congestion):
     """Window control of one QP; see the module. All lengths of time are ns, all sizes bytes."""
 

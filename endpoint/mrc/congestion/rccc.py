@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, Final
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
@@ -27,6 +29,7 @@ RAISE, MARKS_WEIGHT, RATE_MIN = 0.01, 0.5, 0.01
 GRANTS_MAX: Final = 64
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Rccc(Congestion):
     """The sender may send what it was granted; and one bandwidth-delay product at first, unasked."""
 
@@ -74,6 +77,7 @@ class Rccc(Congestion):
         self._settle(self._inflight - lost_bytes)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RcccReceiver(CreditGranter):
     """Grants go out at `rate`, one queue pair after the other; the fabric's marks and trims lower the rate."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.parked import Parked
@@ -17,6 +19,7 @@ from endpoint.mrc.paths.selection import Selection
 DRAWS_MAX = 4
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class EntropySelection(Selection):
     """`size` is the number of paths: a power of two, as the reference's policies need, unless there are fewer than two.
     A choice whose port cannot send yet waits for it, and the packet takes another (`Parked`)."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from random import Random
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet, PlaneEvs
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.paths.shuffling import shuffle
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class MrcSelection(Selection):
     """Each round takes every live plane once, in a new random order. A plane whose port cannot send yet is moved back
     within its round, so shares never differ by more than one packet."""

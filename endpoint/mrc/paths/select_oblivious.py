@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar, Final
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.parked import Parked
@@ -13,6 +15,7 @@ from endpoint.mrc.paths.selection import Selection
 DRAWS_MAX: Final = 64
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ObliviousSelection(Selection):
     """Every EV of every live plane is equally likely; a choice whose port cannot send yet waits for it, and the
     packet takes another (`Parked`)."""

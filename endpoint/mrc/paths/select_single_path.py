@@ -5,11 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar
 
+from mypy_extensions import mypyc_attr
+
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.selection import Selection
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SinglePathSelection(Selection):
     heeds_signals: ClassVar[bool] = False
 

@@ -243,7 +243,9 @@ class GuardedCongestion(Congestion):
 
     def __init__(self, kind: type[Any], path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
         super().__init__(path, values, shared)
-        self._guarded = Guarded(kind, "congestion", path, values, shared)
+        own_make = any("make" in one.__dict__ for one in kind.__mro__ if one is not Congestion)
+        make = "make" if own_make else "__init__"
+        self._guarded = Guarded(kind, "congestion", path, values, shared, make=make)
         self._copy()
 
     def _copy(self) -> None:

@@ -13,6 +13,7 @@ from endpoint import plugins
 from endpoint.mrc.algorithms import SEAMS
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.parameter import checked
 from endpoint.mrc.seams.guards import USERS, GuardedCongestion, GuardedGranter, GuardedLossDetection, GuardedSelection
 from endpoint.nic.config import AlgorithmError
 from tests.helpers.transport.bench import ev_set
@@ -105,6 +106,39 @@ def granter(kind: Any) -> None:
     guard = GuardedGranter(kind, TRAITS, {})
     guard.on_packet_arrived(1, 5, 4096, False)
     guard.grants(2)
+
+
+SHIPPED = [(seam, name) for seam in SEAMS for name in SEAMS[seam]]
+"""Every algorithm, by its setting and its name."""
+
+
+@pytest.mark.parametrize(("seam", "name"), SHIPPED, ids=[name for _, name in SHIPPED])
+def test_a_users_class_may_derive_from_any_shipped_algorithm(load: Load, seam: str, name: str) -> None:
+    """The compiled form refused such a class: "interpreted classes cannot inherit from compiled"."""
+    shipped = SEAMS[seam][name]
+    kind = load(
+        seam,
+        f"""
+from {shipped.__module__} import {shipped.__name__}
+
+class Mine({shipped.__name__}):
+    def on_packet_lost(self, now_ns, path, size, proved):
+        self.told = (now_ns, proved)
+        super().on_packet_lost(now_ns, path, size, proved)
+""",
+    )
+    values = checked(seam, "mine", kind.parameters, {})
+    guard: Any
+    if seam == "congestion":
+        guard = GuardedCongestion(kind, TRAITS, values, {})
+    elif seam == "selection":
+        guard = GuardedSelection(kind, ev_set(8), Random(3), values)
+        assert guard.next(0b1111) is not None
+    else:
+        guard = GuardedLossDetection(kind, 8_000, 0, values)
+        assert guard.overdue(PacketWindow(7, 64), 65_536) == []
+    guard.listener().on_packet_lost(2, ev_set(8).planes[0].active[0], 4096, True)
+    assert guard._guarded.object.told == (2, True)
 
 
 RUNS: dict[str, tuple[str, Callable[[Any], None]]] = {
