@@ -10,7 +10,7 @@ Times of sending are by a clock that stands still while the host does: `late_ns`
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.packet_window import PacketWindow
@@ -24,14 +24,20 @@ from endpoint.nic.wire import MPR_UNIT
 Ring = TypeVar("Ring", bound="list[Any]")
 
 
+PASSES_BYTES: Final = 512
+"""Of payload. A smaller packet proves nothing of those before it on its EV: where a trimmed packet is as long, a switch
+may have sent it whole through the priority queue."""
+
+
 class Blame:
     """A packet was last taken for lost on `path`, where it was sent at `sent_ns`. `proved`: by the loss rule, not by
-    the timer, from whose judgement the rule learns nothing."""
+    the timer, from whose judgement the rule learns nothing. `overtaken`: a later packet of the EV had arrived."""
 
-    def __init__(self, path: EvPath, sent_ns: int, proved: bool) -> None:
+    def __init__(self, path: EvPath, sent_ns: int, proved: bool, overtaken: bool = False) -> None:
         self.path = path
         self.sent_ns = sent_ns
         self.proved = proved
+        self.overtaken = overtaken
 
 
 class Flight(PacketWindow):
@@ -61,7 +67,6 @@ class Flight(PacketWindow):
         self._on_late = on_late
         self._on_placed = on_placed
         self.inflight_bytes = 0
-        self.paths: list[EvPath | None] = [None]
         self.messages: list[Message | None] = [None]
         """The message that a packet is of, until the packet is acknowledged."""
         self.blamed: list[Blame | None] = []
@@ -166,7 +171,8 @@ class Flight(PacketWindow):
         while fresh:
             low = fresh & -fresh
             fresh ^= low
-            slot = (una + low.bit_length() - 1) & mask
+            psn = una + low.bit_length() - 1
+            slot = psn & mask
             size = sizes[slot]
             total += size
             if low & lost:
@@ -185,6 +191,8 @@ class Flight(PacketWindow):
                     newest_ns = sent
                 path = paths[slot]
                 if path is not None and sent >= 0:
+                    if psn > path.passed_psn and not tries[slot] and size >= PASSES_BYTES:
+                        path.passed_psn = psn
                     if sent > path.alive_ns:
                         path.alive_ns = sent
                     if path.suspicion:
@@ -208,6 +216,19 @@ class Flight(PacketWindow):
             self.una = una + count
         return total
 
+    def look(self, reported: int, start: int, first: int) -> None:
+        """Keep what a SACK says has and has not arrived. `reported` are bits from `first`, which was `una` before this
+        SACK; the SACK's bitmap begins at bit `start`."""
+        if not self.acked:  # as where nothing was lost and nothing overtook another packet
+            self.missing = 0
+            return
+        moved = self.una - first
+        self.shown = shown = reported >> moved
+        told = (1 << shown.bit_length()) - 1
+        if start > moved:
+            told = told >> start - moved << start - moved
+        self.missing = told & ~(shown | self.acked | self.lost)
+
     def late(self, slot: int, now_ns: int) -> None:
         """The packet on this slot was taken for lost and has arrived: its path or its report was slow."""
         blame = self.blame_of(slot)
@@ -215,6 +236,8 @@ class Flight(PacketWindow):
             self.acquit(slot)
             if blame.proved:
                 self.rule.late_arrival()
+            if blame.overtaken:
+                self.in_order = False
             self._on_late(blame.path, now_ns)
 
     def original(self, index: int, entropy: int, now_ns: int) -> EvPath | None:
@@ -242,6 +265,8 @@ class Flight(PacketWindow):
         if blame is not None and blame.path.ev == entropy and self.tries[slot]:
             if self.paths[slot] is not blame.path:
                 self._originals_time(blame, now_ns)
+            elif blame.overtaken:
+                return  # the copy: a later SACK, which told of it as well, was heard first
             self.late(slot, now_ns)
 
     def _originals_time(self, blame: Blame, now_ns: int) -> None:
@@ -273,7 +298,8 @@ class Flight(PacketWindow):
         sent_ns = self.sent_ns[slot]
         if not self.blamed:
             self.blamed = [None] * (self.mask + 1)
-        self.blamed[slot] = Blame(path, sent_ns, proved)
+        overtaken = not self.tries[slot] and path.passed_psn > self.una + index
+        self.blamed[slot] = Blame(path, sent_ns, proved, overtaken)
         return path, size, sent_ns
 
     def refused(self, index: int, entropy: int) -> tuple[EvPath, int] | None:

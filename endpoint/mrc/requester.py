@@ -288,7 +288,7 @@ class Requester(Sender):
             return
         if mpr and self._dynamic:
             flight.grant(una + count + mpr * MPR_UNIT)
-        fresh = flight.reported(count, sack_offset, bitmap) & ~flight.acked
+        fresh = (reported := flight.reported(count, sack_offset, bitmap)) & ~flight.acked
         marked = first >> 5 & 3
         rtt_ns: int | None = None
         copy: EvPath | None = None
@@ -315,6 +315,7 @@ class Requester(Sender):
         settled = about if cause < 0 and not first & 2 else None
         self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns, settled)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
+        flight.look(reported, count - 1 + sack_offset, una)
         for index in self._rule.overdue(flight, self.cc.window_bytes):
             self._lose(index, now_ns, proved=True)
         self._agenda.arm(self.retry.ask_due_ns)
@@ -361,8 +362,7 @@ class Requester(Sender):
         path, size = refused
         self.retry.heard(now_ns)
         wait_ns = self._base_rtt_ns
-        cause = TRIM_CAUSES.get(reason)
-        if cause is not None:
+        if (cause := TRIM_CAUSES.get(reason)) is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
             self._hearers.tell_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)

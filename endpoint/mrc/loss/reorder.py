@@ -1,12 +1,24 @@
-"""When a packet counts as lost: the reordering rule.
+"""When a packet counts as lost: by the order of its EV, and by time across EVs.
 
-Packets are sprayed over paths of unequal and changing delay, so a hole in a SACK says little by itself. The rule is
-by time of sending: **a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
+Two rules, because packets are sprayed over paths of unequal and changing delay, but each EV is one path:
 
-    window_ns = base round trip + jitter of the world                (one bandwidth-delay product, the usual guard)
+1. **Packets of one EV cannot overtake each other.** An EV names one path (source routes are fixed), and switches keep a
+   class in order. So a packet is lost when a later packet of its EV has arrived before it. The SACK that names the
+   later packet must also say that this one is missing: SACKs return by several planes, and an older one may be heard
+   after a newer one. Copies are left out, since they travel in a class of their own, and small packets prove nothing,
+   since a switch that trims may send them whole through the priority queue. If a packet that this rule took for lost
+   arrives after all, the network does reorder within paths, and the queue pair does without the rule from then on.
+2. **Across EVs, a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
+
+    window_ns = a quarter of a base round trip (`guard`) + jitter of the world
               + largest less smallest recent round trip over all planes
               + what late arrivals have taught (up to four base round trips and jitters)
               + the patience of this NIC (0 unless a device profile says otherwise)
+
+A dead path is found by the second rule: nothing later on its EV arrives. The guard is for queues that fill faster than
+round trips are measured. A switch marks from a fifth of a bandwidth-delay product on, and marked EVs rest, so an EV in
+rotation is later than another by about that much. RFC 8985 (RACK) begins with a quarter of a round trip as well, and
+widens it by what arrives late, as here.
 
 A packet that waits in a long queue is overtaken by a later one that waits in a short queue, by the difference of their
 round trips. That difference is the one of two envelopes of each plane's round trips: the largest rises at once and
@@ -24,24 +36,35 @@ probes ask, and only the retransmission timer gives up without evidence.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
+
+from mypy_extensions import mypyc_attr
 
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.packet_window import PacketWindow
-from endpoint.mrc.parameter import Values
+from endpoint.mrc.parameter import Parameter, Values
 from endpoint.nic.config import NEVER
 
 PLANE_RTT_MAX: Final = 32
 """Base round trips (and jitters): what is later than this teaches nothing about its plane."""
 NO_SAMPLE: Final = -1
+GUARD: Final = 0.25
+"""Of a base round trip."""
 NO_VALUES: Final[Values] = {}
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ReorderRule(LossDetection):
     """The window, and the log of transmissions in order of sending that it is applied to."""
 
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("guard", float, GUARD, 0.0, 16.0, "base round trips", "how much later the proof of a loss is sent"),
+    )
+
     def __init__(self, base_rtt_ns: int, jitter_ns: int, values: Values = NO_VALUES, *, patience_ns: int = 0) -> None:
         super().__init__(base_rtt_ns, jitter_ns, values)
+        self._guard_ns = int(float(values.get("guard", GUARD)) * base_rtt_ns) + jitter_ns
+        self.window_ns = self._guard_ns
         self.be_patient(patience_ns)
         self._base_ns = base_rtt_ns + jitter_ns
         self._step_ns = self._base_ns // 2
@@ -53,16 +76,37 @@ class ReorderRule(LossDetection):
         """The two envelopes by plane; NO_SAMPLE where there is none."""
 
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
-        """Packets that were sent a window before one that has arrived, oldest transmission first."""
+        """Packets that a later one of their EV has overtaken, and those sent a window before one that has arrived."""
         log, horizon_ns = self.log, self.newest_ns - self.window_ns
         una, known = flight.una, flight.acked | flight.lost
         found: list[int] = []
+        if flight.missing and flight.in_order:
+            found = self._overtaken(flight)
+            for index in found:
+                known |= 1 << index
         while len(log) and log[0][1] <= horizon_ns:
             psn, sent_ns = log.popleft()
             index = psn - una
             if index >= 0 and not known >> index & 1 and flight.sent_ns[psn & flight.mask] == sent_ns:
                 known |= 1 << index
                 found.append(index)
+        return found
+
+    def _overtaken(self, flight: PacketWindow) -> list[int]:
+        """Packets sent once that a later one of their EV has overtaken, as the latest SACK says."""
+        una, mask, shown, missing = flight.una, flight.mask, flight.shown, flight.missing
+        tries, paths = flight.tries, flight.paths
+        found: list[int] = []
+        while missing:
+            low = missing & -missing
+            missing ^= low
+            index = low.bit_length() - 1
+            slot = una + index & mask
+            path = paths[slot]
+            if path is not None and not tries[slot]:
+                passed = path.passed_psn - una
+                if passed > index and shown >> passed & 1:
+                    found.append(index)
         return found
 
     def rtt_sample(self, plane: int, rtt_ns: int) -> None:
@@ -117,8 +161,8 @@ class ReorderRule(LossDetection):
         spread_ns = max(0, slowest_ns - quickest_ns)
         if spread_ns != self._spread_ns:
             self._spread_ns = spread_ns
-            self.window_ns = self._base_ns + self.patience_ns + spread_ns + self._learned_ns
+            self.window_ns = self._guard_ns + self.patience_ns + spread_ns + self._learned_ns
 
     def _learn(self, step_ns: int) -> None:
         self._learned_ns = min(max(0, self._learned_ns + step_ns), self._learned_max_ns)
-        self.window_ns = self._base_ns + self.patience_ns + self._spread_ns + self._learned_ns
+        self.window_ns = self._guard_ns + self.patience_ns + self._spread_ns + self._learned_ns

@@ -63,6 +63,8 @@ class EvPath:
         self.sent = 0
         self.alive_ns = -1
         """When the latest packet that was sent on this EV, and is acknowledged, was sent, by the flight's clock."""
+        self.passed_psn = -1
+        """The latest acknowledged one of the packets sent once on this EV: earlier ones cannot arrive any more."""
         self.suspicion = 0
         """In quarters of a point; acknowledged packets take one off each."""
         self.left_ns = -1

@@ -26,24 +26,25 @@ def run(wire: Wire, flow: Flow, limit_round_trips: int = 20_000) -> None:
 
 def test_the_rule_needs_evidence_sent_a_window_later() -> None:
     rule = ReorderRule(base_rtt_ns=100, jitter_ns=20)
-    assert rule.window_ns == 120
+    guard_ns = 25 + 20  # a quarter of a base round trip, and the jitter
+    assert rule.window_ns == guard_ns
     rule.rtt_sample(0, 100)
     rule.rtt_sample(1, 180)
-    assert rule.window_ns == 200
+    assert rule.window_ns == guard_ns + 80
     rule.late_arrival()
-    assert rule.window_ns == 260
+    assert rule.window_ns == guard_ns + 80 + 60
     for _ in range(100):
         rule.late_arrival()
-    assert rule.window_ns == 200 + 4 * 120
+    assert rule.window_ns == guard_ns + 80 + 4 * 120
     for _ in range(1000):
         rule.true_loss()
-    assert rule.window_ns == 200
+    assert rule.window_ns == guard_ns + 80
     rule.forget_plane(1)
-    assert rule.window_ns == 120
+    assert rule.window_ns == guard_ns
     rule.late_rtt(1, 300)
-    assert rule.window_ns == 120 + 200
+    assert rule.window_ns == guard_ns + 200
     rule.late_rtt(1, 1_000_000)
-    assert rule.window_ns == 120 + 32 * 120 - 100  # what is absurdly late teaches nothing
+    assert rule.window_ns == guard_ns + 32 * 120 - 100  # what is absurdly late teaches nothing
 
 
 def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drained_ones_narrow_it_again() -> None:
@@ -52,11 +53,11 @@ def test_queues_that_fill_within_a_round_trip_widen_the_window_at_once_and_drain
     rule.rtt_sample(0, 100)
     rule.rtt_sample(1, 260)
     rule.rtt_sample(0, 240)  # what is sent now on plane 0 may find a queue that has drained: it takes 100 again
-    assert rule.window_ns >= 100 + 260 - 100 - 35
+    assert rule.window_ns >= 25 + 260 - 100 - 35
     for _ in range(40):
         rule.rtt_sample(0, 110)
         rule.rtt_sample(1, 110)
-    assert rule.window_ns <= 100 + 10
+    assert rule.window_ns <= 25 + 10
 
 
 def a_flight_of_two_ways() -> tuple[Flight, ReorderRule, list[int], list[EvPath]]:
@@ -70,7 +71,7 @@ def a_flight_of_two_ways() -> tuple[Flight, ReorderRule, list[int], list[EvPath]
     return flight, rule, late, ways
 
 
-@pytest.mark.parametrize(("copy_by_the_same_path", "window_ns"), [(False, 100 + 900 - 100), (True, 100)])
+@pytest.mark.parametrize(("copy_by_the_same_path", "window_ns"), [(False, 25 + 900 - 100), (True, 25)])
 def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_another_way(
     copy_by_the_same_path: bool, window_ns: int
 ) -> None:
@@ -86,7 +87,7 @@ def test_a_duplicate_tells_the_originals_round_trip_only_if_the_copy_went_anothe
 
 
 @pytest.mark.parametrize(
-    ("copy_by_the_same_path", "told", "newest_ns", "window_ns"), [(False, 1, 10, 100 + 890 - 100), (True, 0, 800, 100)]
+    ("copy_by_the_same_path", "told", "newest_ns", "window_ns"), [(False, 1, 10, 25 + 890 - 100), (True, 0, 800, 25)]
 )
 def test_an_acknowledgement_that_an_original_caused_is_no_answer_to_its_copy(
     copy_by_the_same_path: bool, told: int, newest_ns: int, window_ns: int
@@ -349,7 +350,7 @@ def test_probes_ask_before_the_timer_takes_all_for_lost_however_wide_the_window(
     for _ in range(20):
         rule.late_arrival()
     timer = timer_of(rule)
-    assert rule.window_ns == 250 * MS
+    assert rule.window_ns == (12.5 + 4 * 50) * MS
     timer.sent(0)
     assert timer.ask_due_ns <= timer.retry_due_ns // 2
 
@@ -393,13 +394,16 @@ def test_a_packet_that_is_overdue_is_asked_for_after_one_quiet_round_trip() -> N
         rule.rtt_sample(plane, sample_ns)
     flight.nxt = 2
     timer.sent(0)
-    assert timer.ask_due_ns == 800 * MS, "not before the slow plane's answer may come"
-    timer.heard(700 * MS)
-    assert timer.ask_due_ns == 700 * MS + rtt.smoothed_ns
+    longest_ns = 900 * MS  # the slow plane's round trip, and an eighth
+    assert timer.ask_due_ns == longest_ns, "not before the slow plane's answer may come"
+    timer.heard(850 * MS)
+    assert timer.ask_due_ns == longest_ns, "nothing was sent later whose answer could prove the loss"
+    timer.sent(800 * MS)
+    assert timer.ask_due_ns == 800 * MS + rtt.smoothed_ns, "the answer to what was sent now would"
     timer.heard(3000 * MS)
     assert timer.ask_due_ns == 3000 * MS + rtt.smoothed_ns, "answers still come, and would prove a loss by themselves"
     timer.asked(3200 * MS)
-    assert timer.ask_due_ns == (3200 + 2 * 800) * MS
+    assert timer.ask_due_ns == 3200 * MS + 2 * longest_ns
     timer.alive(3300 * MS)
     assert timer.ask_due_ns == 3200 * MS + rtt.smoothed_ns, "an answer is no reason to wait for longer"
 
