@@ -10,15 +10,16 @@ Two rules, because packets are sprayed over paths of unequal and changing delay,
    arrives after all, the network does reorder within paths, and the queue pair does without the rule from then on.
 2. **Across EVs, a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
 
-    window_ns = a quarter of a base round trip (`guard`) + jitter of the world
+    window_ns = a quarter of a base round trip (`guard`) and the jitter of the world; where planes' queues are longer,
+                the longest queue, up to a whole base round trip and the jitter
               + largest less smallest recent round trip over all planes
               + what late arrivals have taught (up to four base round trips and jitters)
               + the patience of this NIC (0 unless a device profile says otherwise)
 
 A dead path is found by the second rule: nothing later on its EV arrives. The guard is for queues that fill faster than
 round trips are measured. A switch marks from a fifth of a bandwidth-delay product on, and marked EVs rest, so an EV in
-rotation is later than another by about that much. RFC 8985 (RACK) begins with a quarter of a round trip as well, and
-widens it by what arrives late, as here.
+rotation is later than another by about that much. Where queues are longer they may also change by as much. RFC 8985
+(RACK) begins with a quarter of a round trip as well, and widens it by what arrives late, as here.
 
 A packet that waits in a long queue is overtaken by a later one that waits in a short queue, by the difference of their
 round trips. That difference is the one of two envelopes of each plane's round trips: the largest rises at once and
@@ -63,10 +64,10 @@ class ReorderRule(LossDetection):
 
     def __init__(self, base_rtt_ns: int, jitter_ns: int, values: Values = NO_VALUES, *, patience_ns: int = 0) -> None:
         super().__init__(base_rtt_ns, jitter_ns, values)
-        self._guard_ns = int(float(values.get("guard", GUARD)) * base_rtt_ns) + jitter_ns
+        self._network_ns, self._base_ns = base_rtt_ns, base_rtt_ns + jitter_ns
+        self._least_ns = self._guard_ns = int(float(values.get("guard", GUARD)) * base_rtt_ns) + jitter_ns
         self.window_ns = self._guard_ns
         self.be_patient(patience_ns)
-        self._base_ns = base_rtt_ns + jitter_ns
         self._step_ns = self._base_ns // 2
         self._learned_ns = 0
         self._learned_max_ns = 4 * self._base_ns
@@ -159,9 +160,10 @@ class ReorderRule(LossDetection):
             longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)
         self.slowest_ns, self.longest_ns = slowest_ns, longest_ns
         spread_ns = max(0, slowest_ns - quickest_ns)
-        if spread_ns != self._spread_ns:
-            self._spread_ns = spread_ns
-            self.window_ns = self._guard_ns + self.patience_ns + spread_ns + self._learned_ns
+        guard_ns = max(self._least_ns, min(slowest_ns - self._network_ns, self._base_ns))
+        if spread_ns != self._spread_ns or guard_ns != self._guard_ns:
+            self._spread_ns, self._guard_ns = spread_ns, guard_ns
+            self.window_ns = guard_ns + self.patience_ns + spread_ns + self._learned_ns
 
     def _learn(self, step_ns: int) -> None:
         self._learned_ns = min(max(0, self._learned_ns + step_ns), self._learned_max_ns)
