@@ -49,8 +49,8 @@ def costs(run: Run) -> list[float]:
     found = sorted(run.faults, key=lambda fault: fault.start_ns)
     if phase is None or not found:
         return []
-    ends = [step.end_ns for step in steps.overlapping(steps.steps(run), phase)]
-    gaps = [Span("step", before, after) for before, after in pairwise(ends)]
+    ends = [step.end_ns for step in steps.steps(run)]
+    gaps = [Span("step", *pair) for pair in pairwise(ends) if pair[1] > phase.start_ns and pair[0] < phase.stop_ns]
     busy = [(one.start_ns, (one.stop_ns or phase.stop_ns) + SETTLED_ROUND_TRIPS * rtt_ns) for one in found]
     quiet = [gap.length_ns for gap in gaps if all(gap.stop_ns <= first or gap.start_ns >= last for first, last in busy)]
     if not quiet:
