@@ -16,10 +16,15 @@ from endpoint.packet_sockets.driver import RING_BYTES
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m endpoint", description="MRC endpoints in software")
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("agent", help="be the NIC of this network namespace and run workloads")
-    run.add_argument("--profile", required=True, help="NIC profile, JSON")
-    run.add_argument("--socket", required=True, help="Unix socket for control")
-    run.add_argument("--journal", required=True, help="file to append journal lines to")
+    run = commands.add_parser(
+        "agent", help="be the NIC of this network namespace and run workloads; with --netns, of one or several others"
+    )
+    run.add_argument("--profile", required=True, action="append", help="NIC profile, JSON; repeatable, a host each")
+    run.add_argument("--socket", required=True, action="append", help="Unix socket for control; one per profile")
+    run.add_argument("--journal", required=True, action="append", help="file for journal lines; one per profile")
+    run.add_argument(
+        "--netns", action="append", metavar="NAME", help="network namespace of the host; one per profile (this one)"
+    )
     run.add_argument(
         "--journal-bytes", type=int, default=0, metavar="N", help="keep two files of N bytes (0: no limit)"
     )
@@ -48,9 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         return agent.run(
             agent.AgentOptions(
-                profile=options.profile,
-                socket=options.socket,
-                journal=options.journal,
+                hosts=_hosts(options),
                 journal_bytes=options.journal_bytes,
                 sample_ns=options.sample_ms * 1_000_000,
                 transport=options.transport,
@@ -64,6 +67,18 @@ def main(arguments: list[str] | None = None) -> int:
     except (ControlError, OSError, ValueError, RuntimeError) as error:
         print(f"endpoint {options.command}: {error}", file=sys.stderr)
         return 2
+
+
+def _hosts(options: argparse.Namespace) -> list[agent.HostFiles]:
+    """ValueError unless each profile has a socket, a journal and, among several, a namespace."""
+    count = len(options.profile)
+    netns = options.netns or [""]
+    for name, given in (("--socket", options.socket), ("--journal", options.journal), ("--netns", netns)):
+        if len(given) != count:
+            raise ValueError(f"{name} must be given once per --profile: {count} times (got {len(given)})")
+    return [
+        agent.HostFiles(*words) for words in zip(options.profile, options.socket, options.journal, netns, strict=True)
+    ]
 
 
 def _pairs(words: list[str]) -> dict[str, Any]:

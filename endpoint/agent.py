@@ -1,4 +1,4 @@
-"""The agent: one process in each host's network namespace that is that host's NIC and runs its workloads."""
+"""The agents: one process is the NIC of several hosts, each in its network namespace, and runs their workloads."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from common.journal import Journal
+from common.netns import entered
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles
 from endpoint.host import SAMPLE_INTERVAL_NS, HostNic
 from endpoint.nic.dialect import UDP_PORTS
 from endpoint.packet_sockets.driver import RING_BYTES, Driver
+from endpoint.packet_sockets.loop import Loop
 from endpoint.packet_sockets.stackguard import StackGuard
 from endpoint.uverbs.server import UverbsServer
 
@@ -32,14 +34,22 @@ _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups t
 
 
 @dataclass(frozen=True, slots=True)
-class AgentOptions:
-    """The options of `python -m endpoint agent`: files, transport and its settings, seed, receive ring per port."""
+class HostFiles:
+    """A host's NIC profile, control socket and journal, and the name of its network namespace ("": the caller's)."""
 
     profile: str
     socket: str
     journal: str
+    netns: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOptions:
+    """The options of `python -m endpoint agent`: hosts, transport and its settings, seed, receive ring per port."""
+
+    hosts: Sequence[HostFiles]
     journal_bytes: int = 0
-    """Above 0: the journal is two files of at most so many bytes each."""
+    """Above 0: each journal is two files of at most so many bytes each."""
     sample_ns: int = SAMPLE_INTERVAL_NS
     transport: str = "mrc"
     seed: int = 1
@@ -50,112 +60,166 @@ class AgentOptions:
 
 
 def run(options: AgentOptions) -> int:
-    """Run until SIGTERM, SIGINT or the `shutdown` operation. Everything that was started is undone on the way out."""
+    """Run until SIGTERM, SIGINT, or the operation `shutdown` of the last host; undo everything on the way out.
+
+    A host that an error ends leaves the others running; the exit status is 1 then.
+    """
     if options.exit_with_parent and not _die_with_parent():
         return 0
-    profile = profiles.load(options.profile)
-    # A full disk must not end a NIC: lines that it does not take are counted, and make a run unknown.
-    journal = Journal(options.journal, profile.host, bytes_max=options.journal_bytes, lossy=True)
-    started_ns = time.monotonic_ns()
-    journal.write_process("agent")
+    found = [profiles.load(files.profile) for files in options.hosts]
+    moderation_ns = options.moderation_ns
     with contextlib.ExitStack() as stack:
-        stack.callback(journal.close)
-        try:
-            agent = _Agent(options, profile, journal, stack)
-            agent.run(started_ns)
-        except Exception as error:
-            journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
-            if isinstance(error, (OSError, ValueError)):
-                raise
-            traceback.print_exc()
-            return 1
-    return 0
+        loop = Loop(min(map(_moderation_ns, found)) if moderation_ns is None else moderation_ns)
+        stack.callback(loop.close)
+        agents: list[_Agent] = []
+
+        def ended() -> None:
+            if all(agent.ended for agent in agents):
+                loop.stop()
+
+        for files, profile in zip(options.hosts, found, strict=True):
+            agents.append(_Agent(options, files, profile, loop, ended))
+            stack.callback(agents[-1].close)
+            agents[-1].start()
+        _wake_on_signals(loop, stack)
+        for agent in agents:
+            print(f"ready host={agent.name} socket={agent.files.socket} pid={os.getpid()}", flush=True)
+        # All that exists now stays: the collector need not look at it again and again. Packets are made and dropped by
+        # the thousand without cycles; looking after every 700 objects would cost about 5 % of a packet's time.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        loop.run()
+    return int(any(agent.failed for agent in agents))
 
 
 class _Agent:
+    """One host of the process; `on_end` is called when it has ended."""
+
     def __init__(
-        self, options: AgentOptions, profile: profiles.NicProfile, journal: Journal, stack: contextlib.ExitStack
+        self,
+        options: AgentOptions,
+        files: HostFiles,
+        profile: profiles.NicProfile,
+        loop: Loop,
+        on_end: Callable[[], None],
     ) -> None:
-        self._journal = journal
+        self.files = files
+        self.name = profile.host
+        self.ended = self.failed = False
+        self._options = options
+        self._profile = profile
+        self._loop = loop
+        self._on_end = on_end
+        self._stack = contextlib.ExitStack()
+        # A full disk must not end a NIC: lines that it does not take are counted, and make a run unknown.
+        self._journal = Journal(files.journal, profile.host, bytes_max=options.journal_bytes, lossy=True)
+        self._stack.callback(self._journal.close)
+        self._started_ns = time.monotonic_ns()
+        self._journal.write_process("agent")
+
+    def start(self) -> None:
+        """Open the ports and sockets. An error is journalled and raised."""
+        try:
+            with self._home():
+                self._start(self._stack)
+        except Exception as error:
+            self._journal_error(error)
+            raise
+
+    def close(self) -> None:
+        """Undo everything; a second time nothing happens."""
+        with self._home():
+            self._stack.close()
+        self.ended = True
+        self._on_end()
+
+    def _home(self) -> contextlib.AbstractContextManager[None]:
+        return entered(self.files.netns) if self.files.netns else contextlib.nullcontext()
+
+    def _start(self, stack: contextlib.ExitStack) -> None:
+        options, profile, journal = self._options, self._profile, self._journal
         data_ports = (profile.udp_port, *UDP_PORTS)
         transport = factory.make(options.transport, profile, options.seed, options.settings, time.monotonic_ns())
-        self._driver = Driver(
+        driver = self._driver = Driver(
+            self._loop,
             profile.ports,
             profile.mtu,
             data_udp_ports=data_ports,
             probe_udp_ports=(prober.UDP_PORT,),
             ring_bytes=options.ring_bytes,
-            moderation_ns=_moderation_ns(profile) if options.moderation_ns is None else options.moderation_ns,
             stall_ns=profile.base_rtt_ns // _STALLS_A_ROUND_TRIP,
             mac_control=bool(profile.pfc_classes),
         )
-        stack.callback(self._driver.close)
+        stack.callback(driver.close)
         interfaces = [port.interface for port in profile.ports]
         stack.enter_context(StackGuard(interfaces, (*data_ports, prober.UDP_PORT)))
-        self._host = HostNic(
+        host = self._host = HostNic(
             profile,
             transport,
             journal.write_at,
             transport_name=options.transport,
             clock=time.monotonic_ns,
-            port_counts=lambda: {number: asdict(counts) for number, counts in self._driver.counts().items()},
-            on_shutdown=self._driver.stop,
+            port_counts=lambda: {number: asdict(counts) for number, counts in driver.counts().items()},
+            on_shutdown=lambda: self._loop.call_soon(self.close),
             now_ns=time.monotonic_ns(),
             sample_ns=options.sample_ns,
             lost=lambda: journal.lost,
         )
-        self._host.sample_packets(str(options.settings.get("dialect", "")))
-        stack.callback(lambda: self._host.close(time.monotonic_ns()))
+        host.on_sample = self._write_cpu
+        host.sample_packets(str(options.settings.get("dialect", "")))
+        stack.callback(lambda: host.close(time.monotonic_ns()))
         server = ControlServer(
-            Path(options.socket), self._driver, self._control, line_bytes_max=LINE_BYTES_MAX, forget=self._host.forget
+            Path(self.files.socket), driver, self._control, line_bytes_max=LINE_BYTES_MAX, forget=host.forget
         )
         stack.callback(server.close)
-        self._host.guest = UverbsServer(
-            profile, transport, options.transport, self._driver, journal=journal.write_at, clock=time.monotonic_ns
+        host.guest = UverbsServer(
+            profile, transport, options.transport, driver, journal=journal.write_at, clock=time.monotonic_ns
         )
-        self._wake_on_signals(stack)
-        print(f"ready host={profile.host} socket={options.socket} pid={os.getpid()}", flush=True)
-
-    def run(self, started_ns: int) -> None:
-        def write_cpu(now_ns: int) -> None:
-            wall_ns = now_ns - started_ns
-            spent = {"process_ns": time.process_time_ns(), "wall_ns": wall_ns, "late_ns": self._driver.late_ns}
-            waited = waited_ns()
-            self._journal.write_at(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
-
-        self._host.on_sample = write_cpu
-        # What exists now stays: the collector need not look at it again and again. Packets are made and dropped by the
-        # thousand without cycles; looking after every 700 objects would cost about 5 % of a packet's time.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(50_000, 20, 100)
-        self._driver.run(self._host)
+        driver.serve(host, self._fail)
 
     def _control(self, request: Mapping[str, Any], reply: Reply) -> None:
         self._host.control(request, time.monotonic_ns(), reply)
 
-    def _wake_on_signals(self, stack: contextlib.ExitStack) -> None:
-        """A signal wakes the loop through a descriptor; nothing is done inside the handler. All but SIGCONT end it:
-        a stopped process that goes on would wait for its next timer longer by the length of the stop, because Linux
-        begins `select` again with the time that was left when it was interrupted.
-        """
-        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
-            signal.signal(number, lambda *_: None)
-        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    def _write_cpu(self, now_ns: int) -> None:
+        wall_ns = now_ns - self._started_ns
+        spent = {"process_ns": time.process_time_ns(), "wall_ns": wall_ns, "late_ns": self._driver.late_ns}
+        waited = waited_ns()
+        self._journal.write_at(now_ns, "cpu", spent if waited is None else {**spent, "wait_ns": waited})
 
-        def heard() -> None:
-            if set(os.read(read, 1024)) != {signal.SIGCONT}:
-                self._driver.stop()
+    def _fail(self, error: Exception) -> None:
+        """Something of this host has raised an error: the host ends, the others of the process go on."""
+        self.failed = True
+        self._journal_error(error)
+        traceback.print_exception(error)
+        self.close()
 
-        self._driver.add_reader(read, heard)
+    def _journal_error(self, error: Exception) -> None:
+        self._journal.write("error", message=f"{type(error).__name__}: {error}", fatal=True)
 
-        def undo() -> None:
-            signal.set_wakeup_fd(-1)
-            os.close(read)
-            os.close(write)
 
-        stack.callback(undo)
+def _wake_on_signals(loop: Loop, stack: contextlib.ExitStack) -> None:
+    """A signal wakes the loop through a descriptor; nothing is done inside the handler. All but SIGCONT end it:
+    a stopped process that goes on would wait for its next timer longer by the length of the stop, because Linux
+    begins `select` again with the time that was left when it was interrupted.
+    """
+    read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+
+    def heard() -> None:
+        if set(os.read(read, 1024)) != {signal.SIGCONT}:
+            loop.stop()
+
+    loop.add_reader(read, heard)
+
+    def undo() -> None:
+        signal.set_wakeup_fd(-1)
+        os.close(read)
+        os.close(write)
+
+    stack.callback(undo)
 
 
 def _moderation_ns(profile: profiles.NicProfile) -> int:

@@ -23,7 +23,7 @@ from topo.plan import Plan
 
 MEGABYTE = 10**6
 PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports
-AGENT_BYTES = 45 * MEGABYTE  # a process in each host of the emulated world
+AGENT_BYTES = 45 * MEGABYTE  # of a host in the emulated world: rings, and at most a process
 PATH_BYTES = 350  # of each path to each destination, in an agent's profile
 # In virtual time, where the paths to a host are made when a queue pair needs them:
 VIRTUAL_SWITCH_BYTES = 200_000

@@ -1,33 +1,28 @@
 """The NIC driver: packet sockets, link state and the clock around a device that does no I/O.
 
-One loop, no protocol: frames in, timers, frames out, then wait for the first of a frame, a link change, a registered
-descriptor or the device's next deadline. `select` is the wait because its timeout has microseconds (`epoll`'s are
-milliseconds). It takes no descriptor above 1023, so all but the ports' sockets, which are opened first, hang on one
-epoll descriptor.
+No protocol: frames in, timers, frames out, as often as the `Loop` gives a turn.
 """
 
 from __future__ import annotations
 
-import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from common.bpf import Program
 from endpoint import frame_filter
 from endpoint.packet_sockets.carrier import CarrierWatch
+from endpoint.packet_sockets.loop import BUSY, IDLE, MORE, NEVER, Loop
 from endpoint.packet_sockets.ring import PacketSocket, ProbeSocket
 from endpoint.profile import ProfilePort
 
 BATCH_FRAMES = 64
 RING_BYTES = 4 << 20
-# While frames keep coming the loop does not wait; other descriptors are then looked at this often.
-_GLANCE_NS = 1_000_000
 # So many turns with full batches may pass before timers are handled although more frames wait.
 _LATE_TURNS_MAX = 32
 STALL_NS = 10_000_000  # for a caller that does not know the round trip
-_WAIT_MAX_NS = 3600 * 1_000_000_000  # `select` cannot express every deadline that a request may set
 
 
 class FrameHandler(Protocol):
@@ -75,41 +70,38 @@ class _OpenPort:
         self.probes.close()
 
 
+def _raised(error: Exception) -> None:
+    raise error
+
+
 class Driver:
-    """Opens the profile's ports; `run` drives the device until `stop`.
+    """Opens the ports of one host's profile in the network namespace of the caller, for a device that `serve` names.
 
-    `moderation_ns` is what NICs call interrupt moderation: after a turn that moved frames the loop sleeps that long,
-    any arrival, and then takes all of them at once. Waking a Python process costs tens of microseconds in cold
-    caches, several times what a frame costs in a warm loop. After an idle turn the next frame wakes it at once.
-
-    The loop knows when it wanted to run: at its deadline, or when a frame arrived while it slept. A device that is
-    served `stall_ns` later than that is told so; `late_ns` is the sum of all lateness beyond the moderation, as far as
-    looking for it costs nothing: frames are asked how long they waited only where a stall is possible.
+    The loop knows when the host wanted to run: at its deadline, or when a frame arrived while the loop slept. A device
+    that is served `stall_ns` later than that is told so; `late_ns` is the sum of all lateness beyond the moderation, as
+    far as looking for it costs nothing: frames are asked how long they waited only where a stall is possible.
     """
 
     def __init__(
         self,
+        loop: Loop,
         ports: Sequence[ProfilePort],
         mtu: int,
         *,
         data_udp_ports: Sequence[int],
         probe_udp_ports: Sequence[int],
         ring_bytes: int = RING_BYTES,
-        moderation_ns: int = 0,
         stall_ns: int = STALL_NS,
         mac_control: bool = False,
-        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        self._clock = clock
-        self._wall_ahead_ns = time.time_ns() - clock()
-        self._moderation_ns = moderation_ns
+        self._loop = loop
+        self._wall_ahead_ns = time.time_ns() - loop.clock()
         self._stall_ns = stall_ns
         self.late_ns = 0
-        self._stopped = False
-        self._readers: dict[int, Callable[[], None]] = {}
-        self._writers: dict[int, Callable[[], None]] = {}
-        self._watched: dict[int, int] = {}
-        self._epoll = select.epoll()
+        self.deadline_ns = NEVER
+        self._late_turns = 0
+        self._touched = True
+        """Something else than frames and time may have given the device something to do."""
         keep, leave = frame_filter.ACCEPT_WHOLE, frame_filter.REJECT
         programs = (
             frame_filter.udp_over_ipv6(
@@ -127,42 +119,39 @@ class Driver:
             self.close()
             raise OSError(f"cannot open interface {port.interface} of port {port.port}: {error.strerror}") from error
         self._data = {port.data.fileno(): port for port in self._ports.values()}
-        self._probes = {port.probes.fileno(): port for port in self._ports.values()}
-        for descriptor in (self._carrier.fileno(), *self._probes):
-            self._epoll.register(descriptor, select.EPOLLIN)
+
+    def serve(self, device: FrameHandler, fail: Callable[[Exception], None] = _raised) -> None:
+        """Have the loop give the device its turns. `fail` gets what the device or a callback of its readers raises."""
+        self._device, self.fail = device, fail
+        for port in self._ports.values():
+            self.add_reader(port.probes.fileno(), partial(self._receive_probes, port))
+        self.add_reader(self._carrier.fileno(), self._read_carrier)
+        self._guarded(self._read_carrier)
+        self._loop.add(self)
+
+    # common.server.Loop
 
     def add_reader(self, descriptor: int, callback: Callable[[], None]) -> None:
         """Call back from the loop whenever the descriptor is readable."""
-        self._readers[descriptor] = callback
-        self._watch(descriptor)
+        self._loop.add_reader(descriptor, partial(self._guarded, callback))
 
     def remove_reader(self, descriptor: int) -> None:
         """To be said before the descriptor is closed: its number may be another file's then."""
-        self._readers.pop(descriptor, None)
-        self._watch(descriptor)
+        self._loop.remove_reader(descriptor)
 
     def add_writer(self, descriptor: int, callback: Callable[[], None]) -> None:
         """Call back from the loop whenever the descriptor takes bytes."""
-        self._writers[descriptor] = callback
-        self._watch(descriptor)
+        self._loop.add_writer(descriptor, partial(self._guarded, callback))
 
     def remove_writer(self, descriptor: int) -> None:
-        self._writers.pop(descriptor, None)
-        self._watch(descriptor)
+        self._loop.remove_writer(descriptor)
 
-    def _watch(self, descriptor: int) -> None:
-        events = select.EPOLLIN if descriptor in self._readers else 0
-        events |= select.EPOLLOUT if descriptor in self._writers else 0
-        before = self._watched.pop(descriptor, 0)
-        if events:
-            self._watched[descriptor] = events
-            (self._epoll.modify if before else self._epoll.register)(descriptor, events)
-        elif before:
-            self._epoll.unregister(descriptor)
-
-    def stop(self) -> None:
-        """Make `run` return after the turn that it is in."""
-        self._stopped = True
+    def _guarded(self, callback: Callable[[], None]) -> None:
+        self._touched = True
+        try:
+            callback()
+        except Exception as error:
+            self.fail(error)
 
     def counts(self) -> dict[int, PortCounts]:
         """Totals by port number."""
@@ -171,64 +160,62 @@ class Driver:
         return {number: port.counts for number, port in self._ports.items()}
 
     def close(self) -> None:
+        self._loop.remove(self)
+        self._loop.remove_reader(self._carrier.fileno())
         for port in self._ports.values():
+            self._loop.remove_reader(port.probes.fileno())
             port.close()
         self._ports.clear()
         self._carrier.close()
-        self._epoll.close()
 
-    def run(self, device: FrameHandler) -> None:
-        """Serve the device until `stop` is called."""
-        clock, ports = self._clock, list(self._ports.values())
-        self._read_carrier(device)
-        glance_ns = clock() + _GLANCE_NS
-        late_turns = 0
+    # endpoint.packet_sockets.loop.Served
+
+    def data_descriptors(self) -> Iterable[int]:
+        return self._data
+
+    def turn(self) -> int:
+        """Frames in, timers, frames out."""
+        device, now_ns = self._device, self._loop.clock()
+        moved, drained = IDLE, True
+        for port in self._ports.values():
+            if frames := port.data.receive(BATCH_FRAMES):
+                moved = BUSY
+                drained = drained and len(frames) < BATCH_FRAMES
+                device.receive(port.number, frames, now_ns)
+                counts = port.counts
+                counts.rx_packets += len(frames)
+                counts.rx_bytes += sum(map(len, frames))
+                frames.clear()
+                port.data.release()
+        if not moved and not self._touched and self.deadline_ns > now_ns:
+            return IDLE
+        # Frames come before overdue timers: an acknowledgement may be among them.
+        self._late_turns = 0 if drained else self._late_turns + 1
+        if self.deadline_ns <= now_ns and (drained or self._late_turns > _LATE_TURNS_MAX):
+            device.handle_timer(now_ns)
+        outgoing = device.packets_to_send(now_ns, BATCH_FRAMES)
+        if outgoing:
+            moved = BUSY
+            self._send(outgoing)
         deadline_ns = device.next_timer_ns()
-        now_ns, cpu_ns, slept = clock(), time.thread_time_ns(), False
-        while not self._stopped:
-            before_ns, now_ns = now_ns, clock()
-            before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
-            late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
-            if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall
-                late_ns = max(late_ns, self._waited_ns(before_ns, now_ns))
-            # The turn's own work is no lateness: with full ports a turn is always behind its deadline.
-            late_ns = min(late_ns, now_ns - before_ns - (cpu_ns - before_cpu_ns))
-            if late_ns > self._moderation_ns:
-                self._was_late(device, late_ns, now_ns)
-            busy, drained = False, True
-            for port in ports:
-                if frames := port.data.receive(BATCH_FRAMES):
-                    busy = True
-                    drained = drained and len(frames) < BATCH_FRAMES
-                    device.receive(port.number, frames, now_ns)
-                    counts = port.counts
-                    counts.rx_packets += len(frames)
-                    counts.rx_bytes += sum(map(len, frames))
-                    frames.clear()
-                    port.data.release()
-            # Frames come before overdue timers: an acknowledgement may be among them.
-            late_turns = 0 if drained else late_turns + 1
-            due = deadline_ns is not None and deadline_ns <= now_ns
-            if due and (drained or late_turns > _LATE_TURNS_MAX):
-                device.handle_timer(now_ns)
-            outgoing = device.packets_to_send(now_ns, BATCH_FRAMES)
-            if outgoing:
-                busy = True
-                self._send(outgoing)
-            more = not drained or len(outgoing) == BATCH_FRAMES
-            # Asked once per turn: timers that became due meanwhile are served in the next turn, which comes at once.
-            deadline_ns = device.next_timer_ns()
-            slept = False
-            if more and now_ns < glance_ns:
-                continue
-            if more:
-                self._wait(device, 0, with_data=False)
-            elif busy and self._moderation_ns:
-                self._wait(device, now_ns + self._moderation_ns - clock(), with_data=False)
-            else:
-                self._wait(device, None if deadline_ns is None else deadline_ns - clock(), with_data=True)
-                slept = True
-            glance_ns = clock() + _GLANCE_NS
+        self.deadline_ns = NEVER if deadline_ns is None else deadline_ns
+        self._touched = len(outgoing) == BATCH_FRAMES
+        return moved if drained and not self._touched else MORE
+
+    def note_lateness(self, before_ns: int, now_ns: int, idle_ns: int, slept: bool, moderation_ns: int) -> None:
+        late_ns = now_ns - max(self.deadline_ns, before_ns)
+        if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall
+            late_ns = max(late_ns, self._waited_ns(before_ns, now_ns))
+        late_ns = min(late_ns, idle_ns)
+        if late_ns > moderation_ns:
+            self.late_ns += late_ns - moderation_ns
+            if late_ns >= self._stall_ns:
+                self._touched = True
+                self._device.host_was_late(late_ns, now_ns)
+
+    def woken(self, descriptor: int) -> None:
+        if (data := self._data[descriptor].data).oldest_ns() is None:
+            data.clear_error()  # an error is not a frame, and would keep the loop awake
 
     def _waited_ns(self, before_ns: int, now_ns: int) -> int:
         """How long the oldest frame has been waiting, in ns, for a loop that slept from `before_ns` to `now_ns`.
@@ -238,16 +225,11 @@ class Driver:
         0 when neither reading is possible: no frame waits, or nothing is known.
         """
         found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
-        was_ahead_ns, self._wall_ahead_ns = self._wall_ahead_ns, time.time_ns() - self._clock()
+        was_ahead_ns, self._wall_ahead_ns = self._wall_ahead_ns, time.time_ns() - self._loop.clock()
         for ahead_ns in (self._wall_ahead_ns, was_ahead_ns) if found else ():
             if 0 <= (waited_ns := now_ns - (min(found) - ahead_ns)) <= now_ns - before_ns:
                 return waited_ns
         return 0
-
-    def _was_late(self, device: FrameHandler, late_ns: int, now_ns: int) -> None:
-        self.late_ns += late_ns - self._moderation_ns
-        if late_ns >= self._stall_ns:
-            device.host_was_late(late_ns, now_ns)
 
     def _send(self, outgoing: Sequence[tuple[int, bytes]]) -> None:
         ports = self._ports
@@ -262,35 +244,14 @@ class Driver:
                 counts.tx_packets += 1
                 counts.tx_bytes += len(frame)
 
-    def _wait(self, device: FrameHandler, wait_ns: int | None, *, with_data: bool) -> None:
-        """Wait until a descriptor is readable or `wait_ns` is over (None: for ever). Frames are left to the loop."""
-        others = self._epoll.fileno()
-        watched = [others, *self._data] if with_data else [others]
-        timeout_s = None if wait_ns is None else min(max(0, wait_ns), _WAIT_MAX_NS) / 1e9
-        readable = select.select(watched, [], [], timeout_s)[0]
-        for descriptor in readable:
-            if (port := self._data.get(descriptor)) and port.data.oldest_ns() is None:
-                port.data.clear_error()  # an error is not a frame, and would keep the loop awake
-        if others in readable:
-            self._serve_others(device)
+    def _receive_probes(self, port: _OpenPort) -> None:
+        if frames := port.probes.receive(BATCH_FRAMES):
+            self._device.receive_probes(port.number, frames, self._loop.clock())
 
-    def _serve_others(self, device: FrameHandler) -> None:
-        for descriptor, events in self._epoll.poll(0):
-            if port := self._probes.get(descriptor):
-                if frames := port.probes.receive(BATCH_FRAMES):
-                    device.receive_probes(port.number, frames, self._clock())
-            elif descriptor == self._carrier.fileno():
-                self._read_carrier(device)
-            else:
-                if events & ~select.EPOLLOUT and (callback := self._readers.get(descriptor)):
-                    callback()
-                if events & ~select.EPOLLIN and (callback := self._writers.get(descriptor)):
-                    callback()
-
-    def _read_carrier(self, device: FrameHandler) -> None:
+    def _read_carrier(self) -> None:
         for link in self._carrier.read():
             number = self._by_interface.get(link.interface)
             port = self._ports.get(number) if number is not None else None
             if port is not None and port.up != link.up:
                 port.up = link.up
-                device.port_changed(port.number, link.up, self._clock())
+                self._device.port_changed(port.number, link.up, self._loop.clock())

@@ -1,12 +1,13 @@
-"""The agents of a lab: one process per host, started and reached."""
+"""The agents of a lab: started and reached."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +24,26 @@ POLL_S = 0.05
 def start_agents(
     lab: Lab, transport: str, settings: Mapping[str, Any], seed: int, journal: Callable[[Host], Path], *further: str
 ) -> dict[str, ControlClient]:
-    """An agent in every host, by name, as soon as it answers. RuntimeError with its last words when one does not.
+    """An agent for every host, by name, as soon as it answers. RuntimeError with its last words when one does not.
 
-    `further` words go to each agent.
+    Hosts share as many processes as this process may use processors: waking a process costs more than what it then has
+    to do for one host. `further` words go to each process.
     """
 
-    def command(host: Host) -> list[str]:
-        words = python("-m", "endpoint", "agent", "--profile", str(lab.profile(host)))
-        words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
-        words += ["--transport", transport, "--seed", str(seed), *further]
+    def command(hosts: Sequence[Host]) -> list[str]:
+        words = python("-m", "endpoint", "agent", "--transport", transport, "--seed", str(seed), *further)
+        for host in hosts:
+            words += ["--profile", str(lab.profile(host)), "--netns", lab.name.netns(host)]
+            words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
         for name, value in settings.items():
             words += ["--set", f"{name}={json.dumps(value)}"]
         return words
 
-    processes = lab.start_agents(command)
+    started = lab.start_agents(command, len(os.sched_getaffinity(0)))
     clients: dict[str, ControlClient] = {}
     try:
-        for host, process in processes.items():
-            clients[host.name] = connected(lab, host, process)
+        for host, (process, log) in started.items():
+            clients[host.name] = connected(lab, host, process, log)
     except BaseException:
         for client in clients.values():
             client.close()
@@ -48,14 +51,13 @@ def start_agents(
     return clients
 
 
-def connected(lab: Lab, host: Host, process: subprocess.Popen[bytes]) -> ControlClient:
+def connected(lab: Lab, host: Host, process: subprocess.Popen[bytes], log: Path) -> ControlClient:
     """The agent's client as soon as it answers; RuntimeError when it has ended or takes too long."""
     deadline_s, pause = time.monotonic() + READY_S, threading.Event()  # never set: a wait that Ctrl-C ends
     while True:
         try:
             return ControlClient(lab.agent_socket(host))
         except ControlError as error:
-            log = lab.root / "logs" / f"{host}-agent.log"
             if process.poll() is not None:
                 last = log.read_text().strip()[-500:] if log.exists() else "no output"
                 raise RuntimeError(f"the agent of {host} ended with {process.returncode}: {last}") from error

@@ -1,4 +1,4 @@
-"""The emulated world: Mininet, real links, real switches and one agent process in each host, in real time."""
+"""The emulated world: Mininet, real links, real switches and an agent for each host, in real time."""
 
 from __future__ import annotations
 

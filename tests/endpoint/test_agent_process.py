@@ -311,6 +311,53 @@ def test_a_terminated_agent_leaves_nothing_behind_and_ends_its_workloads(tmp_pat
         assert started[1].process.wait(10) == 0
 
 
+def test_hosts_that_share_a_process_end_one_by_one(tmp_path):
+    with back_to_back(planes=2) as names, ExitStack() as stack:
+        words: list[str] = []
+        for host, name in enumerate(names):
+            (tmp_path / f"h{host}.json").write_text(json.dumps(example(host, planes=2)))
+            words += ["--profile", f"h{host}.json", "--netns", name]
+            words += ["--socket", f"h{host}.sock", "--journal", f"h{host}.jsonl"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "endpoint", "agent", *words, "--exit-with-parent"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        ready = [process.stdout.readline() for _ in names]
+        assert [line.split()[1] for line in ready] == [b"host=h0", b"host=h1"]
+        clients = {f"h{host}": ControlClient(tmp_path / f"h{host}.sock") for host in range(2)}
+        run = WorkloadGroup(clients, name="bw", kind="write_bw", ranks=["h0", "h1"], options={"messages": 20})
+        run.start()
+        for status in run.wait(30).values():
+            assert status["state"] == "finished"
+            assert status["result"]["bytes_wrong"] == 0
+        run.remove()
+        assert all("clsact" in qdiscs(name) for name in names)
+        assert clients["h1"].call("shutdown") == {}
+        eventually(lambda: "clsact" not in qdiscs(names[1]), "h1 has ended")
+        assert not (tmp_path / "h1.sock").exists()
+        assert clients["h0"].call("ping")["host"] == "h0"
+        assert process.poll() is None
+        for host in range(2):
+            lines = [json.loads(line) for line in (tmp_path / f"h{host}.jsonl").read_text().splitlines()]
+            assert {line["node"] for line in lines} == {f"h{host}"}
+            assert (lines[0]["kind"], lines[0]["pid"]) == ("process", process.pid)
+        assert clients["h0"].call("shutdown") == {}
+        assert process.wait(10) == 0
+        assert "clsact" not in qdiscs(names[0])
+
+
+def test_an_agent_process_needs_all_files_of_each_host(tmp_path):
+    words = ["--profile", "a", "--profile", "b", "--socket", "a", "--journal", "a", "--journal", "b"]
+    done = subprocess.run([sys.executable, "-m", "endpoint", "agent", *words], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 2
+    assert "--socket must be given once per --profile: 2 times (got 1)" in done.stderr
+
+
 def test_an_agent_ends_with_its_parent_even_if_that_is_killed(tmp_path):
     with back_to_back(planes=1) as names:
         data = example(0, planes=1)

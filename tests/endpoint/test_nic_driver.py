@@ -17,6 +17,7 @@ from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from endpoint import profile
 from endpoint.packet_sockets.driver import Driver
+from endpoint.packet_sockets.loop import Loop
 from endpoint.packet_sockets.stackguard import StackGuard
 from topo.emulation.namespace import entered
 
@@ -78,14 +79,16 @@ class Running:
     def __init__(self, namespace: str, host: int, **options: Any) -> None:
         nic = profile.parse(example(host))
         self.device = Recorder()
+        self.loop = Loop()
         with entered(namespace):
             self.driver = Driver(
-                nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT], **options
+                self.loop, nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT], **options
             )
         self._read, self._write = os.pipe()
         self._calls: list[Callable[[], None]] = []
         self.driver.add_reader(self._read, self._called)
-        self._thread = threading.Thread(target=self.driver.run, args=(self.device,))
+        self.driver.serve(self.device)
+        self._thread = threading.Thread(target=self.loop.run)
         self._thread.start()
 
     def call(self, what: Callable[[], None]) -> None:
@@ -100,9 +103,10 @@ class Running:
         self.call(lambda: self.device.outgoing.extend(frames))
 
     def close(self) -> None:
-        self.call(self.driver.stop)
+        self.call(self.loop.stop)
         self._thread.join(10)
         self.driver.close()
+        self.loop.close()
         os.close(self._read)
         os.close(self._write)
 
@@ -274,7 +278,7 @@ def test_a_missing_interface_is_named(namespaces):
     data["ports"][1]["interface"] = "nowhere0"
     nic = profile.parse(data)
     with entered(namespaces[0]), pytest.raises(OSError, match="cannot open interface nowhere0 of port 2"):
-        Driver(nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT])
+        Driver(Loop(), nic.ports, nic.mtu, data_udp_ports=[DATA_PORT], probe_udp_ports=[PROBE_PORT])
 
 
 def pong(namespace: str, address: str) -> bool:

@@ -224,12 +224,21 @@ class Lab:
         return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
 
     def start_agents(
-        self, command: Callable[[Host], Sequence[str]], hosts_: Sequence[Host] | None = None
-    ) -> dict[Host, subprocess.Popen[bytes]]:
-        """One agent a host. `command(host)` gives its command line, which must make it listen on `agent_socket`."""
+        self, command: Callable[[Sequence[Host]], Sequence[str]], processes: int
+    ) -> dict[Host, tuple[subprocess.Popen[bytes], Path]]:
+        """An agent for every host, in at most so many processes; each host's process and the process's log.
+
+        `command(hosts)` gives a process's command line, which must make it listen on the `agent_socket` of each host.
+        """
         (self.root / "agents").mkdir(exist_ok=True)
-        chosen = list(self.plan.hosts()) if hosts_ is None else hosts_
-        return {host: self.popen(host, list(command(host)), log=f"{host}-agent") for host in chosen}
+        every, found = list(self.plan.hosts()), {}
+        size = -(-len(every) // processes)
+        for hosts_ in (every[first : first + size] for first in range(0, len(every), size)):
+            log = self.root / "logs" / f"agents-{hosts_[0]}.log"
+            started = process.spawn(command(hosts_), token=self.record.token, log=log)
+            self._processes.append(started)
+            found.update(dict.fromkeys(hosts_, (started, log)))
+        return found
 
     # --- faults and kernel paths ------------------------------------------------------------------------------
 

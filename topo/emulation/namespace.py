@@ -1,4 +1,4 @@
-"""Network namespaces by name: enter, inspect, delete. `ip netns` finds them in the same place.
+"""Network namespaces by name: inspect, delete; entering them is `common/netns.py`.
 
 Entering is per thread, so everything here restores the caller's namespace before it returns.
 """
@@ -15,14 +15,13 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from common.plain_file import one_name
+from common.netns import NETNS_DIR as NETNS_DIR
+from common.netns import enter as enter
+from common.netns import entered as entered
+from common.netns import path_of as path_of
 
-NETNS_DIR = Path("/run/netns")
-
-_CLONE_NEWNET = 0x40000000
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
 _IFF_UP = 0x1
@@ -43,17 +42,6 @@ _OFFLOADS = {
 inherited: set[int] = set()
 
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
-def path_of(name: str) -> Path:
-    """Where `ip netns` keeps the namespace of this name. ValueError for a name that would lead to another folder."""
-    return NETNS_DIR / one_name(name, "the name of a network namespace")
 
 
 def exists(name: str) -> bool:
@@ -86,32 +74,6 @@ def listens(name: str) -> bool:
     with entered(name):
         tables = [Path(f"/proc/thread-self/net/{table}").read_text() for table in ("tcp", "tcp6")]
     return any(row.split()[3] == _TCP_LISTEN for table in tables for row in table.splitlines()[1:])
-
-
-def enter(path: Path) -> None:
-    """Move this thread for good into the namespace of this file, such as `/proc/7/ns/net`."""
-    there = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        _check(_libc.setns(there, _CLONE_NEWNET), f"cannot enter network namespace {path}")
-    finally:
-        os.close(there)
-
-
-@contextmanager
-def entered(where: str | Path) -> Iterator[None]:
-    """Move this thread into the namespace of this name, or of this file, and back at the end of the `with`.
-
-    Sockets and /proc/sys/net are that namespace's meanwhile. A name from another process must come as text.
-    """
-    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        enter(where if isinstance(where, Path) else path_of(where))
-        try:
-            yield
-        finally:
-            _check(_libc.setns(home, _CLONE_NEWNET), "cannot return from a network namespace")
-    finally:
-        os.close(home)
 
 
 def pids(names: Iterable[str]) -> list[int]:

@@ -99,7 +99,7 @@ def processes(run: subprocess.Popen[str], *named: str) -> list[int]:
 
 @rooted
 @pytest.mark.parametrize(
-    ("named", "said"), [(("endpoint", "agent", "h1"), "h1.sock is gone"), (("switch", "serve"), "switch")]
+    ("named", "said"), [(("endpoint", "agent", "h1"), ".sock is gone"), (("switch", "serve"), "switch")]
 )
 @pytest.mark.usefixtures("lab")
 def test_an_agent_or_switch_process_that_is_killed_in_a_phase_ends_the_run_and_is_named(
