@@ -30,7 +30,7 @@ from common.bpf import RETURN, Instruction, Program
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.group import WorkloadGroup
 from endpoint.packet_sockets.driver import RING_BYTES
-from endpoint.packet_sockets.ring import PacketSocket
+from endpoint.packet_sockets.ring import FrameRing, PacketSocket
 from topo.emulation.namespace import enter, path_of
 
 PORTS = 4
@@ -62,7 +62,7 @@ def bare(seconds: float) -> dict[str, float]:
             count, began_ns, end_ns = 0, time.process_time_ns(), time.monotonic_ns() + int(seconds * 1e9)
             while time.monotonic_ns() < end_ns:
                 for one in sockets:
-                    one.send(frame)
+                    one.ring.send(frame)
                 count += PORTS
             os.write(result_write, b"%d " % ((time.process_time_ns() - began_ns) // count))
             os._exit(0)
@@ -80,10 +80,10 @@ def _bare_receive(go: int) -> dict[str, float]:
     last_ns = first_ns
     while select.select(sockets, [], [], 0.3)[0]:
         for one in sockets:
-            frames = one.receive(64)
+            frames = one.ring.receive(64)
             count += len(frames)
             frames.clear()
-            one.release()
+            one.ring.release()
         last_ns = time.monotonic_ns()
     spent_ns = time.process_time_ns() - began_ns
     rate = count / max(last_ns - first_ns, 1) * 1e9
@@ -163,8 +163,8 @@ def staged_agent(arguments: list[str]) -> int:
 
     stages = Stages()
     for name in ("receive", "release"):
-        stages.wrap(PacketSocket, name, "ring")
-    stages.wrap(PacketSocket, "send", "socket send")
+        stages.wrap(FrameRing, name, "ring")
+    stages.wrap(FrameRing, "send", "socket send")
     stages.wrap(Endpoint, "receive", "transport: receive")
     stages.wrap(Endpoint, "packets_to_send", "transport: packets to send")
     stages.wrap(Endpoint, "handle_timer", "transport: timers")

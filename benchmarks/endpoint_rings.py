@@ -36,10 +36,10 @@ def receive_by_ring(report: TextIO) -> None:
 
     def take() -> int:
         count = 0
-        while frames := ring.receive(64):
+        while frames := ring.ring.receive(64):
             count += len(frames)
             frames.clear()
-            ring.release()
+            ring.ring.release()
         return count
 
     print(f"receive ring: {_measure(ring.fileno(), take)}, {ring.drops()} dropped", file=report, flush=True)

@@ -3,10 +3,10 @@
     python benchmarks/lab_processor.py [FOLDER ...] [--turns 3] [--scenario link-flap] [--plan PLAN] [--rate 8]
 
 Each FOLDER is a checkout of the project, this one by default; several run by turns, so that a revision is compared with
-the one before on the same machine. A run is the scenario's short form at a fixed rate of a NIC port. The time that every
-process used between the start of phase `reference` and the end of phase `faults` is divided by the data packets that hosts sent
-meanwhile, by the samples in their journals. The columns are microseconds of processor per data packet, the part of them
-spent in the kernel (by clock ticks), and how often processes waited voluntarily. `packet, agent` is an agent's time per
+the one before on the same machine. A run is the scenario's short form at a fixed rate of a NIC port. The time that each
+process used from the start of phase `reference` to the end of phase `faults` is divided by the data packets that hosts
+sent meanwhile, by the samples in their journals. The columns are microseconds of processor per data packet, the part of
+them in the kernel (by clock ticks), and how often processes waited voluntarily. `packet, agent` is an agent's time per
 packet, sent and received, of data and of control. Needs root, no lab running, and a machine without other work.
 """
 

@@ -124,8 +124,11 @@ class Journal:
             self._fd = -1
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"))
+
+
 def _encoded(line: Line) -> bytes:
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    return _ENCODER.encode(line).encode() + b"\n"
 
 
 @cache

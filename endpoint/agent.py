@@ -10,7 +10,8 @@ import signal
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ class _Agent:
             journal.write_at,
             transport_name=options.transport,
             clock=time.monotonic_ns,
-            port_counts=lambda: {number: asdict(counts) for number, counts in driver.counts().items()},
+            port_counts=lambda: {number: counts._asdict() for number, counts in driver.counts().items()},
             on_shutdown=lambda: self._loop.call_soon(self.close),
             now_ns=time.monotonic_ns(),
             sample_ns=options.sample_ns,
@@ -228,13 +229,18 @@ def _moderation_ns(profile: profiles.NicProfile) -> int:
     return moderation_ns if moderation_ns >= _WORTHWHILE_NS else 0
 
 
+@cache
+def _schedstat() -> int:
+    return os.open("/proc/self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+
 def waited_ns() -> int | None:
     """How long this thread has been ready to run without a processor, since it began; None where Linux does not say.
 
     The second number of schedstat (Documentation/scheduler/sched-stats.rst).
     """
     try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1])
+        return int(os.pread(_schedstat(), 256, 0).split()[1])
     except (OSError, IndexError, ValueError):
         return None
 

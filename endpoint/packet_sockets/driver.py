@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from common.bpf import Program
 from endpoint import frame_filter
@@ -41,8 +40,7 @@ class FrameHandler(Protocol):
     def packets_to_send(self, now_ns: int, limit: int) -> Sequence[tuple[int, bytes]]: ...
 
 
-@dataclass(slots=True)
-class PortCounts:
+class PortCounts(NamedTuple):
     """Counters of a port since the start of the driver."""
 
     tx_packets: int = 0
@@ -57,7 +55,7 @@ class _OpenPort:
     def __init__(self, port: ProfilePort, programs: tuple[Program, Program], mtu: int, ring_bytes: int) -> None:
         self.number = port.port
         self.up: bool | None = None
-        self.counts = PortCounts()
+        self.drop_socket = 0
         self.data = PacketSocket(port.interface, programs[0], mtu, ring_bytes)
         try:
             self.probes = ProbeSocket(port.interface, programs[1])
@@ -119,6 +117,8 @@ class Driver:
             self.close()
             raise OSError(f"cannot open interface {port.interface} of port {port.port}: {error.strerror}") from error
         self._data = {port.data.fileno(): port for port in self._ports.values()}
+        self._ring_of = {number: port.data.ring for number, port in self._ports.items()}
+        self._rings = list(self._ring_of.items())
 
     def serve(self, device: FrameHandler, fail: Callable[[Exception], None] = _raised) -> None:
         """Have the loop give the device its turns. `fail` gets what the device or a callback of its readers raises."""
@@ -156,8 +156,8 @@ class Driver:
     def counts(self) -> dict[int, PortCounts]:
         """Totals by port number."""
         for port in self._ports.values():
-            port.counts.drop_socket += port.data.drops()
-        return {number: port.counts for number, port in self._ports.items()}
+            port.drop_socket += port.data.drops()
+        return {number: PortCounts(*port.data.ring.counts(), port.drop_socket) for number, port in self._ports.items()}
 
     def close(self) -> None:
         self._loop.remove(self)
@@ -177,16 +177,13 @@ class Driver:
         """Frames in, timers, frames out."""
         device, now_ns = self._device, self._loop.clock()
         moved, drained = IDLE, True
-        for port in self._ports.values():
-            if frames := port.data.receive(BATCH_FRAMES):
+        for number, ring in self._rings:
+            if frames := ring.receive(BATCH_FRAMES):
                 moved = BUSY
                 drained = drained and len(frames) < BATCH_FRAMES
-                device.receive(port.number, frames, now_ns)
-                counts = port.counts
-                counts.rx_packets += len(frames)
-                counts.rx_bytes += sum(map(len, frames))
+                device.receive(number, frames, now_ns)
                 frames.clear()
-                port.data.release()
+                ring.release()
         if not moved and not self._touched and self.deadline_ns > now_ns:
             return IDLE
         # Frames come before overdue timers: an acknowledgement may be among them.
@@ -196,7 +193,8 @@ class Driver:
         outgoing = device.packets_to_send(now_ns, BATCH_FRAMES)
         if outgoing:
             moved = BUSY
-            self._send(outgoing)
+            for number, frame in outgoing:
+                self._ring_of[number].send(frame)
         deadline_ns = device.next_timer_ns()
         self.deadline_ns = NEVER if deadline_ns is None else deadline_ns
         self._touched = len(outgoing) == BATCH_FRAMES
@@ -214,7 +212,7 @@ class Driver:
                 self._device.host_was_late(late_ns, now_ns)
 
     def woken(self, descriptor: int) -> None:
-        if (data := self._data[descriptor].data).oldest_ns() is None:
+        if (data := self._data[descriptor].data).ring.oldest_ns() is None:
             data.clear_error()  # an error is not a frame, and would keep the loop awake
 
     def _waited_ns(self, before_ns: int, now_ns: int) -> int:
@@ -224,25 +222,12 @@ class Driver:
         from before the step. A time that is not within the sleep is therefore read again by the clock as it was.
         0 when neither reading is possible: no frame waits, or nothing is known.
         """
-        found = [arrived_ns for port in self._ports.values() if (arrived_ns := port.data.oldest_ns()) is not None]
+        found = [arrived_ns for _, ring in self._rings if (arrived_ns := ring.oldest_ns()) is not None]
         was_ahead_ns, self._wall_ahead_ns = self._wall_ahead_ns, time.time_ns() - self._loop.clock()
         for ahead_ns in (self._wall_ahead_ns, was_ahead_ns) if found else ():
             if 0 <= (waited_ns := now_ns - (min(found) - ahead_ns)) <= now_ns - before_ns:
                 return waited_ns
         return 0
-
-    def _send(self, outgoing: Sequence[tuple[int, bytes]]) -> None:
-        ports = self._ports
-        for number, frame in outgoing:
-            port = ports[number]
-            counts = port.counts
-            try:
-                port.data.send(frame)
-            except OSError:
-                counts.tx_refused += 1
-            else:
-                counts.tx_packets += 1
-                counts.tx_bytes += len(frame)
 
     def _receive_probes(self, port: _OpenPort) -> None:
         if frames := port.probes.receive(BATCH_FRAMES):

@@ -11,10 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import socket
 import struct
+from typing import cast
 
 from common import bpf
+
+try:
+    from endpoint.packet_sockets.native import ring_native as native
+except ImportError:  # where the sources run
+    native = None  # type: ignore[assignment]
 
 # linux/if_packet.h, linux/if_ether.h and asm-generic/socket.h; the socket module does not name them.
 SOL_PACKET = 263
@@ -38,38 +45,20 @@ _ETHERNET_BYTES = 14
 _BLOCK_BYTES = 1 << 18
 
 
-class PacketSocket:
-    """AF_PACKET on `interface` with a receive ring for frames of up to `mtu` + 14 bytes that pass `program`.
+class FrameRing:
+    """The receive ring of a packet socket in `data`, and sending by the socket; in C where the endpoint is compiled."""
 
-    Bound to all protocols, because only such sockets are served before the traffic-control ingress hook, where
-    `endpoint.packet_sockets.stackguard` drops these frames for all other sockets. Frames that we send do not come back.
-    """
-
-    def __init__(self, interface: str, program: bpf.Program, mtu: int, ring_bytes: int) -> None:
-        slot_bytes = _aligned(_FRAME_OFFSET + _ETHERNET_BYTES + mtu, 16)
-        block_bytes = _aligned(max(_BLOCK_BYTES, slot_bytes), mmap.PAGESIZE)
-        blocks = max(1, ring_bytes // block_bytes)
+    def __init__(self, descriptor: int, data: memoryview, block_bytes: int, blocks: int, slot_bytes: int) -> None:
+        self._socket = socket.socket(fileno=os.dup(descriptor))
+        self._bytes = data
+        self._words = data.cast("I")
         per_block = block_bytes // slot_bytes
-        self._socket = _open(program)
-        try:
-            self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
-            request = struct.pack("IIII", block_bytes, blocks, slot_bytes, blocks * per_block)
-            self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
-            self._map = mmap.mmap(self._socket.fileno(), blocks * block_bytes)
-            self._socket.bind((interface, ETH_P_ALL))
-        except OSError:
-            self._socket.close()
-            raise
-        self._bytes = memoryview(self._map)
-        self._words = self._bytes.cast("I")
         self._slots = [
             block * block_bytes + index * slot_bytes for block in range(blocks) for index in range(per_block)
         ]
         self._next = 0
         self._held: list[int] = []
-
-    def fileno(self) -> int:
-        return self._socket.fileno()
+        self._tx_packets = self._tx_bytes = self._tx_refused = self._rx_packets = self._rx_bytes = 0
 
     def receive(self, limit: int) -> list[memoryview]:
         """Up to `limit` frames in order of arrival, as views into the ring: valid until `release`."""
@@ -89,14 +78,9 @@ class PacketSocket:
             if position == len(slots):
                 position = 0
         self._next = position
+        self._rx_packets += len(frames)
+        self._rx_bytes += sum(map(len, frames))
         return frames
-
-    def oldest_ns(self) -> int | None:
-        """When the frame that `receive` would give first has arrived, by CLOCK_REALTIME; None if there is none."""
-        words, word = self._words, self._slots[self._next] >> 2
-        if not words[word + _STATUS] & TP_STATUS_USER:
-            return None
-        return words[word + _SECONDS] * 1_000_000_000 + words[word + _NANOSECONDS]
 
     def release(self) -> None:
         """Give the slots of the frames received since the last release back to the kernel."""
@@ -105,9 +89,61 @@ class PacketSocket:
             words[word + _STATUS] = 0
         self._held.clear()
 
+    def oldest_ns(self) -> int | None:
+        """When the frame that `receive` would give first has arrived, by CLOCK_REALTIME; None if there is none."""
+        words, word = self._words, self._slots[self._next] >> 2
+        if len(self._held) == len(self._slots) or not words[word + _STATUS] & TP_STATUS_USER:
+            return None
+        return words[word + _SECONDS] * 1_000_000_000 + words[word + _NANOSECONDS]
+
     def send(self, frame: bytes) -> None:
-        """One Ethernet frame, now or never: BlockingIOError or OSError when the port will not take it."""
-        self._socket.send(frame, socket.MSG_DONTWAIT)
+        """One Ethernet frame, now or never: counted as refused when the port will not take it."""
+        try:
+            self._socket.send(frame, socket.MSG_DONTWAIT)
+        except OSError:
+            self._tx_refused += 1
+        else:
+            self._tx_packets += 1
+            self._tx_bytes += len(frame)
+
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """Frames and bytes sent, frames refused, frames and bytes received."""
+        return self._tx_packets, self._tx_bytes, self._tx_refused, self._rx_packets, self._rx_bytes
+
+    def close(self) -> None:
+        self._words.release()
+        self._socket.close()
+
+
+RING: type[FrameRing] = FrameRing if native is None else cast("type[FrameRing]", native.FrameRing)
+
+
+class PacketSocket:
+    """AF_PACKET on `interface` with a receive ring for frames of up to `mtu` + 14 bytes that pass `program`.
+
+    Bound to all protocols, because only such sockets are served before the traffic-control ingress hook, where
+    `endpoint.packet_sockets.stackguard` drops these frames for all other sockets. Frames that we send do not come back.
+    """
+
+    def __init__(self, interface: str, program: bpf.Program, mtu: int, ring_bytes: int) -> None:
+        slot_bytes = _aligned(_FRAME_OFFSET + _ETHERNET_BYTES + mtu, 16)
+        block_bytes = _aligned(max(_BLOCK_BYTES, slot_bytes), mmap.PAGESIZE)
+        blocks = max(1, ring_bytes // block_bytes)
+        self._socket = _open(program)
+        try:
+            self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
+            request = struct.pack("IIII", block_bytes, blocks, slot_bytes, blocks * (block_bytes // slot_bytes))
+            self._socket.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
+            self._map = mmap.mmap(self._socket.fileno(), blocks * block_bytes)
+            self._socket.bind((interface, ETH_P_ALL))
+        except OSError:
+            self._socket.close()
+            raise
+        self._bytes = memoryview(self._map)
+        self.ring = RING(self._socket.fileno(), self._bytes, block_bytes, blocks, slot_bytes)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
 
     def drops(self) -> int:
         """Frames that found the ring full since the last call."""
@@ -118,9 +154,9 @@ class PacketSocket:
         return self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
 
     def close(self) -> None:
-        self._words.release()
-        self._bytes.release()
+        self.ring.close()
         with contextlib.suppress(BufferError):  # a view of a frame still exists; the map goes with the last view
+            self._bytes.release()
             self._map.close()
         self._socket.close()
 

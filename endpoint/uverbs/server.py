@@ -91,6 +91,8 @@ class UverbsServer:
             self._readers.add_reader(self._epoll.fileno(), self.serve)
 
     def next_timer_ns(self) -> int | None:
+        if not self._programs:  # asked in every turn of a host
+            return self._resume_ns
         due = [program.session.next_timer_ns() for program in self._programs.values()]
         return min((due_ns for due_ns in (self._resume_ns, *due) if due_ns is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""The codec in C as it is in the tree, compiled alone and with all warnings, whatever build the endpoint has."""
+"""C modules of the endpoint as they are in the tree, compiled alone and with all warnings, whatever build it has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import sysconfig
 from pathlib import Path
 from types import ModuleType
 
-SOURCE = Path(__file__).parents[3] / "endpoint" / "nic" / "native" / "codec_native.c"
+_ENDPOINT = Path(__file__).parents[3] / "endpoint"
+SOURCE = _ENDPOINT / "nic" / "native" / "codec_native.c"
+RING = _ENDPOINT / "packet_sockets" / "native" / "ring_native.c"
 SANITIZE = "MRCLAB_CODEC_SANITIZE"
 """In the environment: compile with sanitizers; the process must have been started with libasan loaded."""
 
@@ -22,17 +24,17 @@ def compiler() -> list[str]:
     return words if shutil.which(words[0]) else []
 
 
-def load(folder: Path) -> ModuleType | None:
-    """The codec, compiled into `folder`; None without a C compiler or Python's headers."""
+def load(folder: Path, source: Path = SOURCE) -> ModuleType | None:
+    """The module of a C file, compiled into `folder`; None without a C compiler or Python's headers."""
     words, include = compiler(), Path(sysconfig.get_paths()["include"])
     if not words or not (include / "Python.h").exists():
         return None
     flags = ["-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
     if os.environ.get(SANITIZE):
         flags += ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-    made = folder / "codec_native.so"
-    subprocess.run([*words, *flags, str(SOURCE), "-o", str(made)], check=True)
-    spec = importlib.util.spec_from_file_location("codec_native", made)
+    made = folder / f"{source.stem}.so"
+    subprocess.run([*words, *flags, str(source), "-o", str(made)], check=True)
+    spec = importlib.util.spec_from_file_location(source.stem, made)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

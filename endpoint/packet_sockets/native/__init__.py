@@ -1,0 +1,1 @@
+"""A port's receive ring in C, of the compiled form alone."""
