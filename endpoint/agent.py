@@ -30,6 +30,7 @@ from endpoint.uverbs.server import UverbsServer
 LINE_BYTES_MAX = 16 << 20
 """The longest request: offers of many queue pairs, and denylists, are long."""
 _PR_SET_PDEATHSIG = 1
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 _STALLS_A_ROUND_TRIP = 4  # every host is late by less than a quarter of a base round trip now and then
 _WORTHWHILE_NS = 1_000_000  # a sleep of less than this saves too few wake-ups to be worth its delay
 
@@ -90,6 +91,7 @@ def run(options: AgentOptions) -> int:
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
+        _keep_memory()
         loop.run()
     return int(any(agent.failed for agent in agents))
 
@@ -243,6 +245,14 @@ def waited_ns() -> int | None:
         return int(os.pread(_schedstat(), 256, 0).split()[1])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def _keep_memory() -> None:
+    """Have the C library keep memory that is freed: a workload's large arrays come and go with each round, and asking the
+    kernel for them again costs a page fault per 4 KiB."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(_M_MMAP_THRESHOLD, 32 << 20)
+    libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
 
 
 def _die_with_parent() -> bool:
