@@ -1,6 +1,6 @@
 """The cost of a data packet on real links: the processor time of a whole run by process, per data packet.
 
-    python benchmarks/lab_processor.py [FOLDER ...] [--turns 3] [--scenario link-flap] [--plan PLAN] [--rate 8]
+    python benchmarks/lab_processor.py [FOLDER ...] [--turns 3] [--scenario link-flap] [--rate 8] [--set …]
 
 Each FOLDER is a checkout of the project, this one by default; several run by turns, so that a revision is compared with
 the one before on the same machine. A run is the scenario's short form at a fixed rate of a NIC port. The time that each
@@ -192,14 +192,14 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path, default=[ROOT], metavar="FOLDER")
     parser.add_argument("--turns", type=int, default=3, help="runs of each folder (3)")
     parser.add_argument("--scenario", default="link-flap")
-    parser.add_argument("--plan", help="another plan than the scenario's")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change one key of the plan")
     parser.add_argument("--rate", type=float, default=8.0, help="of a NIC port in Mb/s (8)")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     if os.geteuid():
         raise SystemExit("lab_processor: needs root to make network namespaces")
     words = [options.scenario, "--short", "--rate", str(options.rate), "--seed", str(options.seed)]
-    words += ["--plan", options.plan] if options.plan else []
+    words += [word for change in options.set for word in ("--set", change)]
     found: dict[Path, list[Figures]] = {folder.resolve(): [] for folder in options.folders}
     for turn in range(options.turns):
         for folder in found if turn % 2 else reversed(found):

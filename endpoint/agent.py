@@ -248,8 +248,8 @@ def waited_ns() -> int | None:
 
 
 def _keep_memory() -> None:
-    """Have the C library keep memory that is freed: a workload's large arrays come and go with each round, and asking the
-    kernel for them again costs a page fault per 4 KiB."""
+    """Have the C library keep memory that is freed: large arrays of workloads come and go with each round, and asking
+    the kernel for them again costs a page fault per 4 KiB."""
     libc = ctypes.CDLL(None)
     libc.mallopt(_M_MMAP_THRESHOLD, 32 << 20)
     libc.mallopt(_M_TRIM_THRESHOLD, 1 << 30)
