@@ -49,7 +49,7 @@ class FrameRing:
     """The receive ring of a packet socket in `data`, and sending by the socket; in C where the endpoint is compiled."""
 
     def __init__(self, descriptor: int, data: memoryview, block_bytes: int, blocks: int, slot_bytes: int) -> None:
-        self._socket = socket.socket(fileno=os.dup(descriptor))
+        self._descriptor = descriptor
         self._bytes = data
         self._words = data.cast("I")
         per_block = block_bytes // slot_bytes
@@ -99,7 +99,7 @@ class FrameRing:
     def send(self, frame: bytes) -> None:
         """One Ethernet frame, now or never: counted as refused when the port will not take it."""
         try:
-            self._socket.send(frame, socket.MSG_DONTWAIT)
+            os.write(self._descriptor, frame)
         except OSError:
             self._tx_refused += 1
         else:
@@ -112,7 +112,6 @@ class FrameRing:
 
     def close(self) -> None:
         self._words.release()
-        self._socket.close()
 
 
 RING: type[FrameRing] = FrameRing if native is None else cast("type[FrameRing]", native.FrameRing)
@@ -130,6 +129,7 @@ class PacketSocket:
         block_bytes = _aligned(max(_BLOCK_BYTES, slot_bytes), mmap.PAGESIZE)
         blocks = max(1, ring_bytes // block_bytes)
         self._socket = _open(program)
+        self._socket.setblocking(False)
         try:
             self._socket.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
             request = struct.pack("IIII", block_bytes, blocks, slot_bytes, blocks * (block_bytes // slot_bytes))

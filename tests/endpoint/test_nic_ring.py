@@ -56,7 +56,7 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
     kind = ring.FrameRing if request.param == "python" else request.getfixturevalue("in_c")
     here, there = socket.socketpair(type=socket.SOCK_DGRAM)
     with here, there:
-        there.setblocking(False)
+        here.setblocking(False)
         made = Kernel(kind, here.fileno())
         made.there = there  # type: ignore[attr-defined]
         yield made
