@@ -158,7 +158,7 @@ def staged_agent(arguments: list[str]) -> int:
     from endpoint import __main__ as command
     from endpoint import host
     from endpoint.mrc.endpoint import Endpoint
-    from endpoint.packet_sockets import driver
+    from endpoint.packet_sockets import loop
     from endpoint.workloads.stream import StreamWorkload
 
     stages = Stages()
@@ -172,8 +172,8 @@ def staged_agent(arguments: list[str]) -> int:
     stages.wrap(StreamWorkload, "received", "workload: verify")
     stages.wrap(host.HostNic, "_step", "workload: the rest")
     stages.wrap(host.HostNic, "counters", "samples")
-    stages.wrap(driver.Driver, "_wait", "waiting")
-    stages.wrap(driver.Driver, "run", "driver loop")
+    stages.wrap(loop.Loop, "_wait", "waiting")
+    stages.wrap(loop.Loop, "run", "driver loop")
     journal = Path(arguments[arguments.index("--journal") + 1])
     atexit.register(lambda: journal.with_suffix(".stages").write_text(json.dumps(stages.spent_ns)))
     return command.main(arguments)
