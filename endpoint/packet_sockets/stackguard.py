@@ -30,12 +30,23 @@ class StackGuard:
         self._filters: list[str] = []
 
     def __enter__(self) -> StackGuard:
-        try:
-            for interface in self._interfaces:
-                self._install(interface)
-        except StackGuardError:
-            self.remove()
-            raise
+        adding = [f"qdisc add dev {interface} clsact" for interface in self._interfaces]
+        # A filter may be left by an agent that was killed.
+        clearing = [f"filter del dev {interface} ingress pref {_PREFERENCE}" for interface in self._interfaces]
+        filtering = [
+            f'filter add dev {interface} ingress pref {_PREFERENCE} protocol ipv6 bpf da bytecode "{self._bytecode}"'
+            for interface in self._interfaces
+        ]
+        failed = _tc([*adding, *clearing, *filtering])
+        # If we added no qdisc, there is another program's clsact, or no such interface: its filter's command tells.
+        self._qdiscs = [one for one, command in zip(self._interfaces, adding, strict=True) if command not in failed]
+        self._filters = [one for one, command in zip(self._interfaces, filtering, strict=True) if command not in failed]
+        for interface, command in zip(self._interfaces, filtering, strict=True):
+            if command in failed:
+                self.remove()
+                raise StackGuardError(
+                    f"cannot keep MRC packets on {interface} from the host's stack: {failed[command]}"
+                )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,29 +54,29 @@ class StackGuard:
 
     def remove(self) -> None:
         """Undo what was installed; an interface that has gone meanwhile took its filters along."""
-        for interface in self._filters:
-            _tc("filter", "del", "dev", interface, "ingress", "pref", _PREFERENCE)
-        for interface in self._qdiscs:
-            _tc("qdisc", "del", "dev", interface, "clsact")
+        removed = [f"filter del dev {interface} ingress pref {_PREFERENCE}" for interface in self._filters]
+        _tc([*removed, *(f"qdisc del dev {interface} clsact" for interface in self._qdiscs)])
         self._filters.clear()
         self._qdiscs.clear()
 
-    def _install(self, interface: str) -> None:
-        if _tc("qdisc", "add", "dev", interface, "clsact") is None:
-            self._qdiscs.append(interface)
-        # If we added no qdisc, there is another program's clsact, or no such interface: the next command tells.
-        _tc("filter", "del", "dev", interface, "ingress", "pref", _PREFERENCE)  # left by an agent that was killed
-        command = ("filter", "add", "dev", interface, "ingress", "pref", _PREFERENCE, "protocol", "ipv6")
-        complaint = _tc(*command, "bpf", "da", "bytecode", self._bytecode)
-        if complaint is not None:
-            raise StackGuardError(f"cannot keep MRC packets on {interface} from the host's stack: {complaint}")
-        self._filters.append(interface)
 
-
-def _tc(*words: str) -> str | None:
-    """Run tc; None, or what it complained about."""
+def _tc(commands: Sequence[str]) -> dict[str, str]:
+    """Run these commands of tc in one process; those that failed, with its complaint."""
+    if not commands:
+        return {}
+    words = ["tc", "-force", "-batch", "-"]
     try:
-        done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(words, input="\n".join(commands) + "\n", capture_output=True, text=True, check=False)
     except FileNotFoundError:
-        return "there is no `tc` command; it comes with the package iproute2"
-    return None if done.returncode == 0 else f"tc {' '.join(words[:4])}: {done.stderr.strip()}"
+        return dict.fromkeys(commands, "there is no `tc` command; it comes with the package iproute2")
+    failed: dict[str, str] = {}
+    said: list[str] = []
+    for line in done.stderr.splitlines():
+        number = line.removeprefix("Command failed -:")
+        if number != line and number.isdecimal():
+            command = commands[int(number) - 1]
+            failed[command] = f"tc {' '.join(command.split()[:4])}: {' '.join(said)}"
+            said = []
+        else:
+            said.append(line.strip())
+    return failed
