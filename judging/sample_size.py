@@ -17,9 +17,7 @@ error is no greater than the limit; in between, the evidence does not say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from judging.run import Run, Span
+from judging.run import Run
 
 REPAIR_ROUND_TRIPS = 3
 """What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
@@ -28,8 +26,6 @@ TAIL_ROUND_TRIPS = 2
 """What the loss of a message's last packet costs beyond that, when nothing later is sent that could show it: a round
 trip of silence until the sender asks, and one until the answer (`endpoint/mrc/retry.py`). Measured on real links with
 messages of a few packets: a loss is noticed after 3.6 to 4.6 round trips, instead of 2, and repaired one later."""
-STEPS_MIN = 3
-"""Whole training steps of the reference, to see by how much they differ by themselves."""
 
 
 def base_rtt_ns(run: Run) -> int:
@@ -42,12 +38,6 @@ def rate_error(run: Run, *lengths_ns: int) -> float:
     return sum(base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0 for length_ns in lengths_ns)
 
 
-def pieces_error(run: Run, pieces: Sequence[Span]) -> float:
-    """The error of a rate over what stalls have left of a span, as a share: a round trip's worth for each piece. Of
-    nothing, nothing is known."""
-    return max(1, len(pieces)) * rate_error(run, sum(piece.length_ns for piece in pieces))
-
-
 def share_error(packets: float, queue_pairs: int) -> float:
     """The error of the share of a plane that so many packets of so many queue pairs took in turn."""
     return queue_pairs / packets if packets > 0 else 1.0
@@ -58,20 +48,11 @@ def repair_round_trips(run: Run) -> int:
     return REPAIR_ROUND_TRIPS + (TAIL_ROUND_TRIPS if run.kind("step") else 0)
 
 
-def repair_share(run: Run, length_ns: int, bursts: int, round_trips: int = REPAIR_ROUND_TRIPS) -> float:
-    """The share of a time that repairing so many bursts of faults takes, at so many round trips each."""
-    return bursts * round_trips * base_rtt_ns(run) / length_ns if length_ns > 0 else 1.0
-
-
-def holds(off: float, limit: float, error: float, repair: float = 0.0) -> bool | None:
-    """Whether a figure that is `off` keeps `limit`, or `repair` if that is more, and is known to within `error`.
-
-    None: the evidence does not say.
-    """
-    allowed = max(limit, repair)
-    if off - error > allowed:
+def holds(off: float, limit: float, error: float) -> bool | None:
+    """Whether a figure that is `off` keeps `limit`, and is known to within `error`. None: the evidence does not say."""
+    if off - error > limit:
         return False
-    if off <= allowed and error <= limit:
+    if off <= limit and error <= limit:
         return True
     return None
 

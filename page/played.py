@@ -34,8 +34,8 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    # What holds for every run. Fill in what you expect of yours, such as checks.goodput_kept(0.05) or
-    # checks.recovered(within_s=2.0): judging/checks.py has them all.
+    # What holds for every run. Fill in what you expect of yours, such as checks.fault_cost() or
+    # checks.drift(): judging/checks.py has them all.
     return [*checks.always()]
 
 

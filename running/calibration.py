@@ -283,8 +283,8 @@ def busy(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
         launch(prepare(spec).runner(directory))
         run = Run.open(directory.path)
     loaded = run.phases["loaded"]
-    spoilt_ns = loaded.length_ns - stalls.total_ns(stalls.pieces(run, loaded))
-    return MeasuredLoad(mean_busy(run, run.phases["idle"]), mean_busy(run, loaded), spoilt_ns / loaded.length_ns)
+    spoilt = min(1.0, stalls.allowance_ns(run, loaded) / loaded.length_ns)
+    return MeasuredLoad(mean_busy(run, run.phases["idle"]), mean_busy(run, loaded), spoilt)
 
 
 def mean_busy(run: Run, span: Span) -> float:

@@ -7,7 +7,7 @@ from itertools import product
 
 from judging import checks, evidence
 from judging.check import Check, check
-from judging.measures import counters, stalls
+from judging.measures import counters
 from judging.measures.paths import PathKey
 from judging.run import SECOND_NS, Run, Span
 from judging.story import PaperRow
@@ -53,10 +53,7 @@ def losses_fade(run: Run, share: float = 0.1) -> Finding:
         return Finding("losses fade", None, "there was no phase 'faults'")
     quarter = span.length_ns // 4
     first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
-    kept = stalls.pieces(run, Span("last", span.stop_ns - quarter, span.stop_ns))
-    if not kept:
-        return Finding("losses fade", None, stalls.told(run, span))
-    last = counters.qp_totals_in(run, kept)["retransmits"]
+    last = counters.qp_totals(run, Span("last", span.stop_ns - quarter, span.stop_ns))["retransmits"]
     figures = {"first_quarter": first, "last_quarter": last}
     if not first:
         return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)
@@ -74,7 +71,8 @@ def judge(setting: Setting) -> Sequence[Check]:
         *checks.always(healed_except=crosses_a_dead_link),
         checks.faults_happened(at_least=len(carried_out(setting, timeline(setting)))),
         losses_fade(),
-        checks.goodput_kept(0.10),
+        checks.fault_cost(),
+        checks.drift(),
     ]
 
 

@@ -29,17 +29,13 @@ def at_line_rate(run: Run, setting: Setting, at_least: float = 0.90) -> Finding:
     span = run.phases.get("reference")
     if span is None:
         return Finding("line rate", None, "there was no reference phase")
-    kept = stalls.pieces(run, span)
-    if not kept:
-        return Finding("line rate", None, stalls.left_out_words(run, span, kept))
-    share = sum(planes.bytes_sent_in(run, kept).values()) * 8e9
-    share /= stalls.total_ns(kept) * rate_bps
+    share = sum(planes.bytes_sent(run, span).values()) * 8e9 / span.length_ns / rate_bps
     reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
-    error = sample_size.pieces_error(run, kept)
+    error = sample_size.rate_error(run, span.length_ns)
     found = sample_size.holds(1 - share, 1 - at_least, error)
     doubt = sample_size.doubt(found, error, stalls.told(run, span))
     finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
-    return evidence.blamed(finding, evidence.behind(run, span, absolute=True))
+    return evidence.blamed(finding, evidence.behind(run, span))
 
 
 def judge(setting: Setting) -> Sequence[Check]:

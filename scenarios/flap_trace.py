@@ -32,7 +32,8 @@ def judge(setting: Setting) -> Sequence[Check]:
         checks.reference_load(),
         checks.faults_happened(at_least=int(setting.phases["faults"] // failures.MINUTE_S)),
         checks.faults_felt(),
-        checks.goodput_kept(0.03),
+        checks.fault_cost(),
+        checks.drift(),
         checks.planes_even(0.05, phase="faults"),
     ]
 

@@ -64,7 +64,7 @@ def only_its_paths_were_left(run: Run, setting: Setting) -> Finding:
 
 
 def judge(setting: Setting) -> Sequence[Check]:
-    own = [checks.faults_happened(at_least=1), checks.faults_felt(), checks.goodput_kept(0.03)]
+    own = [checks.faults_happened(at_least=1), checks.faults_felt(), checks.fault_cost(), checks.drift()]
     if not setting.single_plane:
         own += [prober_names_it(), only_its_paths_were_left(setting)]
     return [*checks.always(), *own]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from judging import checks
 from judging.checks import Check
+from judging.run import SECOND_NS
 from judging.story import PaperRow
 from scenarios import places
-from scenarios.scenario import Scenario, Setting, Workload, phases
+from scenarios.scenario import Phase, Scenario, Setting, Workload, phases
 
 SENDERS = 7
 
@@ -29,9 +30,10 @@ def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
 def workloads(setting: Setting) -> Sequence[Workload]:
     incast, victim = hosts(setting)
     stream = {"size": 262144, "depth": 8, "qps": setting.queue_pairs, "messages": 0}
+    burst = {**stream, "duration_ns": round(setting.phases["faults"] * setting.pace * SECOND_NS)}
     return [
         Workload("write_bw", stream, ranks=victim, name="victim"),
-        Workload("incast", stream, ranks=tuple(incast), name="incast", phase="faults"),
+        Workload("incast", burst, ranks=tuple(incast), name="incast", phase="faults"),
     ]
 
 
@@ -46,14 +48,15 @@ SCENARIO = Scenario(
     name="incast",
     title="A neighbour does not notice seven writing to one",
     description=(
-        "First the victim flow runs alone: that is the reference. Then seven hosts write to one host as fast as "
-        "they may. The victim's receiver sits under the same leaf but shares no NIC with the incast, so it should "
+        "First the victim flow runs alone. Then seven hosts write to one host as fast as they may. Afterwards the "
+        "victim is alone again: before and after are the reference. The victim's receiver sits under the same leaf "
+        "but shares no NIC with the incast, so it should "
         "not notice. Run it again with --set trimming.enabled=false to see what trimming is for."
     ),
     plan="rack",
     workloads=workloads,
     checks=judge,
-    phases=phases(warmup_s=3.0, reference_s=12.0, faults_s=20.0, heal_s=3.0),
+    phases=phases(Phase("pause", 4.0), warmup_s=3.0, reference_s=8.0, faults_s=18.0, heal_s=8.0),
     settings={"rcv_penalty": True},  # without it the flows change places for hundreds of round trips (mrc-strict)
     paper=(
         PaperRow("18", "7:1 incast and a victim, MRC", "victim 389 of 390 Gb/s, incast flows 56 Gb/s each (55–56)"),

@@ -56,8 +56,8 @@ def judge(setting: Setting) -> Sequence[Check]:
         checks.reference_load(),
         checks.faults_happened(at_least=FLAPS_MIN),
         checks.faults_felt(),
-        checks.goodput_kept(0.03),
-        checks.step_p99_within(2.0),
+        checks.fault_cost(),
+        checks.drift(),
         checks.planes_even(0.05, phase="faults"),
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judging import checks, sample_size
 from judging.check import Check, check
-from judging.measures import counters, goodput, planes, stalls
+from judging.measures import counters, goodput, planes
 from judging.run import Run, Span
 from judging.story import PaperRow
 from judging.verdict import Finding
@@ -104,7 +104,7 @@ def losses_end(run: Run, setting: Setting, limit: float = 0.05) -> Finding:
         f"with the policy {share:.1%} as many packets are sent again (at most {limit:.0%}); goodput is"
         f" {without / before:.1%} of the reference's without it and {kept:.1%} with it (at least {least - limit:.0%})"
     )
-    error = sample_size.pieces_error(run, stalls.pieces(run, policy))
+    error = sample_size.rate_error(run, policy.length_ns)
     enough = sample_size.holds(least - kept, limit, error)
     return Finding("losses end", enough if share <= limit else False, reason, figures)
 

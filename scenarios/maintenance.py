@@ -64,7 +64,8 @@ def judge(setting: Setting) -> Sequence[Check]:
         checks.faults_happened(at_least=4),
         checks.faults_felt(),
         drained(setting),
-        checks.goodput_kept(0.03),
+        checks.fault_cost(),
+        checks.drift(),
     ]
 
 

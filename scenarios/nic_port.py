@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from judging import checks, evidence, sample_size
 from judging.check import Check, check
-from judging.measures import goodput, stalls
+from judging.measures import cost, stalls
 from judging.run import Run, Span
 from judging.story import PaperRow
 from judging.verdict import Finding
@@ -37,45 +38,66 @@ def timeline(setting: Setting) -> list[TimedFault]:
     return [*one_by_one, *half]
 
 
+def level(run: Run, start_ns: int, stop_ns: int) -> tuple[float, float, int]:
+    """The median goodput of a time in bins, its error as a share, and the number of bins; nothing of too few."""
+    settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * sample_size.base_rtt_ns(run), stop_ns)
+    bins = cost.laps(run, settled) if settled.length_ns > 0 else []
+    found = cost.pace([lap for lap in bins if lap.work > 0])
+    if found is None or found.count < cost.QUIET_MIN:
+        return 0.0, 1.0, 0
+    return 1 / found.ns_per_work, cost.SIGMAS * found.spread_ns / bins[0].length_ns / found.count**0.5, found.count
+
+
 @check
 def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, limit: float = 0.03) -> Finding:
-    """Between two changes, goodput's share of the reference is within `limit` of the live ports' share of all ports.
-
+    """Between two changes, goodput is within `limit` of the live ports' share of what all carry in the same phase.
     Fewer than `wanted` of these plateaus are too little evidence.
     """
     planes = setting.plan.planes
     if setting.single_plane or planes == 1:
         return Finding(name, None, "a host has one port here: without it nothing is left to step down to")
-    reference, span = run.phases.get("reference"), run.phases.get(phase)
-    if reference is None or span is None:
-        return Finding(name, None, f"phases 'reference' and {phase!r} are both needed")
-    before = stalls.pieces(run, reference)
-    before_error = sample_size.pieces_error(run, before)
-    normal = goodput.over_all(run, before)
-    if normal <= 0:
-        return Finding(name, None, "the reference phase carried nothing")
-    rows, errors = [], []
-    changes = sorted({t for f in run.faults for t in (f.start_ns, f.stop_ns) if t and span.contains(t)})
-    for start_ns, stop_ns in zip(changes, [*changes[1:], span.stop_ns], strict=True):
-        settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, stop_ns)
-        kept = stalls.pieces(run, settled)
-        error = sample_size.pieces_error(run, kept) + before_error
-        if error > limit:
-            continue
-        errors.append(error)
-        middle = (settled.start_ns + settled.stop_ns) // 2
+    span = run.phases.get(phase)
+    if span is None:
+        return Finding(name, None, f"there was no phase {phase!r}")
+    found = []
+    for start_ns, stop_ns in changes(run, span):
+        middle = (start_ns + stop_ns) // 2
         down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
-        rows.append((down, goodput.over_all(run, kept) / normal, 1 - down / planes))
-    if len(rows) < wanted:
-        reason = f"{len(rows)} plateaus were long enough to measure ({wanted} are needed)"
+        rate, error, bins = level(run, start_ns, stop_ns)
+        if bins:
+            found.append((down, rate, error))
+    whole = [(rate, error) for down, rate, error in found if not down]
+    if len(found) < wanted or not whole:
+        reason = f"{len(found)} plateaus were long enough to measure ({wanted} are needed, one with all ports)"
         return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
+    usual, usual_error = whole[-1]
+    rows = [(down, rate / usual, 1 - down / planes) for down, rate, _ in found]
+    error = max(error for _, _, error in found) + usual_error
     worst = max(abs(got - want) for _, got, want in rows)
     figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
     shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
-    reason = f"plateaus at {shares} of the reference; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
-    found = sample_size.holds(worst, limit, max(errors))
-    finding = Finding(name, found, reason + sample_size.doubt(found, max(errors), stalls.told(run, span)), figures)
-    return evidence.blamed(finding, evidence.behind(run, reference, span))
+    reason = f"plateaus at {shares} of what all ports carry; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
+    holds = sample_size.holds(worst, limit, error)
+    finding = Finding(name, holds, reason + sample_size.doubt(holds, error, stalls.told(run, span)), figures)
+    return evidence.blamed(finding, evidence.behind(run, span))
+
+
+def changes(run: Run, span: Span) -> list[tuple[int, int]]:
+    """The times between two changes of ports in a phase."""
+    at = sorted({t for t in cost.instants(run.faults) if span.contains(t)})
+    return list(pairwise([*at, span.stop_ns]))
+
+
+@check
+def all_back(run: Run, phase: str) -> Finding:
+    """At the end of a phase, goodput is what it was in the reference."""
+    reference, span = run.phases.get("reference"), run.phases.get(phase)
+    if reference is None or span is None or not changes(run, span):
+        return Finding("drift", None, f"phases 'reference' and {phase!r} with faults are both needed")
+    (before, *_), (after, *_) = level(run, reference.start_ns, reference.stop_ns), level(run, *changes(run, span)[-1])
+    if not before or not after:
+        return Finding("drift", None, f"no quiet part of the reference or of phase {phase!r} to compare")
+    return checks.drifted(run, before / after - 1, phase)
 
 
 def judge(setting: Setting) -> Sequence[Check]:
@@ -84,7 +106,9 @@ def judge(setting: Setting) -> Sequence[Check]:
         *checks.always(),
         checks.faults_happened(at_least=len(faults)),
         plateaus(setting, "one by one", "faults", wanted=2 * (setting.plan.planes - 1)),
+        all_back("faults"),
         plateaus(setting, "half at once", "half", wanted=2),
+        all_back("half"),
     ]
 
 

@@ -58,7 +58,7 @@ def every_path_used(run: Run, setting: Setting) -> Finding:
 
 def judge(setting: Setting) -> Sequence[Check]:
     cuts = carried_out(setting, timeline(setting))
-    own = [checks.faults_happened(at_least=len(cuts)), checks.faults_felt(), checks.goodput_kept(0.05)]
+    own = [checks.faults_happened(at_least=len(cuts)), checks.faults_felt(), checks.fault_cost(), checks.drift()]
     if not setting.single_plane:
         own.append(every_path_used(setting))
     return [*checks.always(), *own]

@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from judging import checks
-from judging.check import Check, check
-from judging.run import Run
+from judging.check import Check
+from judging.run import FaultSpan
 from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios import places, room
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 from scenarios.training import only_training
@@ -85,33 +84,29 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 
 def judge_tier(role: SwitchRole, setting: Setting) -> Sequence[Check]:
-    return judge_crashes(setting, of_tier(role, setting), plane_away=role == "leaf")
+    return judge_crashes(setting, of_tier(role, setting), leaf="faults" if role == "leaf" else "")
 
 
-@check
-def goodput_kept_but_for_a_plane(run: Run, setting: Setting, limit: float = 0.03) -> Finding:
-    """As `goodput_kept`, and hosts may have a plane less while their leaf is away, and until probes have brought its
-    paths back. All other hosts wait for them at the end of a step."""
-    span = run.phases.get("faults")
-    spans = [fault for fault in run.faults if fault.verb == "switch-crash" and span and span.contains(fault.start_ns)]
-    away_ns = sum((fault.stop_ns or run.end_ns) - fault.start_ns + run.ns(RETURN_S) for fault in spans)
-    lost = min(1.0, away_ns / span.length_ns) / setting.plan.planes if span else 0.0
-    return checks.goodput_kept(limit + lost)(run)
+def plane_away(setting: Setting, fault: FaultSpan) -> float:
+    """What a plane less costs while a leaf is away, and until probes have brought its paths back, in ns of the run.
+    All other hosts wait for those under the leaf at the end of a step."""
+    away_ns = (fault.stop_ns or fault.start_ns) - fault.start_ns + RETURN_S * setting.pace * 1e9
+    return away_ns / setting.plan.planes
 
 
-def judge_crashes(setting: Setting, faults: Sequence[TimedFault], plane_away: bool = False) -> list[Check]:
-    """With `plane_away`, hosts lose a plane while a switch is away, and planes are not even."""
-    kept = goodput_kept_but_for_a_plane(setting) if plane_away else checks.goodput_kept(0.03)
-    return [
+def judge_crashes(setting: Setting, faults: Sequence[TimedFault], leaf: str = "leaf") -> list[Check]:
+    """In the phase `leaf`, leaves crash: hosts lose a plane while a switch is away, and planes are not even."""
+    own = [
         *checks.always(),
         checks.reference_load(),
         checks.faults_happened(at_least=len(carried_out(setting, faults))),
         checks.faults_felt(),
-        kept,
-        checks.step_p99_within(2.0),
-        *([] if plane_away else [checks.planes_even(0.05, phase="faults")]),
-        checks.recovered(within_s=DOWN_S + 4.0),
     ]
+    for phase in dict.fromkeys(fault.phase for fault in faults):
+        away_ns = partial(plane_away, setting) if phase == leaf else None
+        own += [checks.fault_cost(phase, away_ns=away_ns), checks.drift(phase)]
+        own += [] if phase == leaf else [checks.planes_even(0.05, phase=phase)]
+    return own
 
 
 WHOLE = Scenario(

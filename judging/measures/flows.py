@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from common.journal import Line
 from judging import sample_size
-from judging.measures import stalls
 from judging.run import SECOND_NS, Run, Span
 
 
@@ -28,21 +27,16 @@ class Flows:
 
 
 def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
-    """Rate of each flow of a workload in a span without its stalls, bit/s; an interval partly inside counts in part.
-
-    A span that is nothing but stalls is taken as it is.
-    """
-    kept = stalls.pieces(run, span) or [span]
-    length_ns = stalls.total_ns(kept)
+    """Rate of each flow of a workload in a span, bit/s; an interval partly inside counts in part."""
     found: dict[str, float] = {}
     for line in run.kind("transfer"):
         if line.get("workload") != workload or line["end_ns"] <= line["start_ns"]:
             continue
-        overlap = sum(max(0, min(line["end_ns"], at.stop_ns) - max(line["start_ns"], at.start_ns)) for at in kept)
+        overlap = max(0, min(line["end_ns"], span.stop_ns) - max(line["start_ns"], span.start_ns))
         if overlap > 0:
             share = overlap / (line["end_ns"] - line["start_ns"])
             flow = f"{line['node']} → {line['peer']}"
-            found[flow] = found.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / length_ns
+            found[flow] = found.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
     return dict(sorted(found.items()))
 
 
@@ -51,16 +45,14 @@ def error(run: Run, span: Span, workload: str) -> float:
 
     Receivers count whole messages: a message more or less at either end is the largest line of the slowest flow.
     """
-    kept = stalls.pieces(run, span)
     grain = 0
     total: dict[tuple[str, str], int] = {}
     for line in run.within(span, "transfer"):
-        if line.get("workload") == workload and not stalls.spoils(run, int(line["end_ns"])):
+        if line.get("workload") == workload:
             grain = max(grain, int(line["bytes"]))
             total[line["node"], line["peer"]] = total.get((line["node"], line["peer"]), 0) + int(line["bytes"])
     slowest = min(total.values(), default=0)
-    edges = max(1, len(kept))
-    return edges * ((grain / slowest if slowest else 1.0) + sample_size.rate_error(run, stalls.total_ns(kept)))
+    return (grain / slowest if slowest else 1.0) + sample_size.rate_error(run, span.length_ns)
 
 
 def workloads(run: Run) -> list[str]:

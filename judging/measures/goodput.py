@@ -41,17 +41,8 @@ def over(run: Run, span: Span, hosts: Sequence[str] | None = None) -> float:
 
 
 def of_phase(run: Run, phase: Span, hosts: Sequence[str] | None = None) -> float:
-    """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge.
-
-    Stalls are left out, as long as anything is left without them.
-    """
-    return over_all(run, steps.pieces(run, phase) or [steps.whole(run, phase)], hosts)
-
-
-def over_all(run: Run, spans: Sequence[Span], hosts: Sequence[str] | None = None) -> float:
-    """Mean goodput in several spans together, bit/s."""
-    length_ns = sum(span.length_ns for span in spans)
-    return sum(over(run, span, hosts) * span.length_ns for span in spans) / length_ns if length_ns > 0 else 0.0
+    """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge."""
+    return over(run, steps.whole(run, phase), hosts)
 
 
 def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 from judging.arrays import Floats, np
 from judging.measures.goodput import at
@@ -25,13 +24,8 @@ def curves(run: Run, when: Floats) -> dict[int, Floats]:
 
 def bytes_sent(run: Run, span: Span) -> dict[int, float]:
     """Bytes by plane that all hosts sent in a span."""
-    return bytes_sent_in(run, [span])
-
-
-def bytes_sent_in(run: Run, spans: Sequence[Span]) -> dict[int, float]:
-    """Bytes by plane that all hosts sent in several spans together."""
-    edges = np.array([edge for span in spans for edge in (span.start_ns, span.stop_ns)], dtype=float)
-    return {plane: float((total[1::2] - total[::2]).sum()) for plane, total in curves(run, edges).items()}
+    edges = np.array([span.start_ns, span.stop_ns], dtype=float)
+    return {plane: float(total[1] - total[0]) for plane, total in curves(run, edges).items()}
 
 
 def packets_sent(run: Run, sent: dict[int, float]) -> float:

@@ -1,20 +1,20 @@
-"""Stalls: times at which the machine, or a part of the lab, did not run; and the rest of a span, left to judge.
+"""Stalls: times at which the machine, or a part of the lab, did not run; and how much of a span they may have taken.
 
 Agents, switches and the hiccup meter journal by how much they were late. In base round trips, a lateness
 
 - below `NOTHING` is ignored: every queue of the fabric delays by more;
 - from `SPOILS` on spoils what is measured meanwhile: a packet and its acknowledgement both meet the stall and are late
-  by a round trip, which the transport takes for a loss (`endpoint/mrc/loss/reorder.py`). Such a stall is left out, with
-  the `enough.REPAIR_ROUND_TRIPS` after it, in which real and supposed losses are repaired;
-- between the two is drawn and counted.
+  by a round trip, which the transport takes for a loss (`endpoint/mrc/loss/reorder.py`). Such a stall may take its own
+  length and `REPAIR_ROUND_TRIPS` after it, in which real and supposed losses are repaired;
+- between the two may take its own length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from judging.run import SECOND_NS, Run, Span
+from judging.run import Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 from judging.units import brief
 
@@ -72,6 +72,13 @@ def spoilt(run: Run) -> list[Span]:
     return run.spoilt
 
 
+def allowance_ns(run: Run, span: Span) -> int:
+    """How much of a span the stalls in it may have taken: their lengths, and the repair after those that spoil."""
+    inside = [stall for stall in stalls(run) if stall.start_ns < span.stop_ns and stall.stop_ns > span.start_ns]
+    least_ns, repair_ns = SPOILS * base_rtt_ns(run), REPAIR_ROUND_TRIPS * base_rtt_ns(run)
+    return sum(stall.length_ns + (repair_ns if stall.length_ns >= least_ns else 0) for stall in inside)
+
+
 def joined(spans: Iterable[Span]) -> list[Span]:
     """Spans in order; spans that touch are joined."""
     found: list[Span] = []
@@ -81,29 +88,6 @@ def joined(spans: Iterable[Span]) -> list[Span]:
         else:
             found.append(span)
     return found
-
-
-def without(span: Span, left_out: Sequence[Span]) -> list[Span]:
-    """The pieces of a span outside of `left_out`, in order."""
-    pieces, from_ns = [], span.start_ns
-    for out in left_out:
-        if out.stop_ns > from_ns and out.start_ns < span.stop_ns:
-            if out.start_ns > from_ns:
-                pieces.append(Span(span.name, from_ns, out.start_ns))
-            from_ns = max(from_ns, out.stop_ns)
-    if from_ns < span.stop_ns:
-        pieces.append(Span(span.name, from_ns, span.stop_ns))
-    return pieces
-
-
-def pieces(run: Run, span: Span) -> list[Span]:
-    """The pieces of a span that no stall has spoilt."""
-    return without(span, spoilt(run))
-
-
-def total_ns(spans: Iterable[Span]) -> int:
-    """The length of all spans together."""
-    return sum(span.length_ns for span in spans)
 
 
 def spoils(run: Run, t_ns: int) -> bool:
@@ -136,9 +120,3 @@ def described(run: Run, stall: Stall) -> str:
     shown = 3
     more = f" and {len(stall.who) - shown} more" if len(stall.who) > shown else ""
     return f"{brief(stall.length_ns)} at {run.clock(stall.start_ns)} ({', '.join(stall.who[:shown])}{more})"
-
-
-def left_out_words(run: Run, span: Span, kept: Sequence[Span]) -> str:
-    """The reason of a finding for which stalls have left too little: how much they took, and which they were."""
-    lost_ns = span.length_ns - total_ns(kept)
-    return f"stalls have spoilt {lost_ns / SECOND_NS:.1f} of {span.length_ns / SECOND_NS:.1f} s: {told(run, span)}"

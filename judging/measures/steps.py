@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judging import sample_size
 from judging.arrays import np
-from judging.measures import stalls
 from judging.run import Run, Span
 
 
@@ -16,9 +14,10 @@ from judging.run import Run, Span
 class TrainingStep:
     """One synchronous step: it lasts as long as its slowest rank.
 
-    `job_over_ns` is when the last rank of its job said that all was done; None if a rank did not.
+    `jobover_ns` is when the last rank of its job said that all was done; None if a rank did not.
     """
 
+    job: str
     number: int
     end_ns: int
     comm_ns: int
@@ -26,7 +25,7 @@ class TrainingStep:
     bytes: int
     ranks: int
     verified: bool
-    job_over_ns: int | None = None
+    jobover_ns: int | None = None
 
     @property
     def start_ns(self) -> int:
@@ -52,13 +51,14 @@ def steps(run: Run) -> list[TrainingStep]:
     ranks: dict[str, int] = defaultdict(int)
     for (workload, _), lines in by_number.items():
         ranks[workload] = max(ranks[workload], len(lines))
-    over = _over_ns(run)
+    over = over_ns(run)
     result = []
     for (workload, number), lines in by_number.items():
         if len(lines) < ranks[workload]:
             continue
         result.append(
             TrainingStep(
+                job=workload,
                 number=number,
                 end_ns=max(int(str(line["t_ns"])) for line in lines),
                 comm_ns=max(int(str(line["comm_ns"])) for line in lines),
@@ -66,13 +66,13 @@ def steps(run: Run) -> list[TrainingStep]:
                 bytes=sum(int(str(line["bytes"])) for line in lines),
                 ranks=len(lines),
                 verified=all(line.get("verified") is True for line in lines),
-                job_over_ns=over.get(workload),
+                jobover_ns=over.get(workload),
             )
         )
     return sorted(result, key=lambda step: step.end_ns)
 
 
-def _over_ns(run: Run) -> dict[str, int]:
+def over_ns(run: Run) -> dict[str, int]:
     """When each job was over, by its name. A job whose ranks did not all finish is not among them."""
     started: dict[str, set[str]] = defaultdict(set)
     finished: dict[str, dict[str, int]] = defaultdict(dict)
@@ -106,14 +106,9 @@ def stalled_ns(all_steps: Sequence[TrainingStep], span: Span) -> int:
     A job that has come to a halt writes no `step` line, so its step times alone would look harmless. A job that is
     over before the span is owes no step.
     """
-    owing = [step for step in all_steps if step.job_over_ns is None or step.job_over_ns > span.stop_ns]
+    owing = [step for step in all_steps if step.jobover_ns is None or step.jobover_ns > span.stop_ns]
     ends = [step.end_ns for step in owing if step.start_ns < span.stop_ns]
     return max(0, span.stop_ns - max(ends)) if ends else 0
-
-
-def halt(all_steps: Sequence[TrainingStep], span: Span) -> Span:
-    """From the last step's end to that of a span, empty without steps: see `stalled_ns`."""
-    return Span("halt", span.stop_ns - stalled_ns(all_steps, span), span.stop_ns)
 
 
 def whole(run: Run, phase: Span) -> Span:
@@ -129,41 +124,6 @@ def whole(run: Run, phase: Span) -> Span:
     if phase.name != "reference" and stalled_ns(chosen, phase):
         stop_ns = phase.stop_ns
     return Span(phase.name, chosen[0].start_ns, stop_ns)
-
-
-def pieces(run: Run, phase: Span) -> list[Span]:
-    """The pieces of a phase that no stall has spoilt: `whole` without the steps that a stall touches.
-
-    In a phase without steps: the phase without its stalls.
-    """
-    chosen = of_phase(steps(run), phase)
-    span = whole(run, phase)
-    left_out = stalls.spoilt(run)
-    if len(chosen) < 2:
-        return stalls.without(span, left_out)
-    widened = []
-    for out in left_out:
-        touched = [step for step in chosen if step.end_ns > out.start_ns and step.start_ns < out.stop_ns]
-        start_ns = min((step.start_ns for step in touched), default=out.start_ns)
-        stop_ns = max((step.end_ns for step in touched), default=out.stop_ns)
-        widened.append(Span(out.name, min(start_ns, out.start_ns), max(stop_ns, out.stop_ns)))
-    return stalls.without(span, stalls.joined(widened))
-
-
-def unspoilt(run: Run, selected: Sequence[TrainingStep]) -> list[TrainingStep]:
-    """The steps that no stall touches."""
-    return [step for step in selected if not stalls.touches(run, Span("step", step.start_ns, step.end_ns))]
-
-
-def rate_error(run: Run, phase: Span) -> float:
-    """The error of a phase's goodput, as a share: a round trip for each piece, or one for all of its steps.
-
-    Between two steps nothing is under way that a rate could gain or lose.
-    """
-    kept = pieces(run, phase)
-    if len(of_phase(steps(run), phase)) > 1:
-        return sample_size.rate_error(run, stalls.total_ns(kept))
-    return sample_size.pieces_error(run, kept)
 
 
 def times(selected: Sequence[TrainingStep]) -> StepTimes | None:

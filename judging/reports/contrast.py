@@ -45,6 +45,7 @@ def outcome(name: str, run: Run) -> RunOutcome:
     errors = len(qp_errors(run))
     reference, span = run.phases.get("reference"), faulty_span(run)
     unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
+    unsound = unsound or (evidence.behind(run, span) if span else "")
     if span is None:
         return RunOutcome(name, errors, None, 0.0, None, unsound)
     all_steps = steps.steps(run)

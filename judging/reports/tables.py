@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judging import commands
-from judging.measures import counters, flows, goodput, paths, planes, recovery, stalls, steps
+from judging.measures import cost, counters, flows, goodput, paths, planes, recovery, stalls, steps
 from judging.run import Run
 from judging.units import brief
 
@@ -64,7 +64,9 @@ def step_rows(run: Run) -> list[list[str]]:
 
 
 def recovery_rows(run: Run) -> list[list[str]]:
+    """Per fault or burst: when, what, the lowest goodput, the cost, and how long each part of recovering took."""
     base_rtt_ns = int(run.options.get("base_rtt_ns") or 0)
+    costs = cost.by_fault(run)
     rows = []
     for item in recovery.recoveries(run):
         limit = "the next fault" if item.next_fault else "the end"
@@ -78,6 +80,7 @@ def recovery_rows(run: Run) -> list[list[str]]:
                 run.clock(item.start_ns),
                 item.title,
                 f"{item.dip:.0%}",
+                in_round_trips(costs.get(item.start_ns), base_rtt_ns),
                 in_round_trips(item.missed_ns, base_rtt_ns),
                 in_round_trips(item.abandoned_ns, base_rtt_ns),
                 in_round_trips(item.repaired_ns, base_rtt_ns),
@@ -87,7 +90,7 @@ def recovery_rows(run: Run) -> list[list[str]]:
     return rows
 
 
-def in_round_trips(length_ns: int | None, base_rtt_ns: int) -> str:
+def in_round_trips(length_ns: float | None, base_rtt_ns: int) -> str:
     """A length in ms and base round trips. None has a dash, so that in text no cell takes the place of another."""
     if length_ns is None:
         return "–"

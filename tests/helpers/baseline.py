@@ -6,13 +6,13 @@ from __future__ import annotations
 # path a flow, a link that fails may be nobody's, and a host with one port has no plateaus.
 BASELINE: dict[str, dict[str, bool | None]] = {
     "smoke": {},
-    "link-flap": {"goodput kept": False, "step times": False},
-    "switch-reboot": {"goodput kept": False, "step times": False},
+    "link-flap": {"fault cost": False},
+    "switch-reboot": {"fault cost": False},
     "nic-port": {"messages": False, "no QP error": False, "one by one": None, "half at once": None},
-    "grey-link": {"goodput kept": False},
-    "spray": {"messages": False, "no QP error": False, "goodput kept": False},
+    "grey-link": {"fault cost": False},
+    "spray": {"messages": False, "no QP error": False, "fault cost": False},
     "incast": {"incast flows even": False},
     "collision": {"main flows even": False, "line rate": False},
-    "cold-start": {"messages": False, "no QP error": False, "goodput kept": False},
+    "cold-start": {"messages": False, "no QP error": False, "fault cost": False},
     "maintenance": {"faults felt": None, "drained": None},
 }

@@ -140,13 +140,3 @@ def test_page_and_text_say_what_is_shown(made_up: Build) -> None:
     for told in (comparison.html(runs), comparison.summary(runs)):
         assert "baseline worse" in told
         assert "3.00 times" in told
-
-
-def test_a_workload_whose_only_transfer_lies_in_a_stall_has_no_slowest_flow(made_up: Build) -> None:
-    transfer = {"t_ns": 13 * 10**9, "node": "h0", "kind": "transfer", "workload": "main", "peer": "h1", "bytes": 9}
-    transfer |= {"start_ns": 12_500_000_000, "end_ns": 12_600_000_000}
-    stall = {"t_ns": 13 * 10**9, "node": "h0", "kind": "stall", "start_ns": 12_400_000_000, "late_ns": 500_000_000}
-    run = Run(sorted([*made_up().lines, transfer, stall], key=lambda line: int(line["t_ns"])))
-    titles = [row[0] for row in comparison.rows([run, made_up()])]
-    assert "main flows, faults: slowest" not in titles
-    assert "main flows, faults: longest silence" in titles

@@ -25,7 +25,7 @@ LINE_BPS = 8_000_000 * 2 * 0.8 * 4  # rate a port × planes × share acknowledge
 
 
 def own_checks() -> list[checks.Check]:
-    return [*checks.always(), checks.faults_happened(1), checks.goodput_kept(0.03), checks.step_p99_within(1.5)]
+    return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
 def test_a_sound_run_is_true(made_up: Build) -> None:
@@ -40,8 +40,7 @@ def test_a_sound_run_is_true(made_up: Build) -> None:
         ({"wrong_bytes": 1}, "bytes right"),
         ({"qp_error": True}, "no QP error"),
         ({"plane_skew": 0.06}, "planes even"),
-        ({"dip": 0.5}, "goodput kept"),
-        ({"slow_step_ns": 10**9}, "step times"),
+        ({"slow_step_ns": 10**9}, "fault cost"),
         ({"differences": 2}, "tables unchanged"),
         ({"heals": False}, "paths healed"),
     ],
@@ -52,9 +51,9 @@ def test_each_defect_is_found_by_its_check(made_up: Build, change: dict[str, obj
     assert [finding.check for finding in verdict.findings if finding.holds is False] == [check]
 
 
-@pytest.mark.parametrize("change", [{"socket_drops": 3}, {"busy": 0.99}])
-def test_spoilt_evidence_makes_even_a_false_run_unknown(made_up: Build, change: dict[str, object]) -> None:
-    verdict = verdict_of(made_up(**change, dip=0.1), own_checks())
+def test_spoilt_evidence_makes_even_a_false_run_unknown(made_up: Build) -> None:
+    assert verdict_of(made_up(slow_step_ns=10**9), own_checks()).holds is False
+    verdict = verdict_of(made_up(socket_drops=3, slow_step_ns=10**9), own_checks())
     assert (verdict.holds, verdict.exit_status) == (None, 3)
 
 
@@ -153,8 +152,9 @@ def test_steps_of_two_jobs_are_told_apart_though_both_count_from_0(made_up: Buil
 
 
 def test_a_job_that_halts_fails_by_the_step_that_it_never_ended(made_up: Build) -> None:
-    finding = checks.step_p99_within(2.0)(made_up(halts_s=15.0))
-    assert (finding.holds, finding.figures) == (False, {"ratio": 7.0})
+    finding = checks.fault_cost()(made_up(halts_s=15.0))
+    assert finding.holds is False
+    assert finding.figures["worst_round_trips"] == 8 * 20, "from 15 s to 24 s, but for one step"
 
 
 def test_a_job_that_halted_stalls_from_its_last_step_on(made_up: Build) -> None:
@@ -213,26 +213,12 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     ]
 
 
-def test_hosts_that_waited_for_a_processor_make_a_run_unknown(made_up: Build) -> None:
-    finding = evidence.processor(made_up(waiting=0.3))
-    assert finding.holds is None
-    assert "waited for it 30% of phase 'reference'" in finding.reason
-    assert evidence.processor(made_up(waiting=0.2)).holds is True
-
-
-def test_a_run_whose_hosts_waited_longer_than_in_the_reference_is_unknown(made_up: Build) -> None:
-    def loaded(from_s: int) -> Run:
-        lines = [dict(line) for line in made_up(waiting=0.05).lines]
-        for line in lines:
-            if "wait_ns" in line:
-                line["wait_ns"] += max(0, line["t_ns"] - from_s * 10**9) // 10
-        return Run(lines)
-
-    assert evidence.processor(loaded(from_s=0)).holds is True, "as slow from the beginning"
-    finding = evidence.processor(loaded(from_s=12))
-    assert finding.holds is None
-    assert "15% of phase 'faults', 5% of the reference" in finding.reason
-    assert evidence.processor(loaded(from_s=24)).holds is True, "after it all"
+def test_how_busy_the_machine_was_and_how_long_hosts_waited_is_told_and_spoils_nothing(made_up: Build) -> None:
+    finding = evidence.processor(made_up(waiting=0.3, busy=0.99))
+    assert finding.holds is True
+    assert finding.reason == "the machine was 99% busy on average; hosts waited for it at most 30% of a phase"
+    silent = Run([line for line in made_up().lines if line["kind"] != "cpu"])
+    assert (evidence.processor(silent).holds, evidence.processor(silent).spoils) == (None, True)
 
 
 def test_where_hosts_cannot_tell_how_long_they_waited_the_machine_speaks_alone(made_up: Build) -> None:
@@ -296,18 +282,10 @@ def fault(t_s: float, target: str) -> dict[str, Any]:
     return {"t_ns": round(t_s * 1e9), "node": "runner", "target": target, **common}
 
 
-def test_the_fault_that_is_named_is_one_whose_goodput_was_watched_for_long_enough(made_up: Build) -> None:
-    """The first one's goodput was watched for half a second, until the second fault; the limit is one second."""
-    lines = sorted([*made_up(dip=0.0).lines, fault(14.5, "p0l0-p0s0")], key=lambda line: int(line["t_ns"]))
-    finding = checks.recovered(1.0)(Run([line for line in lines if line["kind"] != "step"]))
-    assert (finding.holds, finding.reason) == (False, "goodput was not back 1 s after link-down p0l0-p0s0")
-
-
 def test_a_fault_after_the_last_phase_has_no_recovery(made_up: Build) -> None:
     run = made_up()
     late = Run([*run.lines, fault(25, "p0l0-p0s0")])
     assert recovery.recoveries(late) == recovery.recoveries(run)
-    assert checks.recovered(4.0)(late) == checks.recovered(4.0)(run)
 
 
 def test_a_path_that_heals_with_the_last_line_is_healed(made_up: Build) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from judging import checks, evidence
 from judging.judge import verdict_of
-from judging.measures import goodput, paths, recovery, stalls, steps
+from judging.measures import paths, recovery, stalls
 from judging.reports import plots, tables
 from judging.run import Run, Span
 from scenarios.collision import at_line_rate
@@ -54,13 +54,7 @@ def unjournalled(run: Run) -> Run:
 
 
 def own_checks() -> list[checks.Check]:
-    return [
-        *checks.always(),
-        checks.faults_happened(1),
-        checks.goodput_kept(0.03),
-        checks.step_p99_within(1.5),
-        checks.recovered(1.0),
-    ]
+    return [*checks.always(), checks.faults_happened(1), checks.fault_cost(), checks.drift()]
 
 
 # --- what a stall is ----------------------------------------------------------------------------------------------
@@ -88,69 +82,61 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
     assert stalls.told(run, run.span) == "one stall, 460 ms at 13.00 s (cpu1, h3)"
 
 
-def test_what_is_left_of_a_span_is_in_order_and_apart(made_up: Build) -> None:
-    span = Span("whole", 0, 100)
-    assert stalls.without(span, []) == [span]
-    assert stalls.without(span, [Span("a", 0, 10), Span("b", 40, 50), Span("c", 90, 200)]) == [
-        Span("whole", 10, 40),
-        Span("whole", 50, 90),
-    ]
-    assert stalls.without(span, [Span("a", -5, 300)]) == []
-    assert stalls.joined([Span("b", 5, 9), Span("a", 0, 5), Span("c", 20, 30)]) == [Span("a", 0, 9), Span("c", 20, 30)]
-
-
 # --- what each length does to each figure --------------------------------------------------------------------------
 
-# A stall at 17.5 s, in a phase of 10 steps of 1 s; a base round trip is 50 ms. With the evidence of lateness: verdict,
-# the share of goodput that is judged, the slowest step that is. Without: whether goodput counts as kept.
+# A stall in the step of the fault, at 14.5 s, in a phase of 10 steps of 1 s; a base round trip is 50 ms. The fault's
+# cost in round trips, how many of them the stall explains, the verdict with the evidence of lateness and without it.
 TABLE = [
-    # length, verdict, share, p99_ms, without
-    (10, True, 1.0, 1010, True),
-    (20, True, 1.0, 1020, True),
-    (50, True, 1.0, 1000, True),
-    (200, True, 1.0, 1000, True),
-    (400, True, 1.0, 1000, None),
-    (800, True, 1.0, 1000, False),
+    # length, cost, explained, verdict, without
+    (10, 0.2, 0.0, True, True),
+    (20, 0.4, 0.4, True, True),
+    (50, 1.0, 4.0, True, True),
+    (200, 4.0, 7.0, True, True),
+    (400, 8.0, 11.0, None, False),
+    (800, 16.0, 19.0, None, False),
 ]
 
 
-@pytest.mark.parametrize(("length_ms", "verdict", "share", "p99_ms", "without"), TABLE)
-def test_one_stall_of_a_length_leaves_the_figures_of_the_transport(
-    made_up: Build, length_ms: int, verdict: bool | None, share: float, p99_ms: int, without: bool | None
+@pytest.mark.parametrize(("length_ms", "cost", "explained", "verdict", "without"), TABLE)
+def test_a_stall_explains_what_a_fault_seems_to_cost(
+    made_up: Build, length_ms: int, cost: float, explained: float, verdict: bool | None, without: bool | None
 ) -> None:
-    run = stalled(made_up(), [(17.5, length_ms)])
+    run = stalled(made_up(), [(14.5, length_ms)])
     found = verdict_of(run, own_checks())
     assert found.holds is verdict, [finding for finding in found.findings if finding.holds is not True]
-    kept = checks.goodput_kept(0.03)(run)
-    assert kept.figures["share"] == pytest.approx(share, abs=0.004)
-    during = steps.times(steps.unspoilt(run, steps.of_phase(steps.steps(run), run.phases["faults"])))
-    assert during is not None
-    assert during.p99_ns == p99_ms * MS
-    assert checks.goodput_kept(0.03)(unjournalled(run)).holds is without
+    finding = checks.fault_cost()(run)
+    assert finding.figures["mean_round_trips"] == pytest.approx(cost)
+    assert finding.figures["error_round_trips"] == pytest.approx(explained)
+    assert checks.fault_cost()(unjournalled(run)).holds is without
 
 
-def test_the_same_length_of_stalls_all_over_the_run_is_unknown_and_names_them(made_up: Build) -> None:
+def test_a_stall_in_another_step_changes_nothing(made_up: Build) -> None:
+    for length_ms in (13, 100, 800):
+        run = stalled(made_up(), [(20.5, length_ms)])
+        assert verdict_of(run, own_checks()).holds is True
+        assert checks.fault_cost()(run).figures["mean_round_trips"] == pytest.approx(0.0)
+
+
+def test_stalls_all_over_the_run_are_unknown_and_named(made_up: Build) -> None:
     run = stalled(made_up(), [(second + 0.5, 600) for second in range(2, 22)])
     verdict = verdict_of(run, own_checks())
     assert verdict.holds is None
-    kept = next(finding for finding in verdict.findings if finding.check == "goodput kept")
-    assert kept.holds is None
-    assert "600 ms" in kept.reason
-    assert "cpu0" in kept.reason
+    cost = next(finding for finding in verdict.findings if finding.check == "fault cost")
+    assert cost.holds is None
     assert not [finding for finding in verdict.findings if finding.holds is False]
 
 
 def test_a_transport_that_breaks_down_beside_stalls_is_still_false(made_up: Build) -> None:
-    run = stalled(made_up(dip=0.3, slow_step_ns=10**9), [(12.6, 200), (18.5, 300), (20.2, 60)])
+    run = stalled(made_up(slow_step_ns=2 * 10**9), [(12.6, 200), (18.5, 300), (20.2, 60)])
     verdict = verdict_of(run, own_checks())
     assert verdict.holds is False
-    assert {finding.check for finding in verdict.findings if finding.holds is False} >= {"goodput kept", "step times"}
+    assert [finding.check for finding in verdict.findings if finding.holds is False] == ["fault cost"]
 
 
 def test_mild_stalls_neither_spoil_nor_excuse_anything(made_up: Build) -> None:
     mild = [(second / 2, 20) for second in range(2, 46)]  # four tenths of a round trip, twice a second
     assert verdict_of(stalled(made_up(), mild), own_checks()).holds is True
-    assert verdict_of(stalled(made_up(dip=0.5), mild), own_checks()).holds is False
+    assert verdict_of(stalled(made_up(slow_step_ns=10**9), mild), own_checks()).holds is False
 
 
 # --- nobody else is blamed -----------------------------------------------------------------------------------------
@@ -212,13 +198,13 @@ def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Buil
     run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
     (item,) = recovery.recoveries(run)
     assert (item.abandoned_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
-    assert tables.recovery_rows(run)[0][3:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
+    assert tables.recovery_rows(run)[0][4:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
 
 
 def test_a_measure_of_recovery_that_there_is_not_has_a_dash(made_up: Build) -> None:
     (item,) = recovery.recoveries(made_up())
     assert (item.missed_ns, item.repaired_ns) == (None, None)
-    assert tables.recovery_rows(made_up())[0][3:] == ["–", "100 ms (2.0)", "–", "never below 90 %"]
+    assert tables.recovery_rows(made_up())[0][4:] == ["–", "100 ms (2.0)", "–", "never below 90 %"]
 
 
 def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Build) -> None:
@@ -239,16 +225,6 @@ def test_the_rate_is_looked_at_while_hosts_communicate_and_at_the_grain_of_two_r
     (item,) = recovery.recoveries(made_up(dip=0.0))
     assert item.after_ns is not None
     assert 2 * SECOND < item.after_ns < 2.6 * SECOND, "the link is back after 2 s, in the pause of a step"
-
-
-def test_a_recovery_that_a_stall_interrupts_is_not_judged(made_up: Build) -> None:
-    run = stalled(made_up(dip=0.0), [(14.5, 700)])
-    (item,) = recovery.recoveries(run, 250 * MS)
-    assert item.spoilt
-    assert tables.recovery_rows(run)[0][-1] == "a stall came first"
-    finding = checks.recovered(0.5)(run)
-    assert finding.holds is None
-    assert "700 ms" in finding.reason
 
 
 def abandoned(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack") -> Run:
@@ -277,20 +253,13 @@ def test_a_path_that_a_stall_near_the_end_took_is_unknown_and_another_is_false(m
     assert checks.paths_healed()(both).holds is False
 
 
-def test_a_job_that_came_to_a_halt_is_not_excused_by_a_stall(made_up: Build) -> None:
-    run = stalled(made_up(halts_s=15.0), [(19.0, 500)])
-    assert checks.step_p99_within(2.0)(run).holds is False
-
-
 # --- what a reader sees ---------------------------------------------------------------------------------------------
 
 
 def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Build) -> None:
     finding = evidence.punctual(stalled(made_up(), [(13.0, 20), (18.0, 300)]))
     assert finding.holds is True
-    assert finding.reason == (
-        "2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); 0.5 s are left out of what is judged"
-    )
+    assert finding.reason == ("2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); they may have taken 0.5 s")
     assert evidence.punctual(made_up()).reason == "no process was late by a quarter of a base round trip"
 
 
@@ -305,14 +274,6 @@ def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) ->
         assert plots.STALL in str(chart(run))
         assert plots.STALL not in str(chart(calm))
     assert tables.stall_rows(run) == [["18.00 s", "300 ms", "6.0", "cpu0, h0, switches"]]
-
-
-def test_goodput_without_its_stalls_is_that_of_the_time_in_which_the_lab_ran(made_up: Build) -> None:
-    calm = made_up()
-    run = stalled(calm, [(17.5, 800)])
-    faults = run.phases["faults"]
-    assert goodput.of_phase(run, faults) == pytest.approx(goodput.of_phase(calm, calm.phases["faults"]), rel=0.005)
-    assert goodput.over(run, faults) < 0.95 * goodput.over(calm, calm.phases["faults"])
 
 
 # --- a lab that did not keep up ---------------------------------------------------------------------------------------
@@ -337,8 +298,7 @@ def test_a_rate_without_a_reference_is_no_fault_of_the_transport_on_a_busy_machi
 
 def test_what_lies_between_stalls_that_took_most_of_a_phase_is_no_fair_sample(made_up: Build) -> None:
     run = stalled(made_up(dip=0.1), [(12.2 + 0.8 * index, 400) for index in range(12)])
-    stalls_only = checks.goodput_kept(0.03)(run)
-    assert stalls_only.holds is None
+    assert checks.fault_cost()(run).holds is None
     assert missing_line_rate(stalled(made_up(), [(2.2 + 0.8 * index, 400) for index in range(12)])).holds is None
 
 
@@ -382,10 +342,3 @@ def test_a_fatal_timeout_is_false_where_nobody_was_late_meanwhile(made_up: Build
 
 def test_another_fatal_error_is_no_fault_of_a_freeze(made_up: Build) -> None:
     assert evidence.complete(unanswered(made_up, frozen_s=24.5, waited_s=None)).holds is False
-
-
-@pytest.mark.parametrize("begin_s", [1.99, 11.99])  # before the reference phase, and before the faults
-def test_the_stall_that_has_emptied_a_phase_is_named(made_up: Build, begin_s: float) -> None:
-    found = checks.goodput_kept(0.03)(stalled(made_up(), [(begin_s, 10_009)]))
-    assert found.holds is None
-    assert f"stall, 10009 ms at {begin_s:.2f} s" in found.reason

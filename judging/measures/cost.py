@@ -1,0 +1,212 @@
+"""The law: what a fault costs, in time lost against the quiet laps of the same phase.
+
+A lap is a training step, from the end of the step before to its own end; where no job trains, it is `BIN_ROUND_TRIPS`
+of time, and its work are the bytes acknowledged in it. Quiet laps are those that no fault and no stall touches. Their
+median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's mood, which
+changes between two phases, is not in the cost: it is the drift, a line of its own.
+
+To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
+the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from judging.arrays import np
+from judging.measures import goodput, recovery, stalls, steps, waits
+from judging.run import FaultSpan, Run, Span
+from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
+
+BIN_ROUND_TRIPS = 10
+SETTLED_ROUND_TRIPS = 10
+"""From the beginning or the end of a fault until its losses are repaired: laps after that are quiet."""
+QUIET_MIN = 3
+"""Quiet laps that make a pace; where a phase has fewer, those of all phases do, and drift is part of the error."""
+SIGMAS = 3.0
+DRIFT_MAX = 0.02
+DRIFT_OF_A_MACHINE = 0.10
+"""Above which no machine that kept up explains why a phase is slower than the reference."""
+REPAIRS_PER_LAP = 3
+"""In a step that is shorter, each of its messages is a few packets long: a fault costs a repair for each of them."""
+CALM = ("reference", "heal")
+WORST = 2
+"""So many times the limit a single burst may cost: a fault can meet two hops of a ring, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lap:
+    """A piece of a phase and the work done in it: one step, or acknowledged bytes."""
+
+    start_ns: int
+    stop_ns: int
+    work: float
+
+    @property
+    def length_ns(self) -> int:
+        return self.stop_ns - self.start_ns
+
+    def touches(self, start_ns: int, stop_ns: int) -> bool:
+        return self.start_ns < stop_ns and self.stop_ns > start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The median quiet lap: time per work, the number of laps, and their spread (a standard deviation, ns per lap)."""
+
+    ns_per_work: float
+    count: int
+    spread_ns: float
+
+    def lost_ns(self, lap: Lap) -> float:
+        """What a lap took beyond its work at this pace; negative where it was quicker."""
+        return lap.length_ns - lap.work * self.ns_per_work
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a burst of faults cost, or several bursts that began in one lap.
+
+    `lost_ns` is without `away_ns`, what they may cost because hosts have fewer ports meanwhile. By `noise_ns` it may
+    be more or less, by `stalled_ns` less.
+    """
+
+    faults: tuple[FaultSpan, ...]
+    bursts: int
+    lost_ns: float
+    away_ns: float
+    noise_ns: float
+    stalled_ns: float
+
+    @property
+    def least_ns(self) -> float:
+        return self.lost_ns - self.noise_ns - self.stalled_ns
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCost:
+    """The costs in a phase, and the pace of its quiet laps, which are `steps` or bins. `drift` is by how much they are
+    slower than the reference's, as a share; None where either has none."""
+
+    costs: tuple[Cost, ...]
+    pace: Pace
+    drift: float | None
+    steps: bool
+
+    @property
+    def together(self) -> Cost:
+        """All of them as one."""
+        sums = (
+            sum(getattr(cost, field) for cost in self.costs)
+            for field in ("bursts", "lost_ns", "away_ns", "noise_ns", "stalled_ns")
+        )
+        return Cost(tuple(fault for cost in self.costs for fault in cost.faults), *sums)
+
+
+def laps(run: Run, span: Span) -> list[Lap]:
+    """The laps of the job that made most steps in a span, or bins of it."""
+    by_job: dict[str, list[Lap]] = {}
+    for step in steps.steps(run):
+        own = by_job.setdefault(step.job, [])
+        own.append(Lap(own[-1].stop_ns if own else step.start_ns, step.end_ns, 1.0))
+    end_ns = max((phase.stop_ns for phase in run.phases.values()), default=run.end_ns)
+    over = steps.over_ns(run)
+    for job, own in by_job.items():
+        halt = Lap(own[-1].stop_ns, min(over.get(job, end_ns), end_ns), 1.0)
+        if halt.length_ns > np.median([lap.length_ns for lap in own]):
+            own.append(halt)  # a job that has come to a halt owes a step
+    inside = [[lap for lap in own if lap.touches(span.start_ns, span.stop_ns)] for own in by_job.values()]
+    if found := max(inside, key=len, default=[]):
+        return found
+    bin_ns = BIN_ROUND_TRIPS * base_rtt_ns(run) or run.ns(recovery.BIN_S)
+    edges = span.start_ns + bin_ns * np.arange(span.count(bin_ns) + 1)
+    work = np.diff(goodput.acknowledged(run, edges.astype(float)))
+    return [Lap(int(at), int(at) + bin_ns, float(done)) for at, done in zip(edges, work, strict=False)]
+
+
+def quiet(run: Run, every: Sequence[Lap]) -> list[Lap]:
+    """The laps that no fault's beginning or end, and no stall, touches."""
+    settled_ns = SETTLED_ROUND_TRIPS * base_rtt_ns(run)
+    at = instants(run.faults)
+    return [
+        lap
+        for lap in every
+        if lap.work > 0
+        and not any(lap.touches(t, t + settled_ns) for t in at)
+        and not stalls.touches(run, Span("lap", lap.start_ns, lap.stop_ns))
+    ]
+
+
+def pace(*groups: Sequence[Lap]) -> Pace | None:
+    """The pace of all laps; their spread is within the groups, which may differ. None for no lap."""
+    if not (together := [lap.length_ns / lap.work for group in groups for lap in group]):
+        return None
+    rests: list[float] = []
+    for group in filter(None, groups):
+        middle = float(np.median([lap.length_ns / lap.work for lap in group]))
+        rests += [abs(lap.length_ns - lap.work * middle) for lap in group]
+    return Pace(float(np.median(together)), len(together), 1.4826 * float(np.median(rests)))
+
+
+def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None = None) -> PhaseCost | None:
+    """The costs of the faults that begin in a phase, without `away_ns` for each. None without any quiet lap."""
+    own = laps(run, phase)
+    calm = {name: quiet(run, laps(run, span)) for name, span in run.phases.items() if name in (phase.name, *CALM)}
+    here, usual = calm[phase.name], calm.get("reference", [])
+    enough = len(here) >= QUIET_MIN
+    found = pace(here) if enough else pace(*calm.values())
+    before, after = pace(usual), pace(here or calm.get("heal", []))
+    if found is None:
+        return None
+    drift = after.ns_per_work / before.ns_per_work - 1 if after and before else None
+    spread = pace(here, usual) or found
+    sigma_ns = SIGMAS * spread.spread_ns
+    # The standard error of a median is 1.25 times that of a mean.
+    each_ns = 1.25 * sigma_ns / found.count**0.5 + (0.0 if enough else DRIFT_MAX * found.ns_per_work * own[0].work)
+    usually = float(np.median([held_up_ns(run, lap) / lap.length_ns for lap in here])) if here else 0.0
+    groups: dict[int, list[tuple[FaultSpan, ...]]] = {}
+    apart_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
+    for burst in recovery.bursts([fault for fault in run.faults if phase.contains(fault.start_ns)], apart_ns):
+        first = next((n for n, lap in enumerate(own) if lap.stop_ns > burst[0].start_ns), len(own))
+        groups.setdefault(first, []).append(burst)
+    costs = []
+    for (first, bursts), end in zip(groups.items(), [*groups, len(own)][1:], strict=True):
+        faults = tuple(fault for burst in bursts for fault in burst)
+        counted = touched(run, faults, own[first:end], found, sigma_ns)
+        away = sum(map(away_ns, faults)) if away_ns else 0.0
+        lost_ns = sum(found.lost_ns(lap) for lap in counted) - away
+        noise_ns = sigma_ns * len(counted) ** 0.5 + each_ns * len(counted)
+        stalled_ns = sum(held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
+        costs.append(Cost(faults, len(bursts), lost_ns, away, noise_ns, max(0.0, stalled_ns)))
+    return PhaseCost(tuple(costs), found, drift, own[0].work == 1.0)
+
+
+def touched(run: Run, faults: Sequence[FaultSpan], own: Sequence[Lap], usual: Pace, sigma_ns: float) -> list[Lap]:
+    """The laps that some faults touch, and those after them that are slow beyond the spread, and not for the
+    machine."""
+    at = instants(faults)
+    settled_ns = SETTLED_ROUND_TRIPS * base_rtt_ns(run)
+    return [
+        lap
+        for lap in own
+        if any(lap.touches(t, t + settled_ns) for t in at) or usual.lost_ns(lap) - held_up_ns(run, lap) > sigma_ns
+    ]
+
+
+def instants(faults: Iterable[FaultSpan]) -> list[int]:
+    """When faults begin and end."""
+    return [at for fault in faults for at in (fault.start_ns, fault.stop_ns) if at is not None]
+
+
+def held_up_ns(run: Run, lap: Lap) -> float:
+    """How much of a lap the machine may have taken: its stalls, and the longest that a host waited for a processor."""
+    span = Span("lap", lap.start_ns, lap.stop_ns)
+    return stalls.allowance_ns(run, span) + max(waits.waited_ns(run, span), default=0.0)
+
+
+def by_fault(run: Run) -> dict[int, float]:
+    """The time that faults cost, ns, by the beginning of each; those of one lap share its cost."""
+    found = (of_phase(run, span) for span in run.phases.values()) if base_rtt_ns(run) else ()
+    costs = [one for phase in found if phase is not None for one in phase.costs]
+    return {fault.start_ns: one.lost_ns / one.bursts for one in costs for fault in one.faults}

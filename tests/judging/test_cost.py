@@ -1,0 +1,267 @@
+"""The law over made-up runs whose truth is known: laps of 20 round trips, faults that cost what the test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging import checks
+from judging.measures import cost
+from judging.reports import tables
+from judging.run import Run
+from judging.verdict import Finding
+
+Build = Callable[..., Run]
+MS = 1_000_000
+RTT_MS, LAP_MS = 50, 1000
+AT = (3, 8, 13)  # of the 20 laps of the phase with faults, those in which a fault begins
+BETWEEN = (10, 30)  # laps of the run: the phase with faults begins and ends
+
+
+def run_of(
+    costs: Mapping[int, float],
+    *,
+    at: Sequence[int] = AT,
+    for_ms: float = 600,
+    drift: Sequence[float] = (1.0, 1.0, 1.0),
+    noise: float = 0.0,
+    stalls: Sequence[tuple[float, float]] = (),
+    made: int = 34,
+    options: Mapping[str, Any] | None = None,
+    over: bool = False,
+    busy: float = 0.5,
+) -> Run:
+    """Laps of 1 s: 10 of the reference, 20 of the faults, 4 of heal. `costs` are round trips by the lap of the phase
+    with faults, `drift` factors of the phases' laps, `noise` their standard deviation in ms, `stalls` (lap, ms)."""
+    rng, t_ns = Random(7), 0
+    lines: list[dict[str, Any]] = []
+    begins: list[int] = []
+    for lap in range(34):
+        begins.append(t_ns)
+        phase = 0 if lap < BETWEEN[0] else 1 if lap < BETWEEN[1] else 2
+        length_ms = LAP_MS * drift[phase] + rng.gauss(0, noise) + costs.get(lap - BETWEEN[0], 0.0) * RTT_MS
+        t_ns += round(length_ms * MS)
+        if lap < made:
+            step = {"workload": "main", "rank": 0, "step": lap, "compute_ns": 0, "bytes": 1}
+            lines.append(
+                {
+                    "node": "h0",
+                    "kind": "step",
+                    "t_ns": t_ns,
+                    "total_ns": t_ns - begins[-1],
+                    "comm_ns": t_ns - begins[-1],
+                    **step,
+                }
+            )
+    begins.append(t_ns)
+    usual = {"base_rtt_ns": RTT_MS * MS, "port_rate_bps": 10_000_000, "hardware_rate_bps": 10**11}
+    lines.append({"node": "runner", "kind": "options", "t_ns": 0, **usual, **(options or {})})
+    marks = {"reference": (0, BETWEEN[0]), "faults": BETWEEN, "heal": (BETWEEN[1], 34)}
+    for name, (first, last) in marks.items():
+        for state, lap in (("start", first), ("stop", last)):
+            lines.append({"node": "runner", "kind": "phase", "name": name, "state": state, "t_ns": begins[lap]})
+    for number, lap in enumerate(at):
+        begin_ns = begins[BETWEEN[0] + lap] + 100 * MS
+        fault = {"node": "runner", "kind": "fault", "verb": "link-down", "target": f"p0l{number}-p0s0"}
+        lines.append({**fault, "state": "begin", "t_ns": begin_ns})
+        lines.append({**fault, "state": "end", "t_ns": begin_ns + round(for_ms * MS)})
+    for place, length_ms in stalls:
+        begin_ns = begins[BETWEEN[0] + int(place)] + round(place % 1 * LAP_MS * MS)
+        stall = {"node": "cpu0", "kind": "stall", "late_ns": round(length_ms * MS)}
+        lines.append({**stall, "t_ns": begin_ns + round(length_ms * MS)})
+    for state in ("start", "stop") if over else ("start",):
+        job = {"node": "h0", "kind": "workload", "name": "main", "state": state, "outcome": "finished"}
+        lines.append({**job, "t_ns": 0 if state == "start" else begins[made]})
+    for tick_ns in range(0, t_ns, 250 * MS):
+        lines.append({"node": "runner", "kind": "cpu", "t_ns": tick_ns, "host_busy": busy, "wall_ns": 250 * MS})
+        qps = [{"qp": 1, "acked_bytes": tick_ns // 1000}]
+        lines.append({"node": "h0", "kind": "sample", "t_ns": tick_ns, "qps": qps, "ports": []})
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
+def judged(run: Run) -> Finding:
+    return checks.fault_cost()(run)
+
+
+def test_the_cost_is_what_laps_lose_against_the_quiet_ones_of_their_phase() -> None:
+    found = cost.of_phase(run := run_of({3: 2.0, 8: 1.0, 13: 3.0}), run.phases["faults"])
+    assert found is not None
+    assert [one.lost_ns / MS / RTT_MS for one in found.costs] == pytest.approx([2.0, 1.0, 3.0])
+    assert found.together.bursts == 3
+    assert found.drift == pytest.approx(0.0)
+    assert judged(run).holds is True
+
+
+@given(st.floats(0.9, 1.1), st.floats(0.0, 4.0))
+def test_drift_touches_neither_the_cost_nor_its_verdict(factor: float, each: float) -> None:
+    run = run_of(dict.fromkeys(AT, each), drift=(1.0, factor, factor))
+    finding = judged(run)
+    assert finding.figures["mean_round_trips"] == pytest.approx(each, abs=0.02)
+    assert finding.holds is True
+    assert checks.drift()(run).figures["drift"] == pytest.approx(factor - 1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("costs", "holds"),
+    [
+        ({3: 4.9, 8: 4.9, 13: 4.9}, True),
+        ({3: 5.3, 8: 5.3, 13: 5.3}, False),  # the mean of all
+        ({3: 9.9, 8: 0.0, 13: 0.0}, True),
+        ({3: 10.3, 8: 0.0, 13: 0.0}, False),  # one of them, although the mean is small
+        ({3: 24.0, 8: 0.0, 13: 0.0}, False),  # a flow without another path waits for the link
+        ({3: 4.0, 4: 4.0, 5: 4.0}, False),  # slow for three steps after a fault, and well before the next
+        ({3: 0.0, 6: 11.0}, False),  # slow for no reason known, long after a fault: it is that fault's
+        ({1: 20.0}, True),  # before the first fault: no fault's
+    ],
+)
+def test_the_limits_are_five_round_trips_on_average_and_ten_for_one(costs: dict[int, float], holds: bool) -> None:
+    assert judged(run_of(costs)).holds is holds
+
+
+def test_the_end_of_a_fault_counts_as_its_cost() -> None:
+    assert judged(run_of({6: 12.0}, at=(3,), for_ms=3200)).holds is False
+
+
+def test_a_transport_that_the_first_fault_makes_slow_for_good_is_false() -> None:
+    slow = dict.fromkeys(range(3, 20), 3.0)  # 15 % from the first fault on, and so in heal
+    run = run_of(slow, drift=(1.0, 1.0, 1.15))
+    assert checks.drift()(run).holds is False
+    little = dict.fromkeys(range(3, 20), 0.6)
+    assert checks.drift()(run_of(little)).holds is None, "3 %: a machine may do that"
+    virtual = checks.drift()(run_of(little, options={"world": "simulated"}))
+    assert virtual.holds is False, "virtual time has no machine"
+
+
+@pytest.mark.parametrize(("factor", "holds"), [(1.019, True), (1.021, None), (1.09, None), (1.12, False), (0.9, True)])
+def test_drift_of_a_machine_is_unknown_above_two_percent(factor: float, holds: bool | None) -> None:
+    finding = checks.drift()(run_of({}, drift=(1.0, factor, factor)))
+    assert finding.holds is holds
+    assert f"{abs(factor - 1):.1%}" in finding.reason
+
+
+def test_where_each_step_has_a_fault_those_of_other_phases_are_the_quiet_ones() -> None:
+    everywhere = range(20)
+    run = run_of(dict.fromkeys(everywhere, 2.0), at=everywhere)
+    finding = judged(run)
+    assert finding.figures["mean_round_trips"] == pytest.approx(2.0, abs=0.01)
+    assert finding.holds is True
+    assert judged(run_of(dict.fromkeys(everywhere, 8.0), at=everywhere)).holds is False
+    assert checks.drift()(run).holds is True, "as heal says"
+
+
+def test_a_job_that_comes_to_a_halt_owes_a_step_and_one_that_is_over_does_not() -> None:
+    assert judged(run_of({}, made=BETWEEN[0] + 9)).holds is False
+    assert judged(run_of({}, made=BETWEEN[0] + 16, over=True)).holds is True
+
+
+def test_a_stall_may_explain_a_cost_and_never_hides_one() -> None:
+    hit = run_of({3: 14.0}, stalls=[(3.5, 500)])  # 10 round trips, and three of repair
+    finding = judged(hit)
+    assert finding.holds is None
+    assert "500 ms" in finding.reason
+    assert judged(run_of({3: 30.0}, stalls=[(3.5, 500)])).holds is False, "no stall explains so much"
+    assert judged(run_of({3: 2.0}, stalls=[(3.5, 500)])).holds is True, "it cost less, whatever the stall took"
+
+
+def test_laps_that_differ_without_faults_say_how_little_is_known() -> None:
+    finding = judged(run_of({3: 2.0, 8: 2.0, 13: 2.0}, noise=20))
+    assert finding.holds is True
+    assert 0.3 < finding.figures["error_round_trips"] < 3
+    wild = judged(run_of({3: 2.0, 8: 2.0, 13: 2.0}, noise=200))
+    assert wild.holds is None
+    assert "laps differ as much without faults" in wild.reason
+    assert judged(run_of(dict.fromkeys(AT, 36.0), noise=60)).holds is False
+
+
+def test_faults_of_one_step_share_its_cost() -> None:
+    run = run_of({3: 9.0}, at=(3, 3), for_ms=300)
+    later = [
+        {**line, "t_ns": line["t_ns"] + 400 * MS} if line["kind"] == "fault" and line["target"] == "p0l1-p0s0" else line
+        for line in run.lines
+    ]
+    both = Run(sorted(later, key=lambda line: int(line["t_ns"])))
+    assert judged(both).figures["bursts"] == 2
+    assert judged(both).holds is True, "4.5 each"
+    assert judged(run).figures["bursts"] == 1, "at the same instant they are one burst"
+    assert judged(run).holds is False
+
+
+def test_lost_ports_cost_what_they_carried_beside() -> None:
+    run = run_of({3: 12.0, 8: 2.0, 13: 2.0})
+    assert judged(run).holds is False
+    finding = checks.fault_cost(away_ns=lambda fault: 10.0 * RTT_MS * MS if fault.target == "p0l0-p0s0" else 0.0)(run)
+    assert finding.holds is True
+    assert finding.figures["mean_round_trips"] == pytest.approx(2.0)
+    assert "beside 10 for ports that were away" in finding.reason
+
+
+def test_the_report_says_round_trips_steps_bytes_and_the_hardware() -> None:
+    run = run_of({3: 2.0, 8: 1.0, 13: 3.0})
+    assert judged(run).reason == (
+        "3 faults cost 2.0 round trips each, the worst 3.0 (at most 5 and 10); together 1.48% of the phase, 0.30 steps,"
+        " 0.3 MB; 10.0 µs each on the hardware"
+    )
+    assert [row[3] for row in tables.recovery_rows(run)] == ["100 ms (2.0)", "50 ms (1.0)", "150 ms (3.0)"]
+
+
+def waiting(run: Run, at: Sequence[int]) -> Run:
+    """The run with a host that waits for a processor for half of these laps of the phase with faults."""
+    ends = [int(line["t_ns"]) for line in run.kind("step")]
+    spans = [(ends[BETWEEN[0] + lap - 1], ends[BETWEEN[0] + lap]) for lap in at]
+    lines, waited_ns = list(run.lines), 0
+    for t_ns in range(0, ends[-1], 50 * MS):
+        waited_ns += 25 * MS * any(start_ns < t_ns <= stop_ns for start_ns, stop_ns in spans)
+        lines.append({"node": "h0", "kind": "cpu", "t_ns": t_ns, "wall_ns": t_ns, "wait_ns": waited_ns})
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
+def test_waiting_for_a_processor_explains_a_cost_where_quiet_laps_did_not_wait_as_long() -> None:
+    run = run_of({3: 13.0})
+    assert judged(run).holds is False
+    assert judged(waiting(run, [3])).holds is None
+    assert judged(waiting(run, range(20))).holds is False, "its quiet laps waited as long"
+    assert judged(waiting(run_of({3: 60.0}), [3])).holds is False, "nobody waited for so long"
+    assert judged(run_of({3: 13.0}, busy=0.99)).holds is False, "its quiet laps were as busy"
+
+
+def test_drift_of_a_busy_machine_is_not_blamed_on_the_transport() -> None:
+    drift = (1.0, 1.2, 1.2)
+    assert checks.drift()(run_of({}, drift=drift)).holds is False
+    finding = checks.drift()(run_of({}, drift=drift, busy=0.99))
+    assert finding.holds is None
+    assert "the machine was 99% busy" in finding.reason
+
+
+def test_in_steps_of_a_few_round_trips_hosts_mostly_wait_for_each_other() -> None:
+    finding = judged(run_of({3: 3.0}, options={"base_rtt_ns": 150 * MS}))
+    assert finding.holds is True
+    finding = judged(run_of(dict.fromkeys(AT, 24.0), options={"base_rtt_ns": 150 * MS}))  # 8 of these round trips
+    assert finding.holds is None
+    assert "in steps of 6.7 round trips" in finding.reason
+    assert judged(run_of(dict.fromkeys(AT, 24.0))).holds is False
+
+
+def test_without_phase_fault_or_quiet_lap_nothing_is_known() -> None:
+    assert checks.fault_cost("nowhere")(run_of({})).holds is None
+    assert judged(run_of({}, at=())).holds is None
+    assert checks.drift("nowhere")(run_of({})).holds is None
+
+
+def streaming(made_up: Build, **changes: Any) -> Run:
+    """The made-up run without its steps: a link is down from 14 s to 16 s."""
+    return Run([line for line in made_up(**changes).lines if line["kind"] != "step"])
+
+
+def test_without_steps_laps_are_bins_of_bytes(made_up: Build) -> None:
+    run = streaming(made_up, dip=0.95)  # 5 % of 2 s are two round trips
+    finding = judged(run)
+    assert finding.figures["mean_round_trips"] == pytest.approx(2.0, abs=0.15)
+    assert finding.holds is True
+    assert "steps" not in finding.reason
+    assert "(at most 3)" in finding.reason
+    assert judged(streaming(made_up, dip=0.5)).holds is False
