@@ -34,20 +34,21 @@ PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 LEFT_OUT = shutil.ignore_patterns(".*", "runs", "__pycache__")
 
 EVIDENCE = {
-    "running/machine/watch.py": ('HiccupMeter(directory.journal("meter")), ',),
-    "endpoint/packet_sockets/loop.py": (
+    "running/machine/processor.py": ('HiccupMeter(directory.journal("meter")), ',),
+    "endpoint/packet_sockets/driver.py": (
         """            before_cpu_ns, cpu_ns = cpu_ns, time.thread_time_ns()
+            late_ns = now_ns - max(deadline_ns, before_ns) if deadline_ns is not None else 0
+            if slept and now_ns - before_ns >= self._stall_ns:  # in less time no frame can have waited for a stall
+                late_ns = max(late_ns, min(self._waited_ns(), now_ns - before_ns))
             # The turn's own work is no lateness: with full ports a turn is always behind its deadline.
-            idle_ns = now_ns - before_ns - (cpu_ns - before_cpu_ns)
-            late = idle_ns > moderation_ns
-""",
-        """                    if late:
-                        host.note_lateness(before_ns, now_ns, idle_ns, slept, moderation_ns)
+            late_ns = min(late_ns, now_ns - before_ns - (cpu_ns - before_cpu_ns))
+            if late_ns > self._moderation_ns:
+                self._was_late(device, late_ns, now_ns)
 """,
     ),
     "switch/native/runtime/driver/driver.c": (
-        "        if (item.t_ns + grace_ns < now_ns)\n"
-        "            lateness_note(&d->late, item.t_ns, now_ns - grace_ns);\n",
+        "    u64 sent_ns = now_ns - DUE_SLACK_NS;\n",
+        "        if (item.t_ns < sent_ns)\n            lateness_note(&d->late, item.t_ns, sent_ns);\n",
     ),
 }
 """The text that gathers evidence, by file. Each piece occurs once and can be taken out."""

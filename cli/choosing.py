@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from cli.host_names import parse_hosts
 from cli.options import SECONDS_MAX, check_seconds, seed_of
@@ -131,14 +132,14 @@ def rated(
         return replace(choices, plan=plan.at_rate(rate_bps), calibration={"source": source, "port_rate_bps": rate_bps})
     rehearse(RunSpec(scenario, choices))  # a wrong fault or setting is refused before links are built to measure with
     before_links()
-    if arguments.rate is not None:
-        calibrated = calibration.by_hand(plan, scenario, rate_bps, tell)
-    else:
+    calibrated: dict[str, Any] = {"source": "--rate", "port_rate_bps": rate_bps}
+    if arguments.rate is None:
         calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
-    rate_bps = calibrated["port_rate_bps"]
-    return replace(
-        choices, plan=plan.at_rate(rate_bps), stretch=calibration.stretch(plan, rate_bps, tell), calibration=calibrated
-    )
+        rate_bps = calibrated["port_rate_bps"]
+    plan = plan.at_rate(rate_bps)
+    round_trip = f"{plan.base_rtt_ns / 1e6:.3g} ms"
+    tell(f"at {rate_bps / 1e6:.2g} Mb/s per port a base round trip takes {round_trip}: steps, phases and faults follow")
+    return replace(choices, plan=plan, calibration=calibrated)
 
 
 def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:

@@ -212,7 +212,8 @@ def fault_cost(
         holds = False
     elif every.lost_ns <= all_ns and max(over) <= 0 and every.noise_ns <= all_ns:
         holds = True
-    mean, worst = every.lost_ns / every.bursts / rtt_ns, max(one.lost_ns / one.bursts for one in found.costs) / rtt_ns
+    mean = max(0.0, every.lost_ns / every.bursts / rtt_ns)
+    worst = max(0.0, *(one.lost_ns / one.bursts / rtt_ns for one in found.costs))
     error = (every.noise_ns + every.stalled_ns) / every.bursts / rtt_ns
     count = f"{len(every.faults)} fault{'s' * (len(every.faults) > 1)}"
     count += f" in {every.bursts} bursts" * (1 < every.bursts < len(every.faults))
@@ -238,14 +239,14 @@ def fault_cost(
 
 def cost_words(run: Run, span: Span, found: cost.PhaseCost) -> str:
     """All costs of a phase as a share of it, in steps and in bytes; and a burst's at the hardware's round trip."""
-    every = found.together
-    words = [f"{every.lost_ns / span.length_ns:.2%} of the phase"]
+    lost_ns = max(0.0, found.together.lost_ns)
+    words = [f"{lost_ns / span.length_ns:.2%} of the phase"]
     if found.steps:
-        words.append(f"{every.lost_ns / found.pace.ns_per_work:.2f} steps")
-    words.append(f"{goodput.over(run, span) * every.lost_ns / 8e15:.1f} MB")
+        words.append(f"{lost_ns / found.pace.ns_per_work:.2f} steps")
+    words.append(f"{goodput.over(run, span) * lost_ns / 8e15:.1f} MB")
     lab, real = (int(run.options.get(key) or 0) for key in ("port_rate_bps", "hardware_rate_bps"))
     hardware = (
-        f"; {every.lost_ns / every.bursts * lab / real / 1e3:.1f} µs each on the hardware" if lab and real else ""
+        f"; {lost_ns / found.together.bursts * lab / real / 1e3:.1f} µs each on the hardware" if lab and real else ""
     )
     return ", ".join(words) + hardware
 
@@ -297,23 +298,20 @@ def switches_trimmed(run: Run, at_least: int = 1) -> Finding:
 
 @check
 def reference_load(run: Run, at_least: float = 0.60) -> Finding:
-    """Links carried at least this share of their rate in the reference phase, while hosts communicated."""
-    reference = run.phases.get("reference")
-    rate = run.options.get("host_rate_bps")
-    inside = steps.within(steps.steps(run), reference) if reference else []
-    if reference is None or not rate or not inside:
-        return Finding("load", None, "no training steps in a reference phase")
-    comm = sum(step.comm_ns for step in inside)
-    total = sum(step.total_ns for step in inside)
-    span = Span("reference", inside[0].start_ns, inside[-1].end_ns)
-    sent = sum(planes.bytes_sent(run, span).values())
-    if not sent or not comm:
-        return Finding("load", None, "no host sent anything in the steps of the reference phase")
-    share = sent * 8e9 / comm / (int(rate) * len(run.agent_samples))
-    figures = {"load": round(share, 3), "comm_share": round(comm / total, 3)}
-    reason = f"links carried {share:.0%} of their rate while communicating, {comm / total:.0%} of each step"
-    holds = True if share >= at_least and comm / total >= 0.5 else None
-    return Finding("load", holds, reason, figures)
+    """Links carried at least this share of their rate while hosts communicated, in the phase in which it was most."""
+    rate, all_steps = run.options.get("host_rate_bps"), steps.steps(run)
+    found = []
+    for inside in (steps.within(all_steps, phase) for name, phase in run.phases.items() if name != "warmup"):
+        comm, total = sum(step.comm_ns for step in inside), sum(step.total_ns for step in inside)
+        if rate and comm and run.agent_samples:
+            sent = sum(planes.bytes_sent(run, Span("steps", inside[0].start_ns, inside[-1].end_ns)).values())
+            found.append((sent * 8e9 / comm / (int(rate) * len(run.agent_samples)), comm / total))
+    share, comm_share = max(found, default=(0.0, 0.0))
+    if not share:
+        return Finding("load", None, "no host sent anything in the steps of any phase")
+    figures = {"load": round(share, 3), "comm_share": round(comm_share, 3)}
+    reason = f"links carried {share:.0%} of their rate while communicating, {comm_share:.0%} of each step"
+    return Finding("load", True if share >= at_least and comm_share >= 0.5 else None, reason, figures)
 
 
 @check

@@ -128,7 +128,7 @@ class Run:
     def __init__(self, lines: Sequence[Line], directory: Path | None = None) -> None:
         self.lines = lines
         self.directory = directory
-        self.spoilt: list[Span] | None = None  # kept by `judging.measures.stalls`
+        self.stalls: list[Any] | None = None  # kept by `judging.measures.stalls`
         self.waits: list[Any] | None = None  # kept by `judging.measures.waits`
         self.totals: dict[str, Any] = {}  # by host, kept by `judging.measures.totals`
 

@@ -7,9 +7,7 @@ A figure is known to within an error that follows from what it was measured on:
 | a rate over a span | a round trip's worth: bytes under way at its beginning count, those at its end do not |
 | a share of packets that take planes in turn | a packet more or less for each queue pair |
 | a rate seen message by message | the largest of the lines in which receivers count whole messages |
-| a step's time | by how much the steps of the reference differ, and a round trip |
-| anything after a fault | `REPAIR_ROUND_TRIPS` for each burst of faults, which no transport can save |
-| the same in a training loop | `TAIL_ROUND_TRIPS` more: its hosts wait for the last packets of messages |
+| what faults cost | the spread of quiet laps, and what stalls may have taken (`judging.measures.cost`) |
 
 The figure is false only when it misses its limit by more than the error, true only when it keeps the limit and the
 error is no greater than the limit; in between, the evidence does not say.
@@ -20,12 +18,13 @@ from __future__ import annotations
 from judging.run import Run
 
 REPAIR_ROUND_TRIPS = 3
-"""What one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until that of a
-packet sent a round trip later shows that it will not come (`endpoint/mrc/loss/reorder.py`), a third for the copy."""
+"""The most that one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until
+that of a packet sent a round trip later shows that it will not come (`endpoint/mrc/loss/reorder.py`), a third for the
+copy."""
 TAIL_ROUND_TRIPS = 2
-"""What the loss of a message's last packet costs beyond that, when nothing later is sent that could show it: a round
-trip of silence until the sender asks, and one until the answer (`endpoint/mrc/retry.py`). Measured on real links with
-messages of a few packets: a loss is noticed after 3.6 to 4.6 round trips, instead of 2, and repaired one later."""
+"""More in a training loop, whose hosts wait for the last packets of messages, when nothing later is sent that could
+show the loss: a round trip of silence until the sender asks, and one until the answer
+(`endpoint/mrc/retry.py`). Measured on real links: noticed after 3.6 to 4.6 round trips, and repaired one later."""
 
 
 def base_rtt_ns(run: Run) -> int:

@@ -2,7 +2,7 @@
 
 A run is true when every finding is true, false when a finding is false, and otherwise unknown. Too little evidence is
 unknown, never a pass. A false finding outweighs an unknown one, except where the unknown finding says that the evidence
-itself is spoilt (packets lost outside the modelled fabric, a starved CPU): then nothing was shown.
+itself is spoilt (packets lost outside the modelled fabric, a journal that is torn): then nothing was shown.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ class Choices:
     seed: int
     world: str = "emulated"
     time_factor: float = 1.0  # of every phase's length, and so of every instant of the timeline
-    stretch: float = 1.0  # on real links: how much longer a round trip takes than at the plan's own rate
     short: bool = False  # the scenario's short phases
     record_s: tuple[float, float] | None = None  # lab time from when to when packets are recorded, in virtual time
     until_s: float | None = None  # lab time at which the run is broken off, in virtual time
@@ -39,8 +38,5 @@ class Choices:
 
     @property
     def pace(self) -> float:
-        """Seconds of the run to a second of lab time: every length keeps its number of round trips.
-
-        On real links no run is shorter for a faster lab: the wait is short, and more round trips are more evidence.
-        """
-        return self.plan.pace if self.world == "simulated" else max(1.0, self.stretch)
+        """Seconds of the run to a second of lab time: every length keeps its number of round trips."""
+        return self.plan.pace

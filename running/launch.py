@@ -16,7 +16,7 @@ def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda mak
     if spec.choices.world == "simulated":
         runner.run(opened(partial(SimulatedWorld, *given)))
         return
-    from running.machine.watch import watched  # late: virtual time needs neither Mininet nor namespaces
+    from running.machine.processor import watched  # late: virtual time needs neither Mininet nor namespaces
     from running.worlds.emulated import EmulatedWorld
 
     runner.run(opened(partial(EmulatedWorld, *given)), partial(watched, directory))

@@ -19,6 +19,7 @@ from running.choices import Choices
 from running.fault_words import words
 from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
 from topo.path import via
+from topo.pfc import jitter_ns
 from topo.plan import Plan
 from topo.show import switch_kinds
 
@@ -137,6 +138,9 @@ class RunSpec:
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
             "hardware_rate_bps": plan.links.hardware_rate_bps,
             "base_rtt_ns": plan.base_rtt_ns,
+            "jitter_ns": choices.transport.settings.get(
+                "jitter_ns", jitter_ns(plan) if choices.world == "emulated" else 0
+            ),
             "delay_ns": {"local": plan.delay_ns(1), "fabric": plan.delay_ns(plan.topology.longest_path_switches)},
             "pmtu_bytes": plan.packets.pmtu_bytes,
             "fabric": fabric_words(plan),

@@ -10,14 +10,20 @@ from topo.node import Switch
 from topo.plan import PRIORITY_LOSSLESS, Plan
 
 PFC_FRAME_BYTES = 64  # with FCS
-# How late a process may be scheduled on a machine whose few cores run a whole fabric.
-EMULATED_JITTER_NS = 20_000_000
+JITTER_SHARE = 8
+"""On real links, timers allow for processes that are late by this part of a base round trip; `running/calibration.py`
+makes the lab so slow that they are not later."""
 CLASSES = 1 << PRIORITY_LOSSLESS  # as in a class-enable vector
 
 
 def classes(plan: Plan) -> int:
     """The lossless priorities, bit n for priority n; 0 where there is no flow control."""
     return CLASSES if plan.pfc.enabled else 0
+
+
+def jitter_ns(plan: Plan) -> int:
+    """How late a process may be scheduled on a machine whose few cores run a whole fabric."""
+    return plan.base_rtt_ns // JITTER_SHARE
 
 
 def headroom_bytes(plan: Plan, ref: PortRef, late_ns: int = 0) -> int:

@@ -1,9 +1,9 @@
-"""The law: what a fault costs, in time lost against the quiet laps of the same phase.
+"""The cost of a fault: the time lost against the quiet laps of the same phase.
 
 A lap is a training step, from the end of the step before to its own end; where no job trains, it is `BIN_ROUND_TRIPS`
 of time, and its work are the bytes acknowledged in it. Quiet laps are those that no fault and no stall touches. Their
 median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's mood, which
-changes between two phases, is not in the cost: it is the drift, a line of its own.
+changes between two phases, is not in the cost: it is the drift, which has a separate line.
 
 To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
 the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.
@@ -60,15 +60,15 @@ class Pace:
     spread_ns: float
 
     def lost_ns(self, lap: Lap) -> float:
-        """What a lap took beyond its work at this pace; negative where it was quicker."""
+        """The time of a lap beyond its work at this pace; negative where it was quicker."""
         return lap.length_ns - lap.work * self.ns_per_work
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a burst of faults cost, or several bursts that began in one lap.
+    """The cost of a burst of faults, or of several that began in one lap.
 
-    `lost_ns` is without `away_ns`, what they may cost because hosts have fewer ports meanwhile. By `noise_ns` it may
+    `lost_ns` is without `away_ns`, the allowance for hosts that have fewer ports meanwhile. By `noise_ns` it may
     be more or less, by `stalled_ns` less.
     """
 

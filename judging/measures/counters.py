@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from judging.arrays import np
@@ -25,12 +25,6 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
             total += last - (first if span.start_ns >= host.times[0] else 0)
         found[field] = round(total)
     return found
-
-
-def qp_totals_in(run: Run, spans: Sequence[Span]) -> dict[str, int]:
-    """`qp_totals` over several spans together."""
-    found = [qp_totals(run, span) for span in spans]
-    return {field: sum(totals[field] for totals in found) for field in QP_FIELDS}
 
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is

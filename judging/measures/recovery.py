@@ -79,7 +79,7 @@ def communication(run: Run) -> list[Span] | None:
 def usual(run: Run, reference: Span, bin_ns: int, talking: Sequence[Span] | None) -> float:
     """What the reference phase's bins carry at least, but for one in ten, bit/s: a rate that is not low."""
     ends = instants(reference.start_ns + bin_ns, reference, bin_ns)
-    ends = ends[inside(ends, bin_ns, talking) & apart(ends, bin_ns, stalls.spoilt(run))]
+    ends = ends[inside(ends, bin_ns, talking) & apart(ends, bin_ns, stalls.spans(run))]
     if not len(ends):
         return 0.0
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
@@ -223,7 +223,7 @@ def after(
         return Recovery(faults, 1.0, None)
     sums = goodput.acknowledged(run, ends) - goodput.acknowledged(run, ends - bin_ns)
     shares = sums * 8e9 / bin_ns / normal
-    seen = inside(ends, bin_ns, talking) & apart(ends, bin_ns, [*stalls.spoilt(run), *stalls.spans(run)])
+    seen = inside(ends, bin_ns, talking) & apart(ends, bin_ns, stalls.spans(run))
     low = np.flatnonzero((shares < BACK_AT) & seen)
     dip = float(np.min(shares[seen], initial=1.0))
     if not len(low):

@@ -11,7 +11,6 @@ Agents, switches and the hiccup meter journal by how much they were late. In bas
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from judging.run import Run, Span
@@ -24,11 +23,16 @@ SPOILS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """From the instant at which something was due to that at which it was done; `who` names all that were late."""
+    """From the instant at which something was due to that at which it was done; `who` names all that were late.
+
+    A stall that `spoils` may have taken the time until `clear_ns`, when what it spoilt has been repaired.
+    """
 
     start_ns: int
     stop_ns: int
     who: tuple[str, ...]
+    spoils: bool
+    clear_ns: int
 
     @property
     def length_ns(self) -> int:
@@ -36,74 +40,56 @@ class Stall:
 
 
 def stalls(run: Run) -> list[Stall]:
-    """All stalls above `NOTHING`, in order; overlapping stalls are one."""
-    nothing_ns = NOTHING * base_rtt_ns(run)
-    spans = sorted(
+    """All stalls above `NOTHING`, in order; overlapping stalls are one. Kept with the run."""
+    if run.stalls is not None:
+        return run.stalls
+    rtt_ns = base_rtt_ns(run)
+    late: list[tuple[int, int, tuple[str, ...]]] = []
+    for start_ns, stop_ns, node in sorted(
         (int(line["t_ns"]) - int(line["late_ns"]), int(line["t_ns"]), str(line["node"]))
         for line in run.kind("stall")
-        if int(line["late_ns"]) >= max(1, nothing_ns)
-    )
-    found: list[Stall] = []
-    for start_ns, stop_ns, node in spans:
-        if found and start_ns <= found[-1].stop_ns:
-            last = found[-1]
-            who = last.who if node in last.who else (*last.who, node)
-            found[-1] = Stall(last.start_ns, max(last.stop_ns, stop_ns), who)
+        if int(line["late_ns"]) >= max(1, NOTHING * rtt_ns)
+    ):
+        if late and start_ns <= late[-1][1]:
+            first_ns, last_ns, nodes = late.pop()
+            late.append((first_ns, max(last_ns, stop_ns), tuple(dict.fromkeys([*nodes, node]))))
         else:
-            found.append(Stall(start_ns, stop_ns, (node,)))
-    return found
+            late.append((start_ns, stop_ns, (node,)))
+    run.stalls = []
+    for start_ns, stop_ns, nodes in late:
+        spoils = stop_ns - start_ns >= SPOILS * rtt_ns
+        run.stalls.append(Stall(start_ns, stop_ns, nodes, spoils, stop_ns + spoils * REPAIR_ROUND_TRIPS * rtt_ns))
+    return run.stalls
 
 
-def spans(run: Run) -> list[Span]:
-    """All stalls that are more than nothing, as spans."""
-    return [Span("stall", stall.start_ns, stall.stop_ns) for stall in stalls(run)]
-
-
-def spoilt(run: Run) -> list[Span]:
-    """The spans to leave out, in order and apart: stalls from `SPOILS` on, each with its aftermath."""
-    if run.spoilt is None:
-        trail_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
-        least_ns = SPOILS * base_rtt_ns(run)
-        run.spoilt = joined(
-            Span("stall", stall.start_ns, stall.stop_ns + trail_ns)
-            for stall in stalls(run)
-            if stall.length_ns >= least_ns
-        )
-    return run.spoilt
+def within(run: Run, start_ns: float, stop_ns: float) -> list[Stall]:
+    """The stalls that may have taken some of a time."""
+    return [stall for stall in stalls(run) if stall.start_ns < stop_ns and stall.clear_ns > start_ns]
 
 
 def allowance_ns(run: Run, span: Span) -> int:
-    """How much of a span the stalls in it may have taken: their lengths, and the repair after those that spoil."""
-    inside = [stall for stall in stalls(run) if stall.start_ns < span.stop_ns and stall.stop_ns > span.start_ns]
-    least_ns, repair_ns = SPOILS * base_rtt_ns(run), REPAIR_ROUND_TRIPS * base_rtt_ns(run)
-    return sum(stall.length_ns + (repair_ns if stall.length_ns >= least_ns else 0) for stall in inside)
+    """How much of a span the stalls in it may have taken."""
+    return sum(stall.clear_ns - stall.start_ns for stall in within(run, span.start_ns, span.stop_ns))
 
 
-def joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans in order; spans that touch are joined."""
-    found: list[Span] = []
-    for span in sorted(spans, key=lambda span: span.start_ns):
-        if found and span.start_ns <= found[-1].stop_ns:
-            found[-1] = Span(found[-1].name, found[-1].start_ns, max(found[-1].stop_ns, span.stop_ns))
-        else:
-            found.append(span)
-    return found
+def spans(run: Run) -> list[Span]:
+    """The times that stalls may have taken."""
+    return [Span("stall", stall.start_ns, stall.clear_ns) for stall in stalls(run)]
 
 
 def spoils(run: Run, t_ns: int) -> bool:
-    """Whether an instant is to be left out."""
-    return any(span.contains(t_ns) for span in spoilt(run))
+    """Whether a stall has spoilt what happens at an instant."""
+    return touches(run, Span("instant", t_ns, t_ns + 1))
 
 
 def touches(run: Run, span: Span) -> bool:
-    """Whether any of a span is to be left out."""
-    return any(out.start_ns < span.stop_ns and out.stop_ns > span.start_ns for out in spoilt(run))
+    """Whether a stall has spoilt any of a span."""
+    return any(stall.spoils for stall in within(run, span.start_ns, span.stop_ns))
 
 
 def told(run: Run, span: Span) -> str:
     """The stalls of a span in words: times, lengths and late nodes; "" without any."""
-    inside = [stall for stall in stalls(run) if stall.start_ns < span.stop_ns and stall.stop_ns > span.start_ns]
-    inside = [stall for stall in inside if stall.length_ns >= SPOILS * base_rtt_ns(run)]
+    inside = [stall for stall in within(run, span.start_ns, span.stop_ns) if stall.spoils]
     if not inside:
         return ""
     longest = max(inside, key=lambda stall: stall.length_ns)

@@ -40,7 +40,6 @@ class StepTimes:
     median_ns: int
     p99_ns: int
     slowest_ns: int
-    fastest_ns: int
 
 
 def steps(run: Run) -> list[TrainingStep]:
@@ -137,5 +136,4 @@ def times(selected: Sequence[TrainingStep]) -> StepTimes | None:
         median_ns=int(np.median(totals)),
         p99_ns=int(np.percentile(totals, 99, method="higher")),
         slowest_ns=int(totals.max()),
-        fastest_ns=int(totals.min()),
     )

@@ -23,21 +23,20 @@ PERIOD_NS = 10_000_000
 """A stall that begins in a thread's sleep is noted from the sleep's end on: as up to a period shorter than it was."""
 STALL_NS = 2_000_000
 """Lateness from which on a line is written; judging compares it with a round trip."""
-SUM_EVERY_NS = 500_000_000
 PRIORITY = 10  # above ordinary real-time work at 1, below the kernel's own threads at 50
 
 
 class HiccupMeter:
     """Runs the meter's process while it is entered; it ends by itself when this process does, however that is."""
 
-    def __init__(self, journal: Path, period_ns: int = PERIOD_NS) -> None:
+    def __init__(self, journal: Path, period_ns: int = PERIOD_NS, *, ordinary: bool = False) -> None:
+        """`ordinary`: as late as any other process is, without real-time priority."""
         self._journal = journal
-        self._period_ns = period_ns
+        self._further = ["--period-ns", str(period_ns), *(["--ordinary"] if ordinary else [])]
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> HiccupMeter:
-        words = python("-m", "running.machine.hiccup", "--journal", str(self._journal))
-        words += ["--period-ns", str(self._period_ns)]
+        words = python("-m", "running.machine.hiccup", "--journal", str(self._journal), *self._further)
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE)
         return self
 
@@ -55,29 +54,21 @@ class HiccupMeter:
             self._process = None
 
 
-def measure(processor: int, journal: Journal, period_ns: int, ended: threading.Event) -> None:
+def measure(processor: int, journal: Journal, period_ns: int, ordinary: bool, ended: threading.Event) -> None:
     """One thread: sleeps for a period on its processor, notes how late it woke; sums go into `hiccup` lines."""
     os.sched_setaffinity(0, {processor})
-    realtime = be_realtime()
     node = f"cpu{processor}"
-    late_ns = longest_ns = 0
     due_ns = time.monotonic_ns()
-    written_ns = due_ns
+    journal.write("hiccup", t_ns=due_ns, node=node, realtime=not ordinary and be_realtime())
     while not ended.is_set():
         due_ns += period_ns
         now_ns = time.monotonic_ns()
         if due_ns > now_ns:
             time.sleep((due_ns - now_ns) / 1e9)
         now_ns = time.monotonic_ns()
-        late = now_ns - due_ns
-        late_ns += late
-        longest_ns = max(longest_ns, late)
-        if late >= STALL_NS:
-            journal.write("stall", t_ns=now_ns, node=node, late_ns=late)
+        if now_ns - due_ns >= STALL_NS:
+            journal.write("stall", t_ns=now_ns, node=node, late_ns=now_ns - due_ns)
             due_ns = now_ns
-        if now_ns - written_ns >= SUM_EVERY_NS:
-            journal.write("hiccup", t_ns=now_ns, node=node, late_ns=late_ns, longest_ns=longest_ns, realtime=realtime)
-            written_ns, longest_ns = now_ns, 0
 
 
 def be_realtime() -> bool:
@@ -94,13 +85,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m running.machine.hiccup")
     parser.add_argument("--journal", type=Path, required=True)
     parser.add_argument("--period-ns", type=int, default=PERIOD_NS)
+    parser.add_argument("--ordinary", action="store_true")
     arguments = parser.parse_args()
     journal = Journal(arguments.journal, "meter")
     journal.write_process("meter")
     started_ns = time.monotonic_ns()
     ended = threading.Event()
     threads = [
-        threading.Thread(target=measure, args=(processor, journal, arguments.period_ns, ended), daemon=True)
+        threading.Thread(
+            target=measure, args=(processor, journal, arguments.period_ns, arguments.ordinary, ended), daemon=True
+        )
         for processor in sorted(os.sched_getaffinity(0))
     ]
     for thread in threads:

@@ -91,19 +91,9 @@ def made_up_lines(
         for step in range(23):
             if 1.0 + step > halts_s:
                 break
-            slow, late_s = slow_step_ns if step == 14 else 0, slow_step_ns / SECOND if step >= 14 else 0.0
+            slow, t_s = slow_step_ns * (step == 14), 1.0 + step + (step >= 14) * slow_step_ns / SECOND
             timing = {"compute_ns": SECOND // 3, "comm_ns": 2 * SECOND // 3 + slow, "total_ns": SECOND + slow}
-            add(
-                1.0 + step + late_s,
-                host,
-                "step",
-                workload="main",
-                rank=0,
-                step=step,
-                bytes=1_000_000,
-                verified=True,
-                **timing,
-            )
+            add(t_s, host, "step", workload="main", rank=0, step=step, bytes=1_000_000, verified=True, **timing)
         result = {"messages_posted": 9, "messages_completed": 9, "bytes_verified": 10**7, "bytes_wrong": wrong_bytes}
         add(24, host, "workload", name="main", state="stop", result=result)
     path = {"qp": 1, "peer": "h1", "ev": 49153, "plane": 0, "via": "p0s1", "cause": "loss"}

@@ -8,14 +8,9 @@ import pytest
 
 from judging import checks, sample_size
 from judging.run import Run
-from running.calibration import stretch
-from running.choices import Choices
-from running.spec import RunSpec
-from running.transport_choice import transport
 from scenarios import library
 from scenarios.collision import at_line_rate
 from scenarios.scenario import Scenario, Setting
-from scenarios.training import all_reduce_bytes
 from topo.planfile import load_plan
 
 Build = Callable[..., Run]
@@ -143,26 +138,3 @@ def test_a_fault_may_cost_two_round_trips_more_where_hosts_wait_for_the_last_pac
     assert sample_size.repair_round_trips(run) == 5
     streaming = Run([line for line in run.lines if line["kind"] != "step"])
     assert sample_size.repair_round_trips(streaming) == 3
-
-
-def test_a_run_lasts_as_many_round_trips_at_a_lower_rate() -> None:
-    plan, told = load_plan("lab"), list[str]()
-    assert stretch(plan, 10_000_000, told.append) == 1.0
-    assert stretch(plan, 15_000_000, told.append) == 1.0, "never shorter"
-    assert told == []
-    slow = plan.at_rate(5_000_000).base_rtt_ns / plan.base_rtt_ns
-    assert stretch(plan, 5_000_000, told.append) == pytest.approx(slow, abs=0.01)
-    assert "so do steps, phases and faults" in told[0]
-    usual, slower = (
-        RunSpec(
-            library.find("switch-reboot"),
-            Choices(transport("mrc"), plan.at_rate(rate_bps), seed=1, stretch=stretch(plan, rate_bps, told.append)),
-        ).setting
-        for rate_bps in (10_000_000, 5_000_000)
-    )
-    assert slower.pace == pytest.approx(slow, abs=0.01)
-    assert all_reduce_bytes(slower) == pytest.approx(all_reduce_bytes(usual), rel=0.05), "as many packets in a step"
-    assert (
-        Choices(transport("mrc"), plan.at_rate(5_000_000), seed=1, world="simulated", stretch=9).pace
-        == plan.at_rate(5_000_000).pace
-    )

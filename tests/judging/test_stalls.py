@@ -63,7 +63,7 @@ def own_checks() -> list[checks.Check]:
 def test_lateness_of_less_than_a_quarter_of_a_round_trip_is_nothing(made_up: Build) -> None:
     run = stalled(made_up(), [(13.0, 12), (17.0, 13)])
     assert [stall.length_ns for stall in stalls.stalls(run)] == [13 * MS]
-    assert stalls.spoilt(run) == []
+    assert not stalls.touches(run, run.span)
 
 
 def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Build) -> None:
@@ -75,10 +75,10 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
     ]
     run = Run(sorted([*made_up().lines, *lines], key=lambda line: int(line["t_ns"])))
     assert stalls.stalls(run) == [
-        stalls.Stall(13_000 * MS, 13_460 * MS, ("cpu1", "h3")),
-        stalls.Stall(17_980 * MS, 18_000 * MS, ("switches",)),
+        stalls.Stall(13_000 * MS, 13_460 * MS, ("cpu1", "h3"), True, 13_610 * MS),  # and three round trips of repair
+        stalls.Stall(17_980 * MS, 18_000 * MS, ("switches",), False, 18_000 * MS),
     ]
-    assert stalls.spoilt(run) == [Span("stall", 13_000 * MS, 13_610 * MS)]  # and three round trips in which it trails
+    assert stalls.allowance_ns(run, run.span) == 630 * MS
     assert stalls.told(run, run.span) == "one stall, 460 ms at 13.00 s (cpu1, h3)"
 
 

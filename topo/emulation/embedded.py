@@ -20,7 +20,7 @@ from topo.emulation.state import LabError
 from topo.fault import CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
-from topo.pfc import EMULATED_JITTER_NS, port_settings
+from topo.pfc import jitter_ns, port_settings
 from topo.plan import Plan
 
 READY_TIMEOUT_S = 600.0  # the first start compiles C: two minutes on emulated processors, for the runtime alone
@@ -51,7 +51,7 @@ def serve_config(
                 "overhead_bytes": plan.links.wire_overhead_bytes,
                 "delay_ns": wire_delay_ns(plan, ref, link_at(plan, ref).delay_ns),
                 "queues": queues,
-                **port_settings(plan, ref, 2 * EMULATED_JITTER_NS),
+                **port_settings(plan, ref, 2 * jitter_ns(plan)),
             }
             for ref in ports(plan, switch)
         ]

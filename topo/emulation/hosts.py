@@ -19,7 +19,7 @@ from topo.emulation.wiring import (
 from topo.graph import PortRef, ports
 from topo.node import Host
 from topo.path import Path as FabricPath
-from topo.pfc import EMULATED_JITTER_NS
+from topo.pfc import jitter_ns
 from topo.profile import write_profile
 
 _COUNTER_COLUMNS = {"rx_bytes": 0, "rx_packets": 1, "tx_bytes": 8, "tx_packets": 9}
@@ -53,7 +53,7 @@ def write_profiles(site: LabSite) -> None:
     """Each host's NIC profile (docs/contracts.md) under `site.root`/profiles."""
     (site.root / "profiles").mkdir(exist_ok=True)
     for host in site.plan.hosts():
-        write_profile(site.plan, host, site.root / "profiles" / f"{host}.json", jitter_ns=EMULATED_JITTER_NS)
+        write_profile(site.plan, host, site.root / "profiles" / f"{host}.json", jitter_ns=jitter_ns(site.plan))
 
 
 def check_links(site: LabSite) -> None:

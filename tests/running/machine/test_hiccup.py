@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from running.calibration import LOOK_PERIOD_NS
+from running.calibration import PERIOD_NS as LOOK_PERIOD_NS
 from running.machine.hiccup import PERIOD_NS, HiccupMeter
 from tests.helpers.waiting import eventually
 
@@ -95,15 +95,6 @@ def test_a_stall_is_noted_to_within_a_period(tmp_path: Path, period_ns: int) -> 
     missed_ns.sort()
     # A stop begins a little after its signal is sent, and later where another process has the meter's processor.
     assert missed_ns[12] <= period_ns + 1_000_000
-
-
-def test_sums_only_grow(tmp_path: Path) -> None:
-    path = tmp_path / "meter.jsonl"
-    with HiccupMeter(path):
-        eventually(lambda: sum(line["kind"] == "hiccup" for line in lines(path)) >= 4, "sums")
-    sums = [int(str(line["late_ns"])) for line in lines(path) if line["node"] == "cpu0" and line["kind"] == "hiccup"]
-    assert sums == sorted(sums)
-    assert lines(path)[0]["kind"] == "process"
 
 
 def test_the_meter_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
