@@ -204,13 +204,12 @@ def fault_cost(
     if not found.costs:
         return Finding(name, None, f"no fault began in phase {phase!r}")
     limit = sample_size.repair_round_trips(run) if at_most is None else at_most
-    every, all_ns = found.together, limit * rtt_ns * found.together.bursts
-    over = [one.lost_ns - cost.WORST * limit * rtt_ns * one.bursts for one in found.costs]
-    surely = [one.least_ns > cost.WORST * limit * rtt_ns * one.bursts for one in found.costs]
+    every, most_ns = found.together, limit * rtt_ns
+    judged = [(every, most_ns * every.bursts), *((one, cost.WORST * most_ns * one.bursts) for one in found.costs)]
     holds: bool | None = None
-    if every.least_ns > all_ns or any(surely):
+    if any(one.least_ns > allowed_ns for one, allowed_ns in judged):
         holds = False
-    elif every.lost_ns <= all_ns and max(over) <= 0 and every.noise_ns <= all_ns:
+    elif all(one.lost_ns <= allowed_ns for one, allowed_ns in judged) and every.noise_ns <= most_ns * every.bursts:
         holds = True
     mean = max(0.0, every.lost_ns / every.bursts / rtt_ns)
     worst = max(0.0, *(one.lost_ns / one.bursts / rtt_ns for one in found.costs))

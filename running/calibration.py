@@ -39,7 +39,7 @@ from topo.plan import Plan
 BUSY_WANTED = 0.5
 SATURATED = 0.85  # above this, a faster lab would hardly take more
 IDLE_MAX = 0.40  # a machine busier than this without a lab has other work: its power for a lab is not kept
-SLOWER_MAX = 4  # a lab is slowed to a fourth of the measured rate at most, for other work and for lateness
+SLOWER_MAX = 4  # a lab is slowed to a fourth at most for lateness
 ATTEMPTS = 4
 RATE_MAX_FACTOR = 2.5  # of the plan's own rate: a faster lab shows nothing more
 
@@ -136,9 +136,9 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
 
 
 def fitting(plan: Plan, found: Mapping[str, Any], now: MeasuredLoad) -> int:
-    """The rate at which CPU use reaches BUSY_WANTED beside what else runs now, and at which no process is later than
-    the lab's timers allow for, to two digits."""
-    free = max(BUSY_WANTED - now.busy, BUSY_WANTED / SLOWER_MAX)
+    """The rate at which CPU use reaches BUSY_WANTED, half of that beside other work that takes the whole machine; and
+    at which no process is later than the lab's timers allow for. To two digits."""
+    free = BUSY_WANTED * (1 - min(now.busy, 1.0) / 2)
     rate_bps = found["measured_at_bps"] * free / max(found["busy_lab"], 0.01)  # less is below what can be measured
     rate_bps = min(rate_bps, plan.links.host_rate_bps * RATE_MAX_FACTOR)
     late_ns = max(found["late_ns"], now.late_ns, 1)

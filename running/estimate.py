@@ -7,7 +7,7 @@ much memory they need; the number of packets is what the participating hosts cou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -39,7 +39,6 @@ PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet wit
 SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
 SECONDS_MAX = 24 * 3600
 MEMORY_SHARE_MAX = 0.9  # of what is available: more would swap
-RATE_STEPS = 40
 
 
 class TooLargeError(ValueError):
@@ -114,10 +113,7 @@ def check(spec: RunSpec, available_bytes: int | None = None) -> Estimate:
     try:
         found = estimate(spec)
     except WorkloadError as error:
-        rate_bps = choices.plan.links.host_rate_bps
-        fits = highest_rate(spec)
-        hint = f"; at most --rate {fits / 1e6:g} fits, and it is {rate_bps / 1e6:g}" if 0 < fits < rate_bps else ""
-        raise TooLargeError(f"{error}{hint}") from None
+        raise TooLargeError(str(error)) from None
     refuse_memory(what, found.memory_bytes, available)
     if found.seconds > SECONDS_MAX:
         raise TooLargeError(
@@ -139,29 +135,6 @@ def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
 def runs_at_once(memory_bytes: int, available_bytes: int) -> int:
     """The number of runs, each of so much memory, that fit side by side into what is available; at least 1."""
     return max(1, int(MEMORY_SHARE_MAX * available_bytes) // memory_bytes)
-
-
-def highest_rate(spec: RunSpec) -> int:
-    """The highest rate of a NIC port, bit/s to two digits, at which every workload accepts its options; 0 for none."""
-    choices = spec.choices
-
-    def fits(rate_bps: int) -> bool:
-        try:
-            estimate(replace(spec, choices=replace(choices, plan=choices.plan.at_rate(rate_bps))))
-        except WorkloadError:
-            return False
-        return True
-
-    low, high = 0, choices.plan.links.host_rate_bps
-    if not fits(max(1, high >> RATE_STEPS)):
-        return 0  # the rate is not what makes it too large
-    for _ in range(RATE_STEPS):
-        middle = (low + high) // 2
-        if not middle:
-            break
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    digits = max(0, len(str(low)) - 2)
-    return int(str(low)[:2] + "0" * digits)
 
 
 def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:

@@ -157,7 +157,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     enough = len(here) >= QUIET_MIN
     found = pace(here) if enough else pace(*calm.values())
     before, after = pace(usual), pace(here or calm.get("heal", []))
-    if found is None:
+    if found is None or not own:
         return None
     drift = after.ns_per_work / before.ns_per_work - 1 if after and before else None
     spread = pace(here, usual) or found

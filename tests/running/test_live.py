@@ -134,7 +134,7 @@ def test_the_first_line_of_a_run_names_every_choice_that_the_user_has() -> None:
         "pace",
         "phases",
     }
-    follows |= {"calibration", "host_rate_bps", "hardware_rate_bps", "base_rtt_ns", "fabric", "hosts"}
+    follows |= {"calibration", "host_rate_bps", "hardware_rate_bps", "base_rtt_ns", "jitter_ns", "fabric", "hosts"}
     follows |= {"delay_ns", "pmtu_bytes", "switches", "switch_kind", "python", "cpus", "version", "hashes", "key"}
     choices = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7)
     options = RunSpec(library.find("smoke"), choices).options()

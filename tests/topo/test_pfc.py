@@ -13,7 +13,7 @@ from switch.entries import Exact
 from topo.emulation.embedded import serve_config
 from topo.graph import PortRef
 from topo.node import leaf
-from topo.pfc import classes, headroom_bytes, port_settings
+from topo.pfc import classes, headroom_bytes, jitter_ns, port_settings
 from topo.plan import Links, Plan
 from topo.planfile import PlanError, check_pfc, parse_document, plan_document
 from topo.profile import nic_profile
@@ -60,7 +60,7 @@ def test_real_ports_have_the_same_with_room_for_late_processes() -> None:
     (device,) = serve_config(PLAN, [leaf(0, 0)], SOCKETS)["devices"]
     (lossy,) = serve_config(LOSSY, [leaf(0, 0)], SOCKETS)["devices"]
     assert {key: value for key, value in device["ports"][0].items() if key.startswith("pfc_")} == port_settings(
-        PLAN, TO_HOST, late_ns=40_000_000
+        PLAN, TO_HOST, late_ns=2 * jitter_ns(PLAN)
     )
     assert not any(key.startswith("pfc_") for key in lossy["ports"][0])
 
