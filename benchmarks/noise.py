@@ -8,9 +8,9 @@
 Runs the short form of each scenario under each kind of noise (`benchmarks/planted.py`), one seed of all of them after
 the other, and prints a Markdown table of how many runs were true, unknown and false. With `--results`, each verdict is
 a JSON line of that file (scenario, transport, noise, seed, verdict, reason, commit), and a run that has a line there is
-not repeated. Beside MRC two broken transports must stay false under mild noise: spraying without looking at path health
-over cut paths, and RoCE while links flap. Needs root, no lab running, and an otherwise idle machine. Exits with 1 if
-MRC was ever false, a quiet or mild run was not true, or a broken one not false.
+not repeated. Beside MRC two broken transports must never be true: spraying without looking at path health over cut
+paths, and RoCE while links flap. Needs root, no lab running, and an otherwise idle machine. Exits with 1 if MRC was
+ever false, a quiet or mild run was not true, or a broken one was.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.planted import KINDS, planted
 from benchmarks.rig import kept
 
-SCENARIOS = ("link-flap", "switch-reboot", "spray", "nic-port", "collision")
+SCENARIOS = ("link-flap", "switch-reboot", "nic-port", "spray", "incast", "grey-link", "collision")
+LENGTHS = {"incast": ("--time", "0.6"), "grey-link": ("--time", "0.6")}  # of those without a short form
 BROKEN = (("spray", "mrc-oblivious"), ("link-flap", "roce"))
 
 
@@ -56,7 +57,7 @@ class Outcome:
 def cases(noises: Sequence[str], scenarios: Sequence[str], seeds: Iterable[int]) -> list[Case]:
     """Every run that is asked for; the first seed of all rows comes first, so that a part of the table is a sample."""
     rows = [(name, "mrc", noise) for noise in noises for name in scenarios]
-    rows += [(name, broken, "mild") for name, broken in BROKEN if name in scenarios and "mild" in noises]
+    rows += [(name, broken, noise) for noise in noises for name, broken in BROKEN if name in scenarios]
     return [Case(*row, seed) for seed in seeds for row in rows]
 
 
@@ -76,8 +77,16 @@ def keep(path: Path, case: Case, outcome: Outcome) -> None:
 
 def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
     """One run under its noise."""
-    words = [sys.executable, "-m", "cli", "run", case.scenario, "--short", "--transport", case.transport]
-    words += ["--seed", str(case.seed), "--runs", str(folder), "--plain", *extra]
+    words = [sys.executable, "-m", "cli", "run", case.scenario, "--transport", case.transport]
+    words += [
+        *LENGTHS.get(case.scenario, ("--short",)),
+        "--seed",
+        str(case.seed),
+        "--runs",
+        str(folder),
+        "--plain",
+        *extra,
+    ]
     with (folder / f"{case.scenario}-{case.transport}-{case.noise}-{case.seed}.log").open("w") as log:
         before = (folder / "latest").resolve()
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
@@ -96,9 +105,9 @@ def reasons(findings: Sequence[Mapping[str, Any]]) -> str:
 
 
 def right(transport: str, noise: str, verdicts: Counter[str]) -> bool:
-    """Whether a row is as it must be: MRC never false, and true with little noise; a broken one always false."""
+    """Whether a row is as it must be: MRC never false, and true with little noise; a broken one never true."""
     if transport != "mrc":
-        return set(verdicts) == {"false"}
+        return not verdicts["true"] and not verdicts["failed"]
     if noise in ("none", "mild"):
         return set(verdicts) == {"true"}
     return not verdicts["false"] and not verdicts["failed"]

@@ -3,9 +3,11 @@
     python benchmarks/planted.py freeze -- ./lab run link-flap --short
     python benchmarks/planted.py mild --seed 3 -- ./lab test
 
-Three kinds, beside none: `freeze` stops all processes of the command for 50 to 800 ms at random instants, `mild` for 5
+Six kinds, beside none: `freeze` stops all processes of the command for 50 to 800 ms at random instants, `mild` for 5
 to 20 ms (under half of the lab's base round trip), `hogs` lets processes of real-time priority take half of one
-processor, `both` is freeze and hogs. Hogs need root. A command that is killed or ends takes its noise with it.
+processor, `both` is freeze and hogs, `core` leaves the command one processor, `part` six tenths of one, and `loops` has
+a busy loop of the same priority beside it for each processor. `hogs` and `part` need root. A command that is killed or
+ends takes its noise with it.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
 
-KINDS = ("none", "mild", "freeze", "hogs", "both")
+KINDS = ("none", "core", "part", "loops", "mild", "freeze", "hogs", "both")
+PART = 0.6  # of a processor
+PERIOD_US = 100_000
 FREEZE_MS = {"freeze": (50.0, 800.0), "both": (50.0, 800.0), "mild": (5.0, 20.0)}
 PAUSE_S = {"freeze": (1.0, 5.0), "both": (1.0, 5.0), "mild": (0.1, 1.0)}
 HOG_MS = (5.0, 100.0)
@@ -85,6 +89,34 @@ def hog(seed: int, processor: int) -> int:
     return 0
 
 
+def loop() -> int:
+    """Keeps a processor busy at ordinary priority, for as long as its parent lives."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    parent = os.getppid()
+    while os.getppid() == parent:
+        for _ in range(100_000):
+            pass
+    return 0
+
+
+@contextmanager
+def confined(root: int) -> Iterator[None]:
+    """A process and all that it starts get PART of a processor while it is entered (control groups, either version)."""
+    second = Path("/sys/fs/cgroup/cgroup.controllers").exists()
+    group = Path("/sys/fs/cgroup" if second else "/sys/fs/cgroup/cpu") / f"mrclab-planted-{root}"
+    group.mkdir()
+    quota_us = int(PART * PERIOD_US)
+    limits = {"cpu.max": f"{quota_us} {PERIOD_US}"} if second else {"cpu.cfs_quota_us": str(quota_us)}
+    for name, value in {**limits, "cgroup.procs": str(root)}.items():
+        (group / name).write_text(value)
+    try:
+        yield
+    finally:
+        for pid in (group / "cgroup.procs").read_text().split():  # what the command has left behind
+            (group.parent / "cgroup.procs").write_text(pid)
+        group.rmdir()
+
+
 @contextmanager
 def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
     """Noise of a kind for the family of a process while it is entered; yields the freezes so far, in s."""
@@ -97,6 +129,15 @@ def planted(kind: str, root: int, seed: int) -> Iterator[list[float]]:
             hogging = subprocess.Popen(words)
             stack.callback(hogging.wait)
             stack.callback(hogging.kill)
+        if kind == "loops":
+            for _ in os.sched_getaffinity(0):
+                looping = subprocess.Popen([sys.executable, __file__, "loop"])
+                stack.callback(looping.wait)
+                stack.callback(looping.kill)
+        if kind == "core":
+            os.sched_setaffinity(root, {rng.choice(sorted(os.sched_getaffinity(0)))})
+        if kind == "part":
+            stack.enter_context(confined(root))
         if kind in FREEZE_MS:
             ended = threading.Event()
             thread = threading.Thread(target=freeze, args=(root, rng, kind, ended, frozen.append))
@@ -110,6 +151,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command under noise; its own exit status. The noise is told on standard error."""
     if arguments and arguments[0] == "hog":
         return hog(int(arguments[1]), int(arguments[2]))
+    if arguments and arguments[0] == "loop":
+        return loop()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--seed", type=int, default=1)

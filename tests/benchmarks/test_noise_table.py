@@ -57,7 +57,9 @@ def test_a_torn_line_is_no_run_and_tears_no_other(tmp_path: Path) -> None:
         ("mrc", "freeze", "false", False),
         ("mrc", "both", "failed", False),
         ("roce", "mild", "false", True),
-        ("roce", "mild", "unknown", False),
+        ("roce", "mild", "unknown", True),
+        ("roce", "loops", "true", False),
+        ("mrc", "core", "unknown", True),
     ],
 )
 def test_the_table_says_which_rows_are_wrong(
