@@ -117,8 +117,8 @@ def laps(run: Run, span: Span) -> list[Lap]:
         if halt.length_ns > np.median([lap.length_ns for lap in own]):
             own.append(halt)  # a job that has come to a halt owes a step
     inside = [[lap for lap in own if lap.touches(span.start_ns, span.stop_ns)] for own in by_job.values()]
-    if found := max(inside, key=len, default=[]):
-        return found
+    if by_job:
+        return max(inside, key=len)
     bin_ns = BIN_ROUND_TRIPS * base_rtt_ns(run) or run.ns(recovery.BIN_S)
     edges = span.start_ns + bin_ns * np.arange(span.count(bin_ns) + 1)
     work = np.diff(goodput.acknowledged(run, edges.astype(float)))
