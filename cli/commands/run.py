@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
 EXAMPLES = """examples:
-  ./lab run link-flap                        the main demonstration, about a minute and a half
+  ./lab run link-flap                        the main demonstration, about a minute
   ./lab run link-flap --short                the same in half a minute
   ./lab run link-flap --view                 the same on a page in the browser, where cables are cut by clicks
   ./lab run link-flap --world simulated --view --transport mrc,roce   two runs side by side, stepped together

@@ -24,7 +24,6 @@ class TrainingStep:
     total_ns: int
     bytes: int
     ranks: int
-    verified: bool
     jobover_ns: int | None = None
 
     @property
@@ -64,7 +63,6 @@ def steps(run: Run) -> list[TrainingStep]:
                 total_ns=max(int(str(line["total_ns"])) for line in lines),
                 bytes=sum(int(str(line["bytes"])) for line in lines),
                 ranks=len(lines),
-                verified=all(line.get("verified") is True for line in lines),
                 jobover_ns=over.get(workload),
             )
         )
