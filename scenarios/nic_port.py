@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import hypot
 
 from judging import checks, evidence, sample_size
 from judging.check import Check, check
@@ -39,13 +40,13 @@ def timeline(setting: Setting) -> list[TimedFault]:
 
 
 def level(run: Run, start_ns: int, stop_ns: int) -> tuple[float, float, int]:
-    """The median goodput of a time in bins, its error as a share, and the number of bins; nothing of too few."""
+    """The median goodput of a time in bins, its standard error as a share, and how many bins; nothing of too few."""
     settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * sample_size.base_rtt_ns(run), stop_ns)
     bins = cost.laps(run, settled) if settled.length_ns > 0 else []
     found = cost.pace([lap for lap in bins if lap.work > 0])
     if found is None or found.count < cost.QUIET_MIN:
         return 0.0, 1.0, 0
-    return 1 / found.ns_per_work, cost.SIGMAS * found.spread_ns / bins[0].length_ns / found.count**0.5, found.count
+    return 1 / found.ns_per_work, 1.25 * found.spread_ns / bins[0].length_ns / found.count**0.5, found.count
 
 
 @check
@@ -72,7 +73,7 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
         return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
     usual, usual_error = whole[-1]
     rows = [(down, rate / usual, 1 - down / planes) for down, rate, _ in found]
-    error = max(error for _, _, error in found) + usual_error
+    error = 2 * hypot(max(error for _, _, error in found), usual_error)  # with 95 % confidence
     worst = max(abs(got - want) for _, got, want in rows)
     figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
     shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)

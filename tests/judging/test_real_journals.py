@@ -47,7 +47,7 @@ EXPECTED = {
     # waits for a repair of its own
     "link-flap-roce-mild": ("unknown", "fault cost", "in steps of 13.3 round trips hosts mostly wait"),
     # both plateaus had as many stalls as not, and counted as measured, at 0 % of the reference: judged false
-    "nic-port-freeze": ("unknown", "half at once", "known to within 9.4%: 4 stalls, the longest 508 ms"),
+    "nic-port-freeze": ("unknown", "half at once", "known to within 6.9%: 4 stalls, the longest 508 ms"),
     # messages of some six packets at 4 Mb/s, judged false at 90.1 %: each loss was of a message's end, which takes two
     # round trips more to notice, and hosts waited for round trips even without faults
     "switch-reboot-slow": ("unknown", "load", "links carried 54% of their rate"),
