@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import hypot
 
 from common.journal import Line
 from judging import evidence, sample_size
@@ -350,7 +351,7 @@ def flow_kept(run: Run, workload: str, at_least: float = 0.95, phase: str = "fau
     later = Span(phase, span.start_ns + run.ns(skip_s), span.stop_ns)
     before, during = sum(alone) / len(alone), sum(flows.rates(run, later, workload).values())
     share, apart = during / before, (max(alone) - min(alone)) / before
-    error = sum(flows.error(run, one, workload) for one in calm) / len(calm) + flows.error(run, later, workload)
+    error = hypot(*(flows.error(run, one, workload) for one in calm)) / len(calm) + flows.error(run, later, workload)
     found = sample_size.holds(1 - share, 1 - at_least, error + apart / 2)
     figures = {"calm_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2), "drift": round(apart, 4)}
     unit, unit_bps = run.rate_unit

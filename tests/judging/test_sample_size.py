@@ -87,6 +87,48 @@ def test_flows_that_are_seen_message_by_message_need_many_messages(made_up: Buil
     assert uneven.holds is False
 
 
+def long(run: Run) -> Run:
+    """The same run with calm phases of 8 s before and after: long beside a round trip of 50 ms."""
+    return with_phases(run, reference=(0.0, 8.0), faults=(8.0, 16.0), heal=(16.0, 24.0))
+
+
+def paced(run: Run, shares: dict[str, float]) -> Run:
+    """Two flows of 8 Mb/s, but for those phases in which they have another share of it."""
+    lines = list(run.lines)
+    for tick in range(240):
+        begin_ns, end_ns = tick * 100 * MS, (tick + 1) * 100 * MS
+        phase = next((name for name, span in run.phases.items() if span.contains(begin_ns)), "")
+        fields = {
+            "workload": "victim",
+            "peer": "h0",
+            "bytes": round(100_000 * shares.get(phase, 1.0)),
+            "verified": True,
+        }
+        for host in ("h1", "h2"):
+            own = {"t_ns": end_ns, "node": host, "kind": "transfer", "start_ns": begin_ns, "end_ns": end_ns}
+            lines.append({**own, **fields})
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
+@pytest.mark.parametrize(
+    ("shares", "holds", "share"),
+    [
+        ({}, True, 1.0),
+        ({"faults": 0.96}, True, 0.96),
+        ({"faults": 0.5}, False, 0.5),
+        ({"reference": 0.99, "heal": 1.01, "faults": 1.0}, True, 1.0),  # the machine drifts, the flow keeps its rate
+        ({"reference": 1.0, "heal": 0.9, "faults": 0.95}, None, 1.0),  # it drifts by more than the limit allows
+        ({"reference": 1.0, "heal": 0.9, "faults": 0.7}, False, 0.737),
+    ],
+)
+def test_a_flow_is_compared_with_itself_before_and_after(
+    made_up: Build, shares: dict[str, float], holds: bool | None, share: float
+) -> None:
+    finding = checks.flow_kept("victim", 0.95)(paced(long(made_up()), shares))
+    assert finding.holds is holds, finding.reason
+    assert finding.figures["faults_mbps"] / finding.figures["calm_mbps"] == pytest.approx(share, abs=0.005)
+
+
 def test_rates_of_flows_are_told_in_megabits(made_up: Build) -> None:
     figures = checks.flows_even("main", 0.10, skip_s=0.0)(streams(made_up(), 262144)).figures
     assert list(figures["mbps"].values()) == pytest.approx([8.0, 8.0], rel=0.05)
