@@ -35,13 +35,11 @@ def timeline(setting: Setting) -> list[TimedFault]:
 def workloads(setting: Setting) -> Sequence[Workload]:
     """A first job on the whole fabric is the reference; the second job, which is judged, starts among dead links.
 
-    The first job ends its last step during the pause, so that its bytes do not count as the second job's.
+    The first job ends its last step before or during the pause, so that the two never share a link.
     """
     whole = training_loop(setting)
-    first = {
-        **whole.options,
-        "duration_ns": round((setting.phases["warmup"] + setting.phases["reference"]) * setting.pace * SECOND_NS),
-    }
+    before_s = max(0.1, sum(setting.phases[name] for name in ("warmup", "reference", "pause")) - PAUSE_S)
+    first = {**whole.options, "duration_ns": round(before_s * setting.pace * SECOND_NS)}
     return [Workload("training", first, name="whole"), Workload("training", whole.options, name="cold", phase="faults")]
 
 
