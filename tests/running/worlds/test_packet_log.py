@@ -97,7 +97,7 @@ def test_a_log_that_ctrl_c_meets_in_the_middle_of_its_lines_has_them_all(
 
 
 def test_a_window_of_incast_shows_trims_with_the_queues_that_made_them(tmp_path: Path) -> None:
-    _, lines, _ = logged(tmp_path, "incast", "1.1..1.5", "--time", "0.1", "--until", "2.0")
+    _, lines, _ = logged(tmp_path, "incast", "1.5..1.9", "--time", "0.1", "--until", "2.5")
     cut = [line for line in lines if line["trimmed"] and line["bytes"] < line["bytes_in"]]
     assert cut
     assert all(line["node"][0] == "p" and line["op"].startswith("WRITE") and line["priority"] for line in cut)
