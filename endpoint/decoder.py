@@ -9,7 +9,7 @@ from typing import Any
 from common.bpf import run as run_filter
 from endpoint import prober
 from endpoint.nic import frame as frames
-from endpoint.nic import wire
+from endpoint.nic import icrc, wire
 from endpoint.nic.dialect import UDP_PORTS, Dialect
 from endpoint.roce import wire as roce
 
@@ -65,7 +65,7 @@ class Decoder:
             "retransmission": bool(bth.flags & wire.RETRANSMISSION),
         }
         if bth.opcode in wire.WRITES or bth.opcode in roce.FIRSTS:
-            told |= placed(head, body, bth, frame.udp_end - self._dialect.check_bytes)
+            told |= placed(head, body, bth, frame.udp_end - icrc.SIZE)
         elif bth.opcode == wire.Opcode.SACK:
             told |= answered(wire.Seth.unpack(head, body))
         elif bth.opcode == wire.Opcode.NACK:

@@ -34,10 +34,9 @@ def make(
     endpoint = importlib.import_module(_MODULES[name]).Endpoint
     rng = random.Random(derive(seed, Purpose.HOST, profile.host))
     made = endpoint(profile, rng=rng, now_ns=now_ns, **settings)
-    if counted and made.check is not None:
+    if counted and made.client_check:
         raise TransportError(
-            f"payload must be real where the dialect's icrc is not ibta or counted (got {made.dialect.icrc}): a frame"
-            " without payload is known by its ICRC"
+            "payload must be real in the dialect mrc-client: a frame without payload is known by its ICRC"
         )
     made.counted = counted
     transport: Transport = made

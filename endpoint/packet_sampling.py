@@ -14,8 +14,7 @@ from typing import Any, Final
 from endpoint.decoder import Decoder, acknowledges
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
-from endpoint.nic.dialect import Dialect
-from endpoint.nic.dialect import parse as parse_dialect
+from endpoint.nic.dialect import named
 from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.profile import NicProfile
 from endpoint.roce import wire as roce
@@ -53,7 +52,7 @@ class PacketSampler:
         """`living` gives the numbers of the host's queue pairs; `dialect` is that setting (`endpoint.nic.dialect`)."""
         self._journal = journal
         self._living = living
-        read: Dialect = parse_dialect(dialect)
+        read = named(dialect)
         hosts = {row.address.packed: name for name, row in profile.destinations.items()}
         trimmed = (profile.dscp.trimmed, profile.dscp.trimmed_lasthop)
         self._decode = Decoder({**hosts, profile.address.packed: profile.host}, trimmed, profile.udp_port, read).fields

@@ -25,7 +25,6 @@ MOMENTS: Mapping[str, Callable[[Line], str]] = {
     "ev": lambda line: f"EV {line['ev']} {line.get('old')} → {line['new']}",
     "qp": lambda line: f"QP {line['qp']} {line['old']} → {line['new']}",
     "plane": lambda line: f"plane {line['plane']} {line['state']}",
-    "dialect": lambda line: f"dialect of {line['peer']}: {line['choice']}",
     "link": lambda line: f"link {line['a']}-{line['b']} {line['state']}",
     "port": lambda line: f"port {line['port']}",
     "switch": lambda line: f"switch {line['state']}",

@@ -8,7 +8,6 @@ from typing import Any
 
 from course.box.box import Box, BoxError
 from course.seams.log import Log, Note
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.peer import PORTS_ALL, REQUEST_IDS, Peer
 from endpoint.mrc.peers import PeerTable
@@ -30,10 +29,8 @@ class TellingOperations(EndpointOperations):
     rtt_ns = 0
     made = 0
 
-    def __init__(
-        self, peers: PeerTable, ports: PortSet, log: EventLog, rng: Random, mismatches: MismatchLog, on_peer_ports: Any
-    ) -> None:
-        super().__init__(peers, ports, log, rng, mismatches, on_peer_ports)
+    def __init__(self, peers: PeerTable, ports: PortSet, log: EventLog, rng: Random, on_peer_ports: Any) -> None:
+        super().__init__(peers, ports, log, rng, on_peer_ports)
         self.table, self.own, self.settled = peers, ports, on_peer_ports
         self.planes = [port.plane for port in ports]
         self.wake_ns = NEVER

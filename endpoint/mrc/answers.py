@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from endpoint.mrc.congestion.granter import CREDIT_UNIT
-from endpoint.mrc.port_sacks import PortSacks
 from endpoint.nic import codec, packet, wire
 from endpoint.nic.packet import VARIANT_MASKED, Route
 from endpoint.nic.psn import PSN_MASK
@@ -18,13 +17,9 @@ NACK_CC: Final = int(wire.CcType.NACK) << 4
 
 
 class Answers:
-    """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets.
+    """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets."""
 
-    `port_sacks` is there in a dialect whose SACKs say which ports are up.
-    """
-
-    def __init__(self, dest_qpn: int, traffic_class: int, port_sacks: PortSacks | None = None) -> None:
-        self._port_sacks = port_sacks
+    def __init__(self, dest_qpn: int, traffic_class: int) -> None:
         self._dest_masked = VARIANT_MASKED | dest_qpn
         self._traffic_class = traffic_class
         self.mpr = 0
@@ -58,7 +53,7 @@ class Answers:
         if self.granted_bytes >= 0:
             kind = CREDIT_CC
             congestion = congestion & ~0xFFFFFF | self.granted_bytes // CREDIT_UNIT & 0xFFFFFF
-        elif codec.SACK is not None and self._port_sacks is None:
+        elif codec.SACK is not None:
             frame = codec.sack(
                 route.headers, self._traffic_class, self._dest_masked, cack, first, answer, ev, self.mpr, start, bitmap,
                 stamp, beyond, congestion,
@@ -72,8 +67,6 @@ class Answers:
             first, answer, ev, 0, 0, cack, kind, self.mpr, start, bitmap,
             stamp, beyond, congestion,
         )  # fmt: skip
-        if self._port_sacks is not None:
-            transport += self._port_sacks.word()
         route.port.queue_control(route.seal(transport, self._traffic_class))
 
     def nack(self, route: Route, psn: int, ev: int, reason: NackReason, stamp: int) -> None:

@@ -10,12 +10,10 @@ from endpoint.mrc.algorithms import Chosen
 from endpoint.mrc.cc_profiles import CcProfiles
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.hint import QpHints
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
 from endpoint.mrc.paths.probe_budget import ProbeBudget
-from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
 from endpoint.nic.config import Limits, Settings
@@ -56,12 +54,10 @@ class Stamps:
     resolution: int = 0
 
     @classmethod
-    def lasting(cls, timeout_ns: int, dialect: Dialect) -> Stamps:
-        """Sixteen bits of ticks outlast `timeout_ns`; 128 ns is the standard's tick, and longer ones the dialect's: our
-        own, or 1 µs, which may wrap within the timeout."""
+    def lasting(cls, timeout_ns: int) -> Stamps:
+        """Ticks of which 16 bits outlast `timeout_ns`: of 128 ns, the standard's, or else of a multiple, our own."""
         ticks = max(1, -(-timeout_ns // (wire.TIMESTAMP_TICK_NS << 16)))
-        longer_ns = wire.TIMESTAMP_TICK_NS * ticks if dialect.tsr_1 == "own" else 1000
-        return cls(wire.TIMESTAMP_TICK_NS, 0) if ticks == 1 else cls(longer_ns, 1)
+        return cls(wire.TIMESTAMP_TICK_NS * ticks, int(ticks > 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +80,9 @@ class Context:
     penalty: ReceiverPenalty
     probe_budget: ProbeBudget
     crediting: Crediting
-    mismatches: MismatchLog
-    statement: str
-    """What connecting peers are told of our dialect."""
+    dialect: Dialect
     solicited_bit: int
     """In byte 1 of the BTH."""
-    port_sacks: PortSacks | None
-    """In a dialect whose SACKs say which ports are up; None: endpoint operations do."""
     hints: QpHints
     ev_profiles: EvProfiles
     ev_watchers: list[EvEventQueue]

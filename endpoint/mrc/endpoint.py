@@ -16,13 +16,11 @@ from endpoint.mrc.congestion.cc_profile import PathTraits, make_config
 from endpoint.mrc.context import Context, Stamps, TrafficClasses
 from endpoint.mrc.control import Control
 from endpoint.mrc.hint import QpHints
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
 from endpoint.mrc.paths.probe_budget import ProbeBudget
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
-from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.qp import QueuePair
 from endpoint.mrc.receiver import Receiver
 from endpoint.mrc.seams.crediting import Crediting
@@ -44,9 +42,6 @@ class Endpoint(Receiver):
         chosen = Chosen(self.settings)
         dialect = dialects.spoken(self.settings.dialect, profile)
         super().__init__(profile, rng, now_ns, dialect, limits, self.settings)
-        mismatches = self._mismatches = MismatchLog(dialect, self.log, self.scheduler)
-        sacks = PortSacks(dialect, self.ports, limits.probe_interval_ns, self._tell_ports)
-        self._port_sacks = sacks if dialect.ports_in_sacks else None
         rtt_ns, jitter_ns = limits.base_rtt_ns, limits.jitter_ns
         path = PathTraits(rtt_ns, rtt_ns, limits.rate_bps, limits.pmtu, jitter_ns=jitter_ns, trimming=limits.trimming)
         self._crediting = Crediting(chosen.granter(path))
@@ -60,17 +55,15 @@ class Endpoint(Receiver):
             scheduler=self.scheduler,
             log=self.log,
             classes=TrafficClasses.of(profile.dscp),
-            stamps=Stamps.lasting(limits.timeout_ns, dialect) if self.settings.timestamps else Stamps(),
+            stamps=Stamps.lasting(limits.timeout_ns) if self.settings.timestamps else Stamps(),
             path=path,
             chosen=chosen,
             cc_profiles=CcProfiles(chosen.cc_profile),
             penalty=ReceiverPenalty(limits.base_rtt_ns, enabled=self.settings.rcv_penalty),
             probe_budget=ProbeBudget(self.ports, self.settings.probe_share, limits.probe_interval_ns),
             crediting=self._crediting,
-            mismatches=mismatches,
-            statement=dialect.statement(profile.udp_port),
+            dialect=dialect,
             solicited_bit=self._solicited_bit,
-            port_sacks=self._port_sacks,
             hints=QpHints(),
             ev_profiles=EvProfiles(self._known_evs),
             ev_watchers=[],
@@ -79,13 +72,11 @@ class Endpoint(Receiver):
             profile,
             self.ports,
             rng,
-            mismatches,
+            dialect,
             interval_ns=limits.probe_interval_ns,
             control_class=self._context.classes.control,
         )
-        self._operations = chosen.operations(
-            self.peers, self.ports, self.log, rng, mismatches, self._peer_ports_changed
-        )
+        self._operations = chosen.operations(self.peers, self.ports, self.log, rng, self._peer_ports_changed)
         self.control = Control(self._context, self.qps, self.peers, self._operations)
 
     def create_qp(self, cq: CompletionQueue, **attributes: Any) -> QueuePair:
@@ -108,18 +99,7 @@ class Endpoint(Receiver):
             if qp.joined:
                 qp.refresh_ports()
                 qp.agenda.wake()
-        if self._port_sacks is None:
-            self._operations.announce(now_ns)
-        else:
-            self._port_sacks.announce(now_ns)
-
-    def _tell_ports(self, now_ns: int) -> None:
-        """A SACK on every live plane of one QP to each peer."""
-        told: set[str] = set()
-        for qp in self.qps.values():
-            if qp.receiving and qp.peer.name not in told:
-                told.add(qp.peer.name)
-                qp.responder.tell_ports(now_ns)
+        self._operations.announce(now_ns)
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
         for port in self.ports:
@@ -148,13 +128,9 @@ class Endpoint(Receiver):
         super().handle_timer(now_ns)
         self._operations.handle_timer(now_ns)
         self._crediting.handle_timer(now_ns)
-        if self._port_sacks is not None:
-            self._port_sacks.handle_timer(now_ns)
 
     def timers_ns(self) -> tuple[int, int]:
         due_ns, pacing_ns = super().timers_ns()
         due_ns = min(due_ns, self._operations.next_timer_ns())  # two by two: compiled code calls no function for these
         due_ns = min(due_ns, self._crediting.due_ns)
-        if self._port_sacks is not None:
-            due_ns = min(due_ns, self._port_sacks.next_timer_ns())
         return due_ns, pacing_ns

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from mypy_extensions import mypyc_attr
 
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.parameter import Parameter
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
@@ -46,14 +45,11 @@ class EndpointOperations:
         ports: PortSet,
         log: EventLog,
         rng: Random,
-        mismatches: MismatchLog,
         on_peer_ports: Callable[[Peer, int, int], None],
     ) -> None:
         self._peers = peers
         self._ports = ports
         self._log = log
-        self._mismatches = mismatches
-        self._dialect = mismatches.dialect
         self._on_peer_ports = on_peer_ports
         self._request_id = rng.getrandbits(16)
         self._probes: dict[int, tuple[Peer, Route, Callable[[Route], None]]] = {}
@@ -85,13 +81,10 @@ class EndpointOperations:
             if self._heeded(peer, request_id, request, now_ns):
                 peer.respond(arrival, ev, self._ports.up, request_id, request)
             return
-        response = wire.Eeth.unpack(data, at, self._dialect.eeth_op_shift)
-        if self._mismatches.response_op(peer.name, data[at + wire.EETH_OP_BYTE]):
-            return
+        response = wire.Eeth.unpack(data, at, self._peers.dialect.eeth_op_shift)
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
-            if not self._dialect.ports_in_sacks:
-                self._recall(peer, request_id, response.port_status_mask, now_ns)
-                self.answered(peer, request_id, now_ns)
+            self._recall(peer, request_id, response.port_status_mask, now_ns)
+            self.answered(peer, request_id, now_ns)
         elif response.op == EndpointOp.EV_PROBE:
             asked, route, answered = self._probes.get(request_id, (None, None, None))
             if asked is peer and route is not None and answered is not None:
@@ -108,16 +101,11 @@ class EndpointOperations:
         if request.op != EndpointOp.PORT_STATUS_UPDATE:
             self._log.count("opcode")
             return False
-        if self._dialect.ports_in_sacks:
-            self._mismatches.seen(peer.name, "port_status")  # and heeded: its meaning is clear
-        if self._mismatches.port_mask(peer.name, request.port_status_mask, self._ports.all):
-            return False  # nor answered, as what it says is not clear
         if not peer.users:
             self._log.count("no_qp")  # unanswered: a peer with a QP to us repeats it until we have one
             return False
         before = peer.ports
-        ports = self._dialect.mask_from_wire(request.port_status_mask)
-        changed = self.heed(peer, request_id, ports, now_ns)
+        changed = self.heed(peer, request_id, request.port_status_mask, now_ns)
         if changed is None:
             self._log.count("overtaken")
             return False
@@ -126,12 +114,10 @@ class EndpointOperations:
             self._on_peer_ports(peer, before, now_ns)
         return True
 
-    def _recall(self, peer: Peer, request_id: int, mask: int, now_ns: int) -> None:
+    def _recall(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> None:
         """Take the peer's ports from its answer to our update, where what it said before was forgotten."""
         before = peer.ports
-        if not peer.forgotten or self._mismatches.port_mask(peer.name, mask, self._ports.all):
-            return
-        if peer.recalled(request_id, self._dialect.mask_from_wire(mask)):
+        if peer.recalled(request_id, ports):
             self._on_peer_ports(peer, before, now_ns)
 
     def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:

@@ -13,10 +13,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from endpoint.mrc.heard_updates import HeardUpdates, UpdateRelation
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.paths.shuffling import choose
 from endpoint.nic import wire
 from endpoint.nic.config import NEVER
+from endpoint.nic.dialect import Dialect
 from endpoint.nic.packet import Route
 from endpoint.nic.wire import EndpointOp
 
@@ -33,8 +33,7 @@ class Peer:
     """`interval_ns` is the time between repetitions, `ports_all` the mask of our ports, which a peer takes to be up.
 
     Our updates have ids that count up from a random one, so that a new start does not use the same again. An update
-    that comes too late is not answered: its sender repeats it. In a dialect that has port states in
-    SACKs nothing is announced here.
+    that comes too late is not answered: its sender repeats it. `dialect` says where a response has its operation.
     """
 
     def __init__(
@@ -44,7 +43,7 @@ class Peer:
         rng: Random,
         interval_ns: int,
         control_class: int,
-        mismatches: MismatchLog,
+        dialect: Dialect,
         waiting: set[str],
         *,
         ports_all: int,
@@ -60,7 +59,7 @@ class Peer:
         self._rng = rng
         self._interval_ns = interval_ns
         self._control_class = control_class
-        self._mismatches = mismatches
+        self._dialect = dialect
         self._waiting = waiting
         self._ports_all = ports_all
         self.denied: Set[int] = frozenset()
@@ -110,8 +109,6 @@ class Peer:
         the answer to our update says it again.
         """
         self.users += 1
-        if self._mismatches.dialect.ports_in_sacks:
-            return
         if ports != self._ports_all or self.told != ports or self.forgotten:
             self.asked.clear()
             self.announce(ports, now_ns)
@@ -158,9 +155,8 @@ class Peer:
         self._request(route, request_id, EndpointOp.EV_PROBE, 0)
 
     def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
-        mask = self._mismatches.dialect.mask_to_wire(ports)
         transport = bytearray(
-            wire.control_bth(wire.OP_ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id) + wire.Erth(op, mask).pack()
+            wire.control_bth(wire.OP_ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id) + wire.Erth(op, ports).pack()
         )
         route.port.queue_control(route.seal(transport, self._control_class))
 
@@ -189,11 +185,7 @@ class Peer:
     def back_on(self, port: Port, ev: int) -> Route | None:
         """The way back over the switches that a packet came by: the EV names the same spine in either direction."""
         route = self.by_ev.get(ev)
-        if route is not None and route.port is port:
-            return route
-        known = (other.ev for other in self.routes if other.port is port)
-        self._mismatches.arrived_ev(self.name, ev, known)
-        return None
+        return route if route is not None and route.port is port else None
 
     def respond(self, arrival: Port, ev: int, ports: int, request_id: int, request: wire.Erth) -> None:
         """Answer on the control class, by the way it came if its port is up: any other may be dead."""
@@ -203,11 +195,10 @@ class Peer:
             if not choices:
                 return
             route = next(iter(choices.values()))
-        dialect = self._mismatches.dialect
-        response = wire.Eeth(request.op, dialect.mask_to_wire(ports), request.tx_timestamp, request.tsr)
+        response = wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr)
         transport = bytearray(
             wire.control_bth(wire.OP_ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id)
-            + response.pack(dialect.eeth_op_shift)
+            + response.pack(self._dialect.eeth_op_shift)
         )
         route.port.queue_control(route.seal(transport, self._control_class))
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Set
 from random import Random
 from typing import TYPE_CHECKING
 
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.peer import Peer
 from endpoint.nic.attributes import VerbError
+from endpoint.nic.dialect import Dialect
 from endpoint.nic.packet import Route
 from endpoint.nic.port import PortSet
 
@@ -24,7 +24,7 @@ class PeerTable:
         profile: NicProfile,
         ports: PortSet,
         rng: Random,
-        mismatches: MismatchLog,
+        dialect: Dialect,
         *,
         interval_ns: int,
         control_class: int,
@@ -32,7 +32,7 @@ class PeerTable:
         self._profile = profile
         self._ports = ports
         self._rng = rng
-        self._mismatches = mismatches
+        self.dialect = dialect
         self._interval_ns = interval_ns
         self._control_class = control_class
         self._peers: dict[str, Peer] = {}
@@ -81,7 +81,6 @@ class PeerTable:
             raise VerbError(f"{profile.host}'s profile has no paths to {name!r}; destinations: {known}")
         encapsulated = profile.encapsulation == "srv6"
         source, destination = profile.address.packed, row.address.packed
-        dialect = self._mismatches.dialect
         routes = [
             Route(
                 path.ev,
@@ -90,9 +89,9 @@ class PeerTable:
                 path.da.packed,
                 source,
                 destination,
-                dialect.udp_port_of(profile.udp_port),
+                self.dialect.udp_port_of(profile),
                 encapsulated,
-                dialect,
+                self.dialect,
             )
             for path in row.paths
         ]
@@ -102,7 +101,7 @@ class PeerTable:
             self._rng,
             self._interval_ns,
             self._control_class,
-            self._mismatches,
+            self.dialect,
             self.waiting,
             ports_all=self._ports.all,
         )

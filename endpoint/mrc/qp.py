@@ -10,7 +10,6 @@ from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.answers import Answers
 from endpoint.mrc.context import Context
 from endpoint.mrc.loss.repair import Repair
-from endpoint.mrc.mismatch import refusal
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_events import event_state
 from endpoint.mrc.paths.ev_profile import COUNT_MAX, EvMode
@@ -33,9 +32,8 @@ from endpoint.nic.attributes import (
     check_pmtu,
     take_attributes,
 )
-from endpoint.nic.config import NEVER, WRITE_IMM_MAX, ConfigError
+from endpoint.nic.config import NEVER, WRITE_IMM_MAX
 from endpoint.nic.cq import CompletionQueue
-from endpoint.nic.dialect import UDP_PORTS, differences
 from endpoint.nic.message import Message
 from endpoint.nic.packet import Route
 from endpoint.nic.verbs import VerbQueuePair
@@ -148,7 +146,7 @@ class QueuePair(VerbQueuePair):
             values["sq_psn"],
             *granted,
             pmtu=self._own_pmtu,
-            dialect=self._context.statement,
+            dialect=self._context.dialect.name,
             dynamic_mpr=bool(values["cap"] & CAP_DYNAMIC_MPR),
         )
 
@@ -191,7 +189,7 @@ class QueuePair(VerbQueuePair):
             context,
             self.work,
             self.reverse,
-            Answers(peer.qpn, context.classes.control, context.port_sacks),
+            Answers(peer.qpn, context.classes.control),
             self.fail,
             epsn=peer.psn,
             pmtu=self.pmtu,
@@ -209,25 +207,12 @@ class QueuePair(VerbQueuePair):
         self.peer.joined(context.ports.up, now_ns)
 
     def _agree_on_dialect(self, peer: QPInfo) -> None:
-        """Report each choice in which the peer's statement differs from ours. Raises `VerbError` where packets could
-        not be read: all but a UDP port that is accepted anyway. A peer that says nothing is taken to agree."""
+        """Raises `VerbError` if the peer says that it has another one. A peer that says nothing is taken to agree."""
         whole: Any = peer  # from outside: perhaps no text, which compiled code would not even read as one
-        said = whole.dialect
-        if said is None:
-            return
-        if type(said) is not str:
-            raise VerbError(f"the peer's dialect is {said!r}; it must be a text, or None")
-        context = self._context
-        try:
-            found = differences(context.statement, said)
-        except ConfigError as error:
-            raise VerbError(f"{peer.host}: {error}") from error
-        for choice, ours, theirs in found:
-            context.mismatches.stated(peer.host, choice, ours, theirs)
-        accepted = [("udp_port", str(port)) for port in UDP_PORTS]
-        fatal = [row for row in found if (row[0], row[2]) not in accepted]
-        if fatal:
-            raise VerbError(refusal(context.host, peer.host, fatal))
+        said, ours = whole.dialect, self._context.dialect.name
+        if said is not None and said != ours:
+            hosts = f"{peer.host} and {self._context.host}"
+            raise VerbError(f"{hosts} must have the same setting 'dialect' (got {said!r:.80} and {ours!r})")
 
     def _make_requester(self) -> None:
         assert self._remote is not None  # RTR came before
@@ -399,11 +384,8 @@ class QueuePair(VerbQueuePair):
     def freshen(self, ev: int, mark: int) -> None:
         """An acknowledged data EV is good enough for the reverse direction too, unless the mark is ALWAYS_SKIP."""
         path = self.evs.paths.get(ev)
-        if path is not None:
-            if mark != wire.PathMark.ALWAYS_SKIP:
-                self.reverse.confirm(path.route)
-        elif ev not in self.peer.by_ev:
-            self._context.mismatches.echoed_ev(self.peer.name, ev, self.peer.by_ev)
+        if path is not None and mark != wire.PathMark.ALWAYS_SKIP:
+            self.reverse.confirm(path.route)
 
     def deny(self, denied: Set[int], now_ns: int) -> None:
         """Make exactly these EVs DENIED, and those of the EV profile; acknowledgements go by others too, where there

@@ -11,11 +11,8 @@ from random import Random
 from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Final
 
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
-from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
-from endpoint.mrc.port_sacks import PortSacks
 from endpoint.mrc.qp import QueuePair
 from endpoint.nic import check, codec, icrc, packet, wire
 from endpoint.nic import dialect as dialects
@@ -24,7 +21,6 @@ from endpoint.nic import frame as frames
 from endpoint.nic.config import Limits, Settings
 from endpoint.nic.nic import Nic
 from endpoint.nic.port import Port
-from endpoint.nic.psn import PSN_MASK
 from endpoint.nic.wire import IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, PathMark
 
 if TYPE_CHECKING:
@@ -32,8 +28,6 @@ if TYPE_CHECKING:
 
 SACK_MIN: Final = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
 USUAL_MIN: Final = packet.RECEIVE_MIN + icrc.SIZE
-CACK_BEFORE_PORTS: Final = wire.CC_STATE_BYTES + wire.SETH_BYTES - 13
-"""From the cumulative PSN in a SETH to the word behind the CC_STATE."""
 RECENT: Final = 16
 OPCODES: Final = frozenset(Opcode)
 OPERATIONS: Final = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
@@ -43,10 +37,7 @@ class Receiver(Nic[QueuePair]):
     """The receiving half of an MRC NIC, which sets the attributes without a value here (`endpoint.mrc.endpoint`)."""
 
     peers: PeerTable
-    _mismatches: MismatchLog
     _operations: EndpointOperations
-    _port_sacks: PortSacks | None
-    """None in dialects that announce ports otherwise."""
     _placed: int
     """Frames of the call of `receive` that runs which were placed and asked for nothing."""
 
@@ -68,20 +59,18 @@ class Receiver(Nic[QueuePair]):
             control_max=settings.control_frames_max,
         )
         self.dialect = dialect
-        self.check = check.of(dialect)
+        self.client_check = dialect.client_check
         self._solicited_bit = 0x40 if dialect.migrated_first else 0x80
         self._trimmed = {profile.dscp.trimmed: False, profile.dscp.trimmed_lasthop: True}
         """DSCP of a trimmed packet: whether the last hop trimmed it."""
         self._trimmed_bits = sum(1 << dscp for dscp in self._trimmed)  # and below: as `codec.usual` takes them
         self._arrivals = b"".join(sorted(self.arrivals))
-        self._udp_port = dialect.udp_port_of(profile.udp_port)
+        self._udp_port = dialect.udp_port_of(profile)
         self._udp_ports = frozenset({*dialects.UDP_PORTS, profile.udp_port})
         self._recent: list[QueuePair | None] = [None] * RECENT
         """QPs by the last bits of their numbers: quicker to look in than a dictionary."""
-        self._usual_ev = dialect.low_in_port and dialect.inner_label
+        self._usual_ev = dialect.ev_bits == dialects.EV_BITS
         """Whether a receiver finds an EV where the fused layout has it at hand."""
-        self._sack_size = SACK_MIN + (wire.PORT_STATES.size if dialect.ports_in_sacks else 0)
-        """Bytes of a frame with an outer header and a SACK, up to the end."""
 
     def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
         """Take frames in order of arrival; True: they ask for nothing. Whatever the bytes are, nothing is raised."""
@@ -93,8 +82,8 @@ class Receiver(Nic[QueuePair]):
         arrival.rx_packets += len(frames_in)
         self._placed = 0
         listed: list[bytes | memoryview] = frames_in if isinstance(frames_in, list) else list(frames_in)
-        if self.check is not None:
-            listed = [self.check.taken(data) for data in listed]
+        if self.client_check:
+            listed = [check.taken(data) for data in listed]
         for data in listed:
             size = len(data)
             arrival.rx_bytes += size
@@ -132,7 +121,7 @@ class Receiver(Nic[QueuePair]):
             or outer >> 28 != 6
             or dst != self.address
             or outer_dst not in self.arrivals
-            or (dport != self._udp_port and not self._accepts_port(src, dport))
+            or dport not in self._udp_ports
         ):
             self.log.count("not_for_us")
             return True
@@ -142,7 +131,8 @@ class Receiver(Nic[QueuePair]):
                 return False
             self._qp_of(qpn & 0xFFFFFF, src)  # for the count
             return True
-        if not icrc.verify(memoryview(data)[packet.INNER_OFFSET :]) and not self._mismatches.takes_wrong_icrc():
+        if not icrc.verify(memoryview(data)[packet.INNER_OFFSET :]):
+            self.log.count("icrc")
             return True
         self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
         return True
@@ -158,13 +148,13 @@ class Receiver(Nic[QueuePair]):
         port = codec.u16(data, packet.UDP_OFFSET)
         if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
             src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
-            ev = self._ev_of(port, inner, outer)
+            ev = evs.unstripe(port, inner, self.dialect)
             self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
             return
         qp = self._receiving_qp(qpn)
         if qp is None:
             src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
-            self._refuse_again(arrival, qpn, opcode, src, self._ev_of(port, inner, outer), now_ns)
+            self._refuse_again(arrival, qpn, opcode, src, evs.unstripe(port, inner, self.dialect), now_ns)
             return
         if not codec.has(data, packet.SRC_OFFSET, qp.peer.address):
             self.log.count("wrong_peer")
@@ -203,19 +193,16 @@ class Receiver(Nic[QueuePair]):
         deadline_ns = qp.agenda.deadline_ns
         qp.received(now_ns)
         mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
-        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else self._ev_of(source_port, inner, outer)
+        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else evs.unstripe(source_port, inner, self.dialect)
         placed = qp.responder.receive_write(
             now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, data, start, size, 0
         )
         if placed and qp.agenda.deadline_ns == deadline_ns:
             self._placed += 1
 
-    def _ev_of(self, source_port: int, inner: int, outer: int) -> int:
-        """The EV of a packet where another dialect than the default has it; labels with what is above them."""
-        return evs.unstripe(source_port, inner if self.dialect.inner_label else outer, self.dialect)
-
     def _usual_sack(self, qp: QueuePair, view: bytes | memoryview, now_ns: int) -> None:
-        if (len(view) != self._sack_size or not qp.sending) and not self._readable_sack(qp, len(view)):
+        if len(view) < SACK_MIN or not qp.sending:
+            self.log.count("malformed" if len(view) < SACK_MIN else "no_qp")
             return
         at = packet.BEHIND_BTH
         first, answer, ev = codec.u16(view, at), codec.u16(view, at + 2), codec.u32(view, at + 4)
@@ -229,38 +216,6 @@ class Receiver(Nic[QueuePair]):
             mpr &= 0xFF
         qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
         qp.freshen(ev, first >> 5 & 3)
-        if self._port_sacks is not None and len(view) >= self._sack_size:
-            self._hear_ports(qp, view, SACK_MIN - icrc.SIZE, now_ns)
-
-    def _readable_sack(self, qp: QueuePair, size: int) -> bool:
-        """Whether to read a SACK of another length or time; counted if not, reported if other dialects' are so long."""
-        if size < SACK_MIN or not qp.sending:
-            self.log.count("malformed" if size < SACK_MIN else "no_qp")
-            return False
-        if size in (SACK_MIN, SACK_MIN + wire.PORT_STATES.size):
-            self._mismatches.seen(qp.peer.name, "port_status")
-        return True
-
-    def _hear_ports(self, qp: QueuePair, view: bytes | memoryview, at: int, now_ns: int) -> None:
-        """Port states at `at`, behind the CC_STATE of a SACK, unless a later SACK has come before this one."""
-        (mask,) = wire.PORT_STATES.unpack_from(view, at)
-        cack = int.from_bytes(view[at - CACK_BEFORE_PORTS : at - CACK_BEFORE_PORTS + 3], "big")
-        peer = qp.peer
-        if (qp.requester.flight.una - 1 - cack) & PSN_MASK or self._mismatches.port_mask(
-            peer.name, mask, self.ports.all
-        ):
-            return
-        before, ports = peer.ports, self.dialect.mask_from_wire(mask)
-        if ports != before:
-            peer.ports = ports
-            self._peer_ports_changed(peer, before, now_ns)
-
-    def _accepts_port(self, src: bytes, dport: int) -> bool:
-        """Whether a UDP destination port other than the one that we send to is MRC's too; reported for known hosts."""
-        peer = self.peers.addressed(src)
-        if peer is not None:
-            self._mismatches.seen(peer.name, "udp_port", str(dport))
-        return dport in self._udp_ports
 
     def _receive_plain(self, arrival: Port, data: bytes | memoryview, now_ns: int) -> None:
         """Everything but the usual frames."""
@@ -273,9 +228,7 @@ class Receiver(Nic[QueuePair]):
         if found.dst != self.address or (found.outer is not None and found.outer[1] not in self.arrivals):
             self.log.count("not_for_us")
             return
-        if found.udp_dport != self._udp_port and (
-            bth.opcode not in OPCODES or not self._accepts_port(found.src, found.udp_dport)
-        ):
+        if found.udp_dport != self._udp_port and (bth.opcode not in OPCODES or found.udp_dport not in self._udp_ports):
             self.log.count("not_for_us")
             return
         lasthop = self._trimmed.get(found.dscp)
@@ -287,7 +240,8 @@ class Receiver(Nic[QueuePair]):
             self._receive_trimmed(arrival, data, found, bth, lasthop, now_ns)
             return
         view = memoryview(data)[: found.end]
-        if not icrc.verify(view[found.offset :]) and not self._mismatches.takes_wrong_icrc():
+        if not icrc.verify(view[found.offset :]):
+            self.log.count("icrc")
             return
         try:
             self._dispatch(arrival, view, found, bth, lasthop, now_ns)
@@ -378,8 +332,8 @@ class Receiver(Nic[QueuePair]):
         )
 
     def _receive_sack(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
-        size = packet.BEHIND_BTH + len(view) - at  # as if encapsulated
-        if size != self._sack_size and not self._readable_sack(qp, size):
+        if packet.BEHIND_BTH + len(view) - at < SACK_MIN:  # as if encapsulated
+            self.log.count("malformed")
             return
         sack = wire.Seth.unpack(view, at)
         state = wire.CcState.unpack(view, at + wire.SETH_BYTES)
@@ -397,8 +351,6 @@ class Receiver(Nic[QueuePair]):
             sack.mpr,
         )
         qp.freshen(sack.entropy, sack.mark)
-        if self._port_sacks is not None and size >= self._sack_size:
-            self._hear_ports(qp, view, at + wire.SETH_BYTES + wire.CC_STATE_BYTES, now_ns)
 
     def _refuse_again(self, arrival: Port, qpn: int, opcode: int, src: bytes, ev: int, now_ns: int) -> None:
         """A packet for a QP that cannot receive: a write or a probe shows that the peer has not heard of a refusal."""
@@ -429,7 +381,3 @@ class Receiver(Nic[QueuePair]):
         super().destroy_qp(qp, now_ns)
         if self._recent[qp.qpn % RECENT] is qp:
             self._recent[qp.qpn % RECENT] = None
-
-    def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
-        """A peer has told of its ports; `before` is the mask until now. The NIC's."""
-        raise NotImplementedError

@@ -340,11 +340,6 @@ class Responder:
         if route is not None:
             self._answers.nack(route, psn, ev, reason, stamp)
 
-    def tell_ports(self, now_ns: int) -> None:
-        """Send on every live plane an unsolicited SACK, in which only the port states are news."""
-        for route in self._reverse.live():
-            self._tell(now_ns, route)
-
     def _tell(self, now_ns: int, route: Route) -> None:
         cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
         self._answers.sack(

@@ -111,8 +111,8 @@ class Settings:
     """Control frames waiting on a port; more are dropped, as a full NIC queue would."""
     rcv_penalty: bool = False
     """Whether a receiver that several senders load tells each to shrink its window to its share: a rule of this lab."""
-    dialect: str = ""
-    """Readings of the specification that are not the default (`endpoint.nic.dialect`): NAME=VALUE, with commas."""
+    dialect: str = "default"
+    """The reading of the specification: default or mrc-client (`endpoint.nic.dialect`)."""
 
 
 S = TypeVar("S", bound="DataclassInstance")

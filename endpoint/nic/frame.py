@@ -1,7 +1,7 @@
 """The headers in front of the BTH: Ethernet, one or two IPv6 headers, UDP; built and taken apart as whole frames.
 
 With SRv6 the outer destination is the uSID list and the inner one the NIC; without, there is one IPv6 header. Both
-carry the same traffic class, and by default the same flow label. Frames of others may have a segment routing header
+carry the same traffic class and the same flow label. Frames of others may have a segment routing header
 (RFC 8754) behind the outer header, which is read over. This is the plain way, for control packets,
 tests and tools; the transport sends data from templates (`endpoint.nic.packet`).
 """
@@ -99,12 +99,10 @@ def headers(
             source_port, udp_dport, UDP + length, 0,
         )  # fmt: skip
     outer_src, outer_dst = outer
-    outer_first = first | (label if dialect.outer_label else 0)
-    inner_first = first | (label if dialect.inner_label else 0)
     return _ENCAPSULATED.pack(
         ether_dst, ether_src, ETHERTYPE_IPV6,
-        outer_first, IPV6 + UDP + length, NEXT_IPV6, HOP_LIMIT, outer_src, outer_dst,
-        inner_first, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
+        first | label, IPV6 + UDP + length, NEXT_IPV6, HOP_LIMIT, outer_src, outer_dst,
+        first | label, UDP + length, NEXT_UDP, HOP_LIMIT, src, dst,
         source_port, udp_dport, UDP + length, 0,
     )  # fmt: skip
 
@@ -165,7 +163,6 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
     if next_header != NEXT_UDP:
         raise MalformedFrame(f"the next header is {next_header}, not UDP")
     source_port, dport, udp_length, _ = _UDP.unpack_from(data, offset + IPV6)
-    label = inner_first if dialect.inner_label else first
     return Frame(
         ether_dst=bytes(data[0:6]),
         ether_src=bytes(data[6:12]),
@@ -173,7 +170,7 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
         src=src,
         dst=dst,
         traffic_class=first >> 20 & 0xFF,
-        ev=evs.unstripe(source_port, label, dialect),
+        ev=evs.unstripe(source_port, inner_first, dialect),
         udp_dport=dport,
         offset=offset,
         end=offset + IPV6 + length,

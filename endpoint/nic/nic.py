@@ -10,8 +10,8 @@ from collections.abc import Callable, Set
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from endpoint.nic import check
 from endpoint.nic.attributes import VerbError
-from endpoint.nic.check import Check
 from endpoint.nic.config import NEVER
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
@@ -43,8 +43,8 @@ class Nic(Turns, Generic[Q]):
         """Whether frames leave payload out and memory has no bytes; set before memory is registered."""
         self.left_out = 0
         """Bytes of payload that the frame at hand leaves out."""
-        self.check: Check | None = None
-        """Translates the integrity check of another dialect than InfiniBand's."""
+        self.client_check = False
+        """Whether frames travel with MRC-Client's integrity check, and are translated at this NIC's edge."""
         self.profile = profile
         self.host = profile.host
         self.rng = rng
@@ -110,7 +110,7 @@ class Nic(Turns, Generic[Q]):
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` frames, each with the number of its port, as the ports' pacing lets them go."""
         frames = self.scheduler.packets_to_send(now_ns, limit)
-        return frames if self.check is None else [(port, self.check.given(frame)) for port, frame in frames]
+        return [(port, check.given(frame)) for port, frame in frames] if self.client_check else frames
 
     def next_timer_ns(self) -> int | None:
         due_ns = min(self.timers_ns())

@@ -106,10 +106,6 @@ class Syndrome(IntEnum):
     NAK_REMOTE_OPERATIONAL_ERROR = 0x63
 
 
-EETH_OP_BYTE = 1
-"""The byte of an EETH that holds its operation, in bits that depend on the dialect."""
-
-
 class EndpointOp(IntEnum):
     """ERTH.op and EETH.op."""
 
@@ -213,7 +209,7 @@ class Tseth(NamedTuple):
 
     tx_timestamp: int
     tsr: int = 0
-    """0: ticks of 128 ns; 1: by the dialect, ticks of the sender's own or of 1 µs."""
+    """0: ticks of 128 ns; 1: ticks of the sender's own."""
     ftype: int = 1
 
     def pack(self) -> bytes:
@@ -359,9 +355,6 @@ class CcState(NamedTuple):
         return cls(timestamp, ooo & 0x7FFF, bool(last >> 31), last >> 24 & 0x7F, last & 0xFFFFFF)
 
 
-PORT_STATES = Struct("!I")
-"""In a dialect that tells port states in SACKs: a port status mask, 4 bytes, behind the CC_STATE."""
-
 _NETH = Struct("!HBBIHHIBBH")
 
 
@@ -433,7 +426,7 @@ class Erth(NamedTuple):
 
     op: int
     port_status_mask: int = 0
-    """As on the wire: which bit is which port depends on the dialect."""
+    """Bit n - 1 is port n."""
     tx_timestamp: int = 0
     tsr: int = 0
     ftype: int = 1

@@ -10,10 +10,9 @@ Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. I
 alone, apart from `endpoint.nic.wire`, so that each can be tested against the other. The ICRC is computed when a packet
 is built, and kept when one was dissected; a trimmed packet has none.
 
-Readings of the specification other than the default are chosen for all layers at once, with the text that the
-transport's setting `dialect` takes (docs/reference/dialects.md):
+All layers can build and dissect MRC-Client's reading of the specification instead (docs/reference/dialects.md):
 
-    >>> use_dialect("ev_halves=high-in-port,eeth_op=5:4")
+    >>> use_dialect("mrc-client")
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from endpoint.scapy.layers import (
     Mrc,
     Neth,
     Peth,
-    PortStates,
     Reth,
     Seth,
     Tseth,
@@ -55,7 +53,6 @@ __all__ = [
     "Mrc",
     "Neth",
     "Peth",
-    "PortStates",
     "Reth",
     "Seth",
     "Tseth",

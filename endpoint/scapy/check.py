@@ -15,7 +15,7 @@ from endpoint.scapy import chosen
 
 def compute_check(bth: Packet, transport: bytes) -> int:
     """The integrity check of the dialect, over a BTH and all behind it."""
-    return client_check(transport) if chosen.dialect.icrc == "mrc-client" else compute_icrc(bth, transport)
+    return client_check(transport) if chosen.dialect.client_check else compute_icrc(bth, transport)
 
 
 def client_check(transport: bytes) -> int:
@@ -30,7 +30,7 @@ def client_check(transport: bytes) -> int:
 
 def check_order() -> str:
     """How `struct` reads the check from the wire."""
-    return ">I" if chosen.dialect.icrc == "mrc-client" else "<I"
+    return ">I" if chosen.dialect.client_check else "<I"
 
 
 def compute_icrc(bth: Packet, transport: bytes) -> int:

@@ -32,26 +32,19 @@ def encapsulate(
     `udp_port` is the dialect's where none is given. The Ethernet addresses have defaults because Scapy would otherwise
     ask the network for them.
     """
-    tc, high, low = dscp << 2 | ecn, ev >> 16, ev & 0xFFFF
-    sport, label = (high, low) if chosen.dialect.ev_halves == "high-in-port" else (low, high)
-    if chosen.dialect.ev_halves == "low-in-both":
-        label = ev & 0xFFFFF
-    inner_label = 0 if chosen.dialect.ev_label == "outer" else label
-    outer_label = 0 if chosen.dialect.ev_label == "inner" else label
-    outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=outer_label, nh=41, hlim=64)
-    inner = IPv6(src=src, dst=dst, tc=tc, fl=inner_label, nh=17, hlim=64)
-    dport = chosen.dialect.udp_port_of(UDP_PORTS[0]) if udp_port is None else udp_port
-    return Ether(dst=ether_dst, src=ether_src) / outer / inner / UDP(sport=sport, dport=dport, chksum=0)
+    tc = dscp << 2 | ecn
+    label = ev & 0xFFFFF if chosen.dialect.ev_bits == 20 else ev >> 16
+    outer = IPv6(src=outer_src or src, dst=da, tc=tc, fl=label, nh=41, hlim=64)
+    inner = IPv6(src=src, dst=dst, tc=tc, fl=label, nh=17, hlim=64)
+    dport = udp_port or chosen.dialect.udp_port or UDP_PORTS[0]
+    return Ether(dst=ether_dst, src=ether_src) / outer / inner / UDP(sport=ev & 0xFFFF, dport=dport, chksum=0)
 
 
 def entropy(packet: Packet) -> int:
-    """The EV that a packet carries in its UDP source port and a flow label, as the dialect has it."""
+    """The EV that a packet carries in its UDP source port and the flow label above it, as the dialect has it."""
     udp = packet[UDP]
-    labelled = packet[IPv6] if chosen.dialect.ev_label == "outer" else udp.underlayer  # the first is the outer one
-    if chosen.dialect.ev_halves == "low-in-both":
-        return int(labelled.fl)
-    label = labelled.fl & 0xFFFF
-    return int(label << 16 | udp.sport if chosen.dialect.ev_halves == "low-in-port" else udp.sport << 16 | label)
+    label = udp.underlayer.fl
+    return int(label if chosen.dialect.ev_bits == 20 else (label & 0xFFFF) << 16 | udp.sport)
 
 
 def usids(address: str) -> list[int]:

@@ -36,12 +36,11 @@ _WITH_IMMEDIATE = (0xC9, 0xCB, 0x0B)
 _RC_WITH_RETH = (0x06, 0x0A, 0x0B)
 
 
-def use_dialect(text: str = "") -> dialects.Dialect:
-    """From now on build and dissect packets of this dialect. Raises `ConfigError` with the valid choices."""
-    wanted = dialects.parse(text)
-    if wanted.migrated_first != chosen.dialect.migrated_first:
+def use_dialect(name: str = "") -> dialects.Dialect:
+    """From now on build and dissect packets of this dialect. Raises `ConfigError` with the valid names."""
+    wanted = dialects.named(name)
+    if wanted is not chosen.dialect:
         Mrc.fields_desc[1:3] = reversed(Mrc.fields_desc[1:3])  # bits 7 and 6
-    if wanted.eeth_op != chosen.dialect.eeth_op:
         Eeth.fields_desc[1:4] = reversed(Eeth.fields_desc[1:4])  # 4 bits, the operation, 2 bits; or 2 and 4
     chosen.dialect = wanted
     return wanted
@@ -54,21 +53,18 @@ def _stamp(after_tsr: str, before_ftype: str) -> list[Field[Any, Any]]:
 
 
 class _WithPorts(Packet):
-    """What has a mask of ports; which bit is which port, depends on the dialect."""
+    """A header with a mask of ports."""
 
     def ports(self) -> list[int]:
         """The ports that can be reached, from 1."""
-        return _ports(self.port_status_mask)
+        return [port for port in range(1, 33) if self.port_status_mask >> (port - 1) & 1]
 
 
 class _IcrcField(XLEIntField):
-    """The last four bytes of the datagram, unless it was trimmed: not where the header's other fields are.
-
-    None where the dialect has no check.
-    """
+    """The last four bytes of the datagram, unless it was trimmed: not where the header's other fields are."""
 
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, Any]:
-        if len(s) < 4 or promised(pkt) > 12 + len(s) or chosen.dialect.icrc == "absent":
+        if len(s) < 4 or promised(pkt) > 12 + len(s):
             return s, None
         return s[:-4], struct.unpack(check_order(), s[-4:])[0]
 
@@ -103,8 +99,8 @@ class Mrc(Packet):
         return s
 
     def post_build(self, p: bytes, pay: bytes) -> bytes:
-        if promised(self) > len(p) + len(pay) + 4 or chosen.dialect.icrc == "absent":
-            return p + pay  # trimmed, and left so; or without a check
+        if promised(self) > len(p) + len(pay) + 4:
+            return p + pay  # trimmed, and left so
         icrc = compute_check(self, p + pay) if self.icrc is None else self.icrc
         return p + pay + struct.pack(check_order(), icrc)
 
@@ -129,7 +125,7 @@ class Meth(Packet):
 
 
 class Tseth(Packet):
-    """The tick of `tx_timestamp` is 128 ns with tsr 0; with tsr 1 the sender's own, or 1 µs, by the dialect."""
+    """The tick of `tx_timestamp` is 128 ns with tsr 0, and the sender's own with tsr 1."""
 
     name = "MRC TSETH"
     fields_desc = [  # noqa: RUF012
@@ -141,9 +137,7 @@ class Tseth(Packet):
 
     def tick_ns(self) -> int | None:
         """The length of a tick; None if it is the sender's own."""
-        if not self.tsr:
-            return 128
-        return 1000 if chosen.dialect.tsr_1 == "1us" else None
+        return None if self.tsr else 128
 
 
 class Reth(Packet):
@@ -209,16 +203,6 @@ class CcState(Packet):
         X3BytesField("rcvd_bytes", 0),
     ]
 
-    def guess_payload_class(self, payload: bytes) -> type[Packet]:
-        return PortStates if chosen.dialect.ports_in_sacks and len(payload) >= 4 else Raw
-
-
-class PortStates(_WithPorts):
-    """Behind the CC_STATE of a SACK, in a dialect that has port states there."""
-
-    name = "MRC port states"
-    fields_desc = [XIntField("port_status_mask", 0)]  # noqa: RUF012
-
 
 class Neth(Packet):
     name = "MRC NETH"
@@ -255,7 +239,7 @@ class Peth(Packet):
 
 
 class Erth(_WithPorts):
-    """The request id is BTH.psn[15:0]. Which bit of `port_status_mask` is which port, depends on the dialect."""
+    """The request id is BTH.psn[15:0]. Bit n - 1 of `port_status_mask` is port n."""
 
     name = "MRC ERTH"
     fields_desc = [  # noqa: RUF012
@@ -309,11 +293,6 @@ _AFTER_BTH: dict[int, type[Packet]] = {
 
 for _port in UDP_PORTS:
     bind_layers(UDP, Mrc, dport=_port)
-
-
-def _ports(mask: int) -> list[int]:
-    first = 1 if chosen.dialect.port_mask == "bit-1" else 0
-    return [port for port in range(1, 33 - first) if mask >> (port - 1 + first) & 1]
 
 
 def _bth(layer: Packet | None) -> Mrc | None:

@@ -3,8 +3,7 @@
 --   tshark -X lua_script:endpoint/wireshark/mrc.lua -r h0.pcap
 --   (as an ordinary user: Wireshark 4.4 and later load no scripts for root, without a word)
 --   or copy this file to the personal Lua plugin folder (Help > About > Folders)
---   Readings of the specification other than the default: -o mrc.dialect:ev_halves=high-in-port,eeth_op=5:4
---   (the transport's setting "dialect"; docs/reference/dialects.md)
+--   MRC-Client's reading of the specification: -o mrc.dialect:mrc-client (docs/reference/dialects.md)
 --
 -- Written from the header layouts alone. RoCEv2 packets on the same UDP port go to Wireshark's own dissector.
 -- Filters: mrc.opcode, mrc.psn, mrc.ev, mrc.usid, mrc.nack.reason, mrc.trimmed, mrc.icrc.status ...
@@ -15,7 +14,7 @@ local band, bxor, rshift = bitlib.band, bitlib.bxor, bitlib.rshift
 local mrc = Proto("mrc", "Multipath Reliable Connection")
 
 mrc.prefs.udp_ports = Pref.range("UDP ports", "4791,4971", "RoCEv2's port and the one that OCP MRC 1.0 prints", 65535)
-mrc.prefs.dialect = Pref.string("Dialect", "", "NAME=VALUE pairs with commas between them, as the setting of the transport")
+mrc.prefs.dialect = Pref.string("Dialect", "default", "default or mrc-client, as the setting of the transport")
 mrc.prefs.check_icrc = Pref.bool("Check the ICRC", true, "Costs time on captures of millions of full packets")
 
 local OPCODES = {
@@ -29,41 +28,12 @@ local REASONS = {
 }
 local MARKS = { [0] = "NONE", [1] = "SKIP_ONCE", [2] = "ALWAYS_SKIP", [3] = "reserved" }
 local ENDPOINT_OPS = { [0] = "PORT_STATUS_UPDATE", [1] = "EV_PROBE" }
-local ICRC_STATUS = { [0] = "bad", [1] = "good", [2] = "not checked", [3] = "trimmed off", [4] = "absent" }
+local ICRC_STATUS = { [0] = "bad", [1] = "good", [2] = "not checked", [3] = "trimmed off" }
 
--- The readings that sources disagree on, the default first. A dialect takes one of each.
+-- Whether packets are read as MRC-Client writes them.
+local client = false
 
-local CHOICES = {
-  udp_port = { "profile", "4791", "4971" }, ev_halves = { "low-in-port", "high-in-port", "low-in-both" },
-  ev_label = { "both", "inner", "outer" }, bth_order = { "se-m", "m-se" }, eeth_op = { "3:2", "5:4" },
-  port_mask = { "bit-0", "bit-1" }, port_status = { "operation", "sack" }, tsr_1 = { "own", "1us" },
-  icrc = { "ibta", "counted", "mrc-client", "absent" },
-}
-local dialect, complaint = {}, nil
-
-local function take_dialect(text)
-  complaint = nil
-  for name, values in pairs(CHOICES) do
-    dialect[name] = values[1]
-  end
-  for part in text:gmatch("[^,]+") do
-    local name, value = part:match("^%s*([%w_]+)%s*=%s*(%S+)%s*$")
-    local known = false
-    for _, valid in ipairs(CHOICES[name] or {}) do
-      known = known or valid == value
-    end
-    if known then
-      dialect[name] = value
-    else
-      complaint = string.format("mrc.dialect: %q is none of the valid choices", part)
-      if CHOICES[name] then complaint = complaint .. " of " .. name .. ": " .. table.concat(CHOICES[name], ", ") end
-    end
-  end
-end
-
-take_dialect("")
-
-local TICKS = { own = { [0] = "128 ns", [1] = "the sender's own" }, ["1us"] = { [0] = "128 ns", [1] = "1 us" } }
+local TICKS = { [0] = "128 ns", [1] = "the sender's own" }
 
 local fields = {
   ev = ProtoField.uint32("mrc.ev", "Entropy value", base.HEX, nil, nil, "Half in the UDP source port, half in the flow label"),
@@ -87,8 +57,7 @@ local fields = {
   rqmsn = ProtoField.uint16("mrc.meth.rqmsn", "RQMSN", base.DEC),
   msn = ProtoField.uint16("mrc.meth.msn", "MSN", base.DEC),
   timestamp = ProtoField.uint16("mrc.timestamp", "Transmit timestamp", base.DEC),
-  tsr = ProtoField.uint8("mrc.tsr", "Timestamp resolution", base.DEC, TICKS.own, 0x80),
-  tsr_1us = ProtoField.uint8("mrc.tsr", "Timestamp resolution", base.DEC, TICKS["1us"], 0x80),
+  tsr = ProtoField.uint8("mrc.tsr", "Timestamp resolution", base.DEC, TICKS, 0x80),
   ftype = ProtoField.uint8("mrc.ftype", "Type", base.DEC, nil, 0x0F),
   va = ProtoField.uint64("mrc.reth.va", "Virtual address", base.HEX),
   rkey = ProtoField.uint32("mrc.reth.rkey", "Remote key", base.HEX),
@@ -123,7 +92,6 @@ local fields = {
   response_op = ProtoField.uint8("mrc.endpoint.response_op", "Operation", base.DEC, ENDPOINT_OPS, 0x0C),
   response_op_high = ProtoField.uint8("mrc.endpoint.response_op", "Operation", base.DEC, ENDPOINT_OPS, 0x30),
   reachable = ProtoField.uint8("mrc.endpoint.reachable_port", "Reachable port", base.DEC),
-  sack_ports = ProtoField.uint32("mrc.sack.port_status_mask", "Reachable ports", base.HEX),
   ports = ProtoField.uint32("mrc.endpoint.port_status_mask", "Reachable ports", base.HEX),
   icrc = ProtoField.uint32("mrc.icrc", "Invariant CRC", base.HEX),
   icrc_status = ProtoField.uint8("mrc.icrc.status", "ICRC status", base.DEC, ICRC_STATUS),
@@ -138,7 +106,7 @@ local bad_icrc = ProtoExpert.new("mrc.icrc.bad", "The invariant CRC does not mat
 local was_trimmed = ProtoExpert.new("mrc.trimmed.expert", "A switch trimmed this packet", expert.group.SEQUENCE, expert.severity.NOTE)
 local was_refused = ProtoExpert.new("mrc.nack.expert", "The receiver refused a packet", expert.group.SEQUENCE, expert.severity.NOTE)
 local was_resent = ProtoExpert.new("mrc.rtx.expert", "Retransmission", expert.group.SEQUENCE, expert.severity.NOTE)
-local bad_dialect = ProtoExpert.new("mrc.dialect.bad", "The dialect preference is none", expert.group.UNDECODED, expert.severity.ERROR)
+local bad_dialect = ProtoExpert.new("mrc.dialect.bad", "The dialect preference is not valid", expert.group.UNDECODED, expert.severity.ERROR)
 mrc.experts = { bad_dialect, bad_icrc, was_trimmed, was_refused, was_resent }
 
 -- CRC-32 as Ethernet's, for the ICRC (InfiniBand annex A17), and the polynomial of MRC-Client's check.
@@ -190,13 +158,12 @@ local function room(tvb, at, size)
   return at + size <= tvb:len()
 end
 
--- A port status mask and, as the dialect numbers them, the ports that it says can be reached.
-local function port_states(tvb, at, branch, field)
+-- A port status mask, and the ports that it says can be reached: bit n - 1 is port n.
+local function port_states(tvb, at, branch)
   local mask = tvb(at, 4)
-  local item = branch:add(field, mask)
-  local shift = dialect.port_mask == "bit-1" and 1 or 0
-  for port = 1, 32 - shift do
-    if band(rshift(mask:uint(), port - 1 + shift), 1) == 1 then item:add(fields.reachable, mask, port):set_generated() end
+  local item = branch:add(fields.ports, mask)
+  for port = 1, 32 do
+    if band(rshift(mask:uint(), port - 1), 1) == 1 then item:add(fields.reachable, mask, port):set_generated() end
   end
 end
 
@@ -210,7 +177,7 @@ end
 
 local function stamps(tvb, at, branch)
   branch:add(fields.timestamp, tvb(at, 2))
-  branch:add(dialect.tsr_1 == "own" and fields.tsr or fields.tsr_1us, tvb(at + 2, 1))
+  branch:add(fields.tsr, tvb(at + 2, 1))
   branch:add(fields.ftype, tvb(at + 3, 1))
 end
 
@@ -279,12 +246,7 @@ local function sack(tvb, at, tree, pinfo)
   branch:add(fields.restore, tvb(at + 4, 1))
   branch:add(fields.penalty, tvb(at + 4, 1))
   branch:add(fields.rcvd, tvb(at + 5, 3))
-  at = at + 8
-  if dialect.port_status == "sack" and room(tvb, at, dialect.icrc == "absent" and 4 or 8) then -- the ICRC follows
-    port_states(tvb, at, tree:add(mrc, tvb(at, 4), "Port states"), fields.sack_ports)
-    at = at + 4
-  end
-  return at
+  return at + 8
 end
 
 local function nack(tvb, at, tree, pinfo)
@@ -321,7 +283,7 @@ local function request(tvb, at, tree, pinfo)
   local branch = tree:add(mrc, tvb(at, 16), "ERTH")
   branch:add(fields.request_op, tvb(at + 1, 1))
   branch:add(fields.vendor, tvb(at + 3, 1))
-  port_states(tvb, at + 4, branch, fields.ports)
+  port_states(tvb, at + 4, branch)
   stamps(tvb, at + 12, branch)
   local op = band(tvb(at + 1, 1):uint(), 3)
   pinfo.cols.info:append(string.format(" %s ports %#x", ENDPOINT_OPS[op] or op, tvb(at + 4, 4):uint()))
@@ -331,12 +293,11 @@ end
 local function response(tvb, at, tree, pinfo)
   if not room(tvb, at, 36) then return nil end
   local branch = tree:add(mrc, tvb(at, 36), "EETH")
-  local high = dialect.eeth_op == "5:4"
-  branch:add(high and fields.response_op_high or fields.response_op, tvb(at + 1, 1))
+  branch:add(client and fields.response_op_high or fields.response_op, tvb(at + 1, 1))
   branch:add(fields.vendor, tvb(at + 3, 1))
-  port_states(tvb, at + 4, branch, fields.ports)
+  port_states(tvb, at + 4, branch)
   stamps(tvb, at + 28, branch)
-  local op = band(rshift(tvb(at + 1, 1):uint(), high and 4 or 2), 3)
+  local op = band(rshift(tvb(at + 1, 1):uint(), client and 4 or 2), 3)
   pinfo.cols.info:append(string.format(" %s", ENDPOINT_OPS[op] or op))
   return at + 36
 end
@@ -402,13 +363,12 @@ local function dissect(frame, where, pinfo, root)
   local psn = tvb(9, 3):uint()
   pinfo.cols.info = string.format("%s QP %#x PSN %d", OPCODES[opcode], tvb(5, 3):uint(), psn)
 
-  if complaint then tree:add_proto_expert_info(bad_dialect, complaint) end
-  local sport = frame(where.udp, 2)
-  local labelled = dialect.ev_label == "outer" and where.outer or where.ipv6
-  local label = band(frame(labelled, 4):uint(), 0xFFFF)
-  local ev = label * 65536 + sport:uint()
-  if dialect.ev_halves == "high-in-port" then ev = sport:uint() * 65536 + label end
-  if dialect.ev_halves == "low-in-both" then ev = band(frame(labelled, 4):uint(), 0xFFFFF) end
+  if not client and mrc.prefs.dialect ~= "default" then
+    local wrong = string.format("mrc.dialect must be default or mrc-client (got %q)", mrc.prefs.dialect)
+    tree:add_proto_expert_info(bad_dialect, wrong)
+  end
+  local sport, label = frame(where.udp, 2), band(frame(where.ipv6, 4):uint(), 0xFFFFF)
+  local ev = client and label or band(label, 0xFFFF) * 65536 + sport:uint()
   tree:add(fields.ev, sport, ev):set_generated()
   if where.outer then
     for word = 2, 7 do
@@ -426,9 +386,8 @@ local function dissect(frame, where, pinfo, root)
 
   local bth = tree:add(mrc, tvb(0, 12), "BTH")
   bth:add(fields.opcode, tvb(0, 1))
-  local m_first = dialect.bth_order == "m-se"
-  bth:add(m_first and fields.m_first or fields.se, tvb(1, 1))
-  bth:add(m_first and fields.se_second or fields.m, tvb(1, 1))
+  bth:add(client and fields.m_first or fields.se, tvb(1, 1))
+  bth:add(client and fields.se_second or fields.m, tvb(1, 1))
   bth:add(fields.pad, tvb(1, 1))
   bth:add(fields.tver, tvb(1, 1))
   bth:add(fields.pkey, tvb(2, 2))
@@ -455,33 +414,27 @@ local function dissect(frame, where, pinfo, root)
     tree:add(fields.icrc_status, tvb(), 3):set_generated()
     return
   end
-  local check = dialect.icrc == "absent" and 0 or 4
-  if at and at < present - check then
-    tree:add(fields.payload, tvb(at, present - check - at))
-  end
-  if check == 0 then
-    tree:add(fields.icrc_status, tvb(), 4):set_generated()
-    return
+  if at and at < present - 4 then
+    tree:add(fields.payload, tvb(at, present - 4 - at))
   end
   local icrc = tvb(present - 4, 4)
-  local clients = dialect.icrc == "mrc-client"
-  local item = clients and tree:add(fields.icrc, icrc) or tree:add_le(fields.icrc, icrc)
+  local item = client and tree:add(fields.icrc, icrc) or tree:add_le(fields.icrc, icrc)
   local status = 2
   if mrc.prefs.check_icrc then
     local right
-    if clients then
+    if client then
       right = client_check(frame(where.bth, present - 4)) == icrc:uint()
     else
       right = icrc_of(frame(where.ipv6, where.bth - where.ipv6 + present - 4)) == icrc:le_uint()
     end
     status = right and 1 or 0
-    if status == 0 and dialect.icrc ~= "counted" then item:add_proto_expert_info(bad_icrc) end
+    if status == 0 then item:add_proto_expert_info(bad_icrc) end
   end
   tree:add(fields.icrc_status, icrc, status):set_generated()
 end
 
 function mrc.prefs_changed()
-  take_dialect(mrc.prefs.dialect)
+  client = mrc.prefs.dialect == "mrc-client"
 end
 
 local function is_mrc_port(port)

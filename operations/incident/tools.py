@@ -11,7 +11,7 @@ from common.fields import Fields
 from endpoint import blame
 from endpoint.blame import LinkState
 from endpoint.decoder import Decoder
-from endpoint.nic import dialect
+from endpoint.nic.dialect import DEFAULT
 from operations.incident import tables
 from operations.incident.kind import AnswerError
 from operations.incident.live_incident import CONTROL, LiveIncident
@@ -239,7 +239,7 @@ def capture(live: LiveIncident, fields: Fields) -> Answer:
     seen = sorted(live.crossing(near, seconds), key=lambda one: one[0])[:limit]
     names = {host_address(plan, host).packed: host.name for host in plan.hosts()}
     trimmed = (plan.dscp.trimmed, plan.dscp.trimmed_lasthop)
-    decoder = Decoder(names, trimmed, plan.packets.udp_port, dialect.parse(""))
+    decoder = Decoder(names, trimmed, plan.packets.udp_port, DEFAULT)
     return {
         "link": text,
         "packets": [

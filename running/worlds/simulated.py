@@ -113,7 +113,7 @@ class SimulatedWorld:
         self._packet_log: PacketLog | None = None
         self._sample_interval_ns = self._sample_due_ns = 0
         self._dialect_text = str(transport.settings.get("dialect", ""))
-        self._dialect = dialect.parse(self._dialect_text)
+        self._dialect = dialect.named(self._dialect_text)
         self.clients: Mapping[str, SimulatedHost] = {host.name: simulated for host, simulated in self._hosts.items()}
         gc.set_threshold(*GC_THRESHOLDS)
 

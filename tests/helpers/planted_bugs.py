@@ -85,7 +85,7 @@ def sack_bitmap_off_by_one() -> None:
 def port_status_update_lost_once() -> None:
     def make(original: Any) -> Any:
         def heeded(self: Any, peer: Any, request_id: int, request: Any, now_ns: int) -> bool:
-            ports = self._dialect.mask_from_wire(request.port_status_mask)
+            ports = request.port_status_mask
             news = request.op == EndpointOp.PORT_STATUS_UPDATE and peer.ports & ports != ports
             if news and not getattr(self, "lost_one", False):
                 self.lost_one = True

@@ -16,7 +16,6 @@ from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.packet_window import PacketWindow
-from endpoint.mrc.mismatch import MismatchLog
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
@@ -402,13 +401,12 @@ class GuardedOperations(EndpointOperations):
         ports: PortSet,
         log: EventLog,
         rng: Random,
-        mismatches: MismatchLog,
         on_peer_ports: Callable[[Peer, int, int], None],
     ) -> None:
         start = rng.getstate()
-        self._guarded = Guarded(kind, "operations", peers, ports, log, rng, mismatches, on_peer_ports)
+        self._guarded = Guarded(kind, "operations", peers, ports, log, rng, on_peer_ports)
         rng.setstate(start)  # so that a copy of the shipped rule gives the same request ids as the rule itself
-        super().__init__(peers, ports, log, rng, mismatches, on_peer_ports)
+        super().__init__(peers, ports, log, rng, on_peer_ports)
 
     def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
         found = self._guarded.ask("heed", peer, request_id, ports, now_ns)
