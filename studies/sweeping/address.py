@@ -1,4 +1,4 @@
-"""The address of a Dask cluster: a scheduler's, or hosts that ssh reaches.
+"""The address of a Dask scheduler.
 
 Only the standard library is imported here: an address is checked before Dask is installed.
 """
@@ -16,29 +16,24 @@ class ClusterError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """`text` is a scheduler's address, such as tls://host:8786, or hosts with commas between them."""
+    """`text` is a scheduler's address, such as tls://host:8786."""
 
     text: str
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """ValueError for a text that is neither."""
-        scheme, separator, place = text.partition("://")
-        if scheme not in ("tcp", "tls") or not place if separator else not all(text.split(",")):
-            raise ValueError(f"must be a scheduler such as tls://host:8786, or hosts such as a,b,c (got {text!r})")
+        """ValueError for any other text."""
+        scheme, _, place = text.partition("://")
+        if scheme not in ("tcp", "tls") or not place:
+            raise ValueError(f"must be the address of a Dask scheduler, such as tls://host:8786 (got {text!r})")
         return cls(text)
-
-    @property
-    def hosts(self) -> list[str]:
-        """Hosts on which the lab starts scheduler and workers itself; none where there is a scheduler."""
-        return [] if "://" in self.text else self.text.split(",")
 
     def protect(self, *, insecure: bool) -> None:
         """ClusterError where strangers could listen or run code, unless that is allowed by `insecure`."""
         if self.text.startswith("tcp://") and not _is_loopback(self.text.removeprefix("tcp://")) and not insecure:
             raise ClusterError(
                 f"--cluster {self.text}: over tcp:// anybody on the way can run code as you; start the scheduler with"
-                " TLS and use tls://, give hosts (a,b,c) for a cluster that the lab protects, or add --insecure"
+                " TLS and use tls://, or add --insecure"
             )
 
 

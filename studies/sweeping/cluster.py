@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from typing import Any, Self
 
 from studies.sweeping.address import ClusterAddress, ClusterError
 from studies.sweeping.engine import WorkerDiedError
 from studies.sweeping.perform import perform
 from studies.sweeping.row import Row
-from studies.sweeping.ssh_cluster import ssh_cluster
 from studies.sweeping.task import Choose, Task
 
 WAIT_S = 30.0  # for the scheduler to answer, and for its first worker
@@ -23,7 +21,7 @@ _alone = threading.Lock()
 
 
 class Cluster:
-    """Of hosts, the first gets the scheduler and each a worker, by ssh (`ssh_cluster.py`); they end with the sweep."""
+    """A running scheduler and its workers."""
 
     def __init__(self, address: ClusterAddress, choose: Choose, at_least: int = 1) -> None:
         """`at_least` so many workers are waited for."""
@@ -38,9 +36,7 @@ class Cluster:
     def __enter__(self) -> Self:
         self._dask = dask()
         with ExitStack() as stack:
-            place: Any = self._address.text
-            if hosts := self._address.hosts:
-                place = stack.enter_context(by_ssh(hosts))
+            place = self._address.text
             try:
                 self._client = stack.enter_context(self._dask.Client(place, timeout=WAIT_S))
                 self._client.wait_for_workers(self._at_least, timeout=WAIT_S)
@@ -101,15 +97,3 @@ def perform_alone(choose: Choose, task: Task) -> Row:
     """In a worker: one run at a time, however many threads the worker has; its files lie where Dask cleans up."""
     with _alone:
         return perform(choose, dask().get_worker().local_directory, task)
-
-
-@contextmanager
-def by_ssh(hosts: Sequence[str]) -> Iterator[Any]:
-    """A scheduler on the first host and a worker of one thread on each, started by ssh."""
-    dask()
-    with ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(ssh_cluster(hosts))
-        except Exception as error:  # asyncssh and Dask raise many kinds
-            raise ClusterError(f"--cluster {','.join(hosts)}: {type(error).__name__}: {error}") from error
-        yield cluster

@@ -78,12 +78,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """The options that `make_engine` reads: where the runs of a sweep or a contest are made."""
     add = parser.add_argument
     add("--workers", type=int, metavar="N", help="runs made at once (one per processor, fewer when memory is short)")
-    add(
-        "--cluster",
-        type=cluster_address,
-        metavar="ADDRESS",
-        help="a Dask scheduler, such as tls://host:8786, or hosts for ssh: a,b,c",
-    )
+    add("--cluster", type=cluster_address, metavar="ADDRESS", help="a Dask scheduler, such as tls://host:8786")
     add("--insecure", action="store_true", help="allow a scheduler without TLS on another machine")
 
 
