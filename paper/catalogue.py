@@ -40,7 +40,7 @@ ON_DEMAND: Mapping[str, str] = {"16-large": "collectives.large_16", "17-large": 
 WITH_INTERVALS = ("16", "17")
 """Figures of which `--intervals` makes rows intervals, by runs with other seeds."""
 MISSING: Mapping[str, str] = {
-    "1": "Figure 1 draws two topologies and measures nothing; `./lab reproduce shape` compares two such fabrics",
+    "1": "Figure 1 draws two topologies and measures nothing",
     "2": "Figure 2 draws how switches forward SRv6 packets, and measures nothing",
     "3": "Figure 3 draws how an SRv6 address is made from an EV, and measures nothing",
     "7": "Figure 7 shows the packets that eight nodes lose per second in the event of figure 6. `./lab reproduce 6`"

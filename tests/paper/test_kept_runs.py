@@ -153,7 +153,6 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
     ("words", "said"),
     [
         ("9a --short --keep runs.gz", "--keep: only with figures, and not with --short"),
-        ("dcqcn --keep runs.gz", "--keep: only with figures"),
         ("--ablate --keep runs.gz", "--keep: only with figures"),
         ("9a --keep nowhere/runs.gz", "--keep must be a file in a folder that exists and can be written"),
         ("9a --keep .", "(got .): . is not a file"),

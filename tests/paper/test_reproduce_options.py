@@ -20,14 +20,12 @@ from studies.sweeping.task import Task
     [
         ("9a --seeds 3", "--seeds: only with --ablate"),
         ("9a --time 0.1", "--time: only with --ablate"),
-        ("shape --intervals", "--intervals: only with figures"),
-        ("dcqcn --intervals", "--intervals: only with figures"),
         ("--ablate --intervals", "--intervals: only with figures"),
         ("14 --intervals", "--intervals: only with figures that have them, 16 or 17 (got 14)"),
         ("9a 16-large --intervals", "--intervals: only with figures that have them, 16 or 17 (got 9a 16-large)"),
         ("9a --markdown nowhere/page.md", "--markdown must be a file in a folder that exists and can be"),
         ("9a --markdown page.md/page.md", "--markdown must be a file in a folder that exists"),
-        ("dcqcn --markdown .", "--markdown must be a file in a folder that exists"),
+        ("--ablate --markdown .", "--markdown must be a file in a folder that exists"),
         ("--ablate --markdown link", "--markdown must be a file in a folder that exists"),
         ("9a --markdown taken.md", "(got taken.md): taken.json is not a file"),
         ("9a --markdown /proc/page.md", "--markdown must be a file in a folder that exists and can be written"),
@@ -67,19 +65,19 @@ def test_a_page_that_can_be_written_is_neither_refused_nor_touched(
     assert Path("page.md").read_text() == "kept"
 
 
-@pytest.mark.parametrize("name", ["99", "9z", "7", "hunt", "incast"])
+@pytest.mark.parametrize("name", ["99", "9z", "7", "shape", "incast"])
 def test_a_wrong_name_gets_all_choices(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(["reproduce", "9a", name, "--runs", str(tmp_path / "runs")]) == 2
     said = capsys.readouterr().err
-    choices = ", ".join([*catalogue.MODULES, *catalogue.ON_DEMAND, "shape", "dcqcn"])
-    assert f"FIGURE must be one of {choices}; with --ablate, names of scenarios or hunt (got {name!r})" in said
+    choices = ", ".join([*catalogue.MODULES, *catalogue.ON_DEMAND])
+    assert f"FIGURE must be one of {choices}; with --ablate, names of scenarios (got {name!r})" in said
     assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("1", "Figure 1 draws two topologies and measures nothing; `./lab reproduce shape` compares two such fabrics"),
+        ("1", "Figure 1 draws two topologies and measures nothing"),
         ("2", "Figure 2 draws how switches forward SRv6 packets, and measures nothing"),
         ("3", "Figure 3 draws how an SRv6 address is made from an EV, and measures nothing"),
         ("7", "`./lab reproduce 6` runs this event"),

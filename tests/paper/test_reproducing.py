@@ -12,7 +12,7 @@ import pytest
 from cli import main as cli
 from endpoint.mrc.presets import RULES
 from judging.run import Run
-from paper import catalogue, perform, profile, random_loss, readings
+from paper import ablation, catalogue, perform, profile, random_loss, readings
 from paper.clock import Clock
 from paper.cluster import CLUSTERS, A, B, C
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
@@ -36,7 +36,6 @@ from paper.outcome import (
 from paper.placement import ranks
 from paper.report import document, page, standing, text
 from paper.reproduction import Reproduction
-from paper.variations import ablation
 from running.estimate import estimate
 from scenarios import library
 from studies.sweeping.engine import Inline

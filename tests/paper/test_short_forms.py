@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from paper import catalogue
+from paper import ablation, catalogue
 from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
-from paper.report import notice, short, standing
-from paper.shape import page
-from paper.shape.fabrics import FABRICS
-from paper.shape.runs import Found, Lost
-from paper.variations import ablation, sensitivity
+from paper.report import short, standing
 from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row
 from studies.sweeping.task import Task
@@ -74,22 +70,6 @@ def test_a_figure_of_a_short_form_says_how_many_of_its_runs_were_made() -> None:
     outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]
     assert [row[2] for row in short.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
     assert "disk full" in short.html(outcomes)
-
-
-def test_the_page_of_shapes_says_that_it_is_of_a_short_form() -> None:
-    found = [Found(fabric, {"farthest": 5.0}, 1.0, [1.0], [Lost("leaf", 1.0, 0, 0)]) for fabric in FABRICS]
-    assert FIRST in begins(page.markdown(found, short=True))
-    assert FIRST.replace("`", "") in page.html(found, short=True).partition("<h2")[0]
-    assert notice.SHORT not in " ".join(page.markdown(found, short=False).split())
-
-
-def test_the_page_of_dcqcn_says_that_it_is_of_a_short_form_and_compares_nothing() -> None:
-    rows = [sensitivity.KnobRow(knob, (1.0, 2.0)) for knob in ("MRC", *(one.title for one in sensitivity.knobs()))]
-    brief, whole = (sensitivity.markdown(rows, short=form) for form in (True, False))
-    assert FIRST in begins(brief)
-    assert FIRST not in " ".join(whole.split())
-    assert "is ahead of MRC" in " ".join(whole.split())
-    assert "is ahead of MRC" not in " ".join(brief.split())
 
 
 def test_the_page_of_an_ablation_says_that_it_is_of_short_forms() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,27 +28,20 @@ hash and drawn losses decide RoCE's rows: with --intervals these are intervals o
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
 reproduction.json, the same for programs. With --short all of these begin by saying that no number counts, and nothing
-is judged; they are in DIR/reproduction-short. Two names are no figures but other pages: `shape` is
-DIR/reproduction/shape.html, planes of two tiers against three tiers with as many hosts; `dcqcn` is
-DIR/reproduction/dcqcn.md, RoCE with each of DCQCN's constants changed. `16-large` and `17-large` are figures 16 and 17
-without loss from 128 MB to 1 GB: they take hours, are made when named, and are on no page. With --keep the numbers of
-each run are also in FILE, from which another machine with the same code goes on. The exit status is 0 when every run
-was made, however near the figures come, and 1 when one was broken off or left out."""
+is judged; they are in DIR/reproduction-short. `16-large` and `17-large` are figures 16 and 17 without loss from 128 MB
+to 1 GB: they take hours, are made when named, and are on no page. With --keep the numbers of each run are also in
+FILE, from which another machine with the same code goes on. The exit status is 0 when every run was made, however near
+the figures come, and 1 when one was broken off or left out."""
 
-SHAPE, DCQCN = "shape", "dcqcn"
-HUNT = "hunt"  # with --ablate
 SEEDS, TIME = "20", 1.0  # of --ablate
 
 EXAMPLES = """examples:
   ./lab reproduce --list
   ./lab reproduce 9a 18
   ./lab reproduce htsim --short
-  ./lab reproduce shape
   ./lab reproduce 16 17 --intervals
-  ./lab reproduce dcqcn --markdown dcqcn.md
   ./lab reproduce --ablate --seeds 100
-  ./lab reproduce --ablate incast grey-link --seeds 20
-  ./lab reproduce --ablate hunt --seeds 300"""
+  ./lab reproduce --ablate incast grey-link --seeds 20"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,12 +49,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
     reproduce.set_defaults(world="simulated")
     add = reproduce.add_argument
-    add(
-        "figures",
-        nargs="*",
-        metavar="FIGURE",
-        help="such as 9a; --list has them all; with --ablate: scenarios, or hunt",
-    )
+    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
@@ -94,12 +80,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     check_workers(arguments.workers)
     check_options(arguments)
     if arguments.ablate:
-        return ablate_hunt(arguments) if HUNT in arguments.figures else ablate(arguments)
-    for name, make in ((SHAPE, shape), (DCQCN, dcqcn)):
-        if name in arguments.figures:
-            if arguments.figures != [name]:
-                raise ValueError(f"{name} is made alone (got {' '.join(arguments.figures)})")
-            return make(arguments)
+        return ablate(arguments)
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
@@ -177,10 +158,11 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 
     for name in names:
         if name not in catalogue.known():
-            choices = ", ".join([*catalogue.known(), SHAPE, DCQCN])
+            choices = ", ".join(catalogue.known())
             reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
-            others = f"with --ablate, names of scenarios or {HUNT}"
-            raise ValueError(f"FIGURE must be one of {choices}; {others} (got {name!r}){reason}")
+            raise ValueError(
+                f"FIGURE must be one of {choices}; with --ablate, names of scenarios (got {name!r}){reason}"
+            )
     if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
         having = " or ".join(catalogue.WITH_INTERVALS)
         raise ValueError(f"--intervals: only with figures that have them, {having} (got {' '.join(names)})")
@@ -188,7 +170,7 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 
 def check_options(arguments: argparse.Namespace) -> None:
     """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
-    figures = not (arguments.ablate or {SHAPE, DCQCN} & {*arguments.figures})
+    figures = not arguments.ablate
     for option, given in (("--seeds", arguments.seeds), ("--time", arguments.time)):
         if given is not None and not arguments.ablate:
             raise ValueError(f"{option}: only with --ablate")
@@ -225,42 +207,6 @@ def check_file(option: str, given: Path, place: Path | None = None) -> None:
         raise ValueError(f"{rule}: {place}: {error.strerror}") from error
 
 
-def shape(arguments: argparse.Namespace) -> int:
-    """Write the page that compares planes of two tiers with one fabric of three."""
-    from common import files
-    from paper.shape import page, runs
-
-    folder = folder_of(arguments)
-    with handing_over(arguments.runs, folder):
-        found = runs.compare(arguments.short, folder, counting(len(list(runs.steps(arguments.short)))))
-        shown = page.markdown(found, arguments.short)
-        files.write(folder / "shape.html", page.html(found, arguments.short))
-        write_page(arguments, folder / "shape.md", shown)
-    write_out(f"{shown}\npage: {folder / 'shape.html'}\n")
-    return 0
-
-
-def dcqcn(arguments: argparse.Namespace) -> int:
-    """Write the page of DCQCN's constants."""
-    from paper.variations import sensitivity
-
-    folder = folder_of(arguments)
-    want_compiled(arguments, 0 if arguments.short else LONG_S)
-    with handing_over(arguments.runs, folder):
-        found = sensitivity.found(arguments.short, folder, counting(sensitivity.total()))
-        shown = sensitivity.markdown(found, arguments.short)
-        write_page(arguments, folder / "dcqcn.md", shown)
-    write_out(f"{shown}\npage: {folder / 'dcqcn.md'}\n")
-    return 0
-
-
-def folder_of(arguments: argparse.Namespace) -> Path:
-    """Where the pages are, made if there is none."""
-    folder: Path = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
     """Write a page of Markdown to its place, and to the file that the user asked for."""
     from common import files
@@ -270,46 +216,12 @@ def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
         files.write(target, shown)
 
 
-def counting(total: int) -> Callable[[str], None]:
-    """A function that says on standard error which of `total` runs begins."""
-    numbers = count(1)
-    return lambda what: write_out(f"{next(numbers)} of {total}: {what}\n", sys.stderr)
-
-
-def ablate_hunt(arguments: argparse.Namespace) -> int:
-    """Write a page of what breaks on a hunt's cases without each of the lab's rules."""
-    from cli.commands.seeds.hunt import TRY_S
-    from cli.commands.seeds.sweep import parse_seeds
-    from paper.variations import ablation, hunted
-    from studies.hunting.attempt_pool import AttemptPool
-
-    if arguments.figures != [HUNT] or arguments.short or arguments.time is not None:
-        raise ValueError("--ablate hunt is made alone, without --short and --time: a case draws its own phases")
-    words = SEEDS if arguments.seeds is None else arguments.seeds
-    seeds = parse_seeds(words)
-    variants = hunted.variants()
-    want_compiled(arguments, len(seeds) * len(variants) * TRY_S)
-    tell = counting(len(variants))
-    page = arguments.runs / "reproduction" / "ablation-hunt.md"
-    found = []
-    with handing_over(arguments.runs, page.parent):
-        for title, given in variants:
-            tell(f"{len(seeds)} cases, {title}")
-            with AttemptPool(arguments.workers or len(os.sched_getaffinity(0)), given) as pool:
-                made = pool.outcomes(iter(seeds))
-                found.append(hunted.tallied(title, seeds, made, lambda line: write_out(f"{line}\n", sys.stderr)))
-        shown = hunted.markdown(found, ablation.command([HUNT], words, short=False, factor=1.0))
-        write_page(arguments, page, shown)
-    write_out(f"page: {page}\n")
-    return 0
-
-
 def ablate(arguments: argparse.Namespace) -> int:
     """Write a page of the gains of each of the lab's rules."""
     from cli.commands.run import chosen
     from cli.commands.seeds.sweep import parse_seeds
     from common.terminal.console import LastingConsole
-    from paper.variations import ablation
+    from paper import ablation
     from studies.sweeping.pool import Pool
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import statements

@@ -40,7 +40,7 @@ def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Var
     `factor` stretches or shortens every phase. ValueError for a name that is not a scenario's of `library.NAMES`.
     """
     if unknown := [name for name in names if name not in library.NAMES]:
-        raise ValueError(f"--ablate takes scenarios: {', '.join(library.NAMES)}; or hunt (got {unknown[0]!r})")
+        raise ValueError(f"--ablate takes scenarios: {', '.join(library.NAMES)} (got {unknown[0]!r})")
     return [
         Variant(scenario, transport, settings=settings, others=others(scenario, short, factor))
         for scenario in names or library.NAMES
