@@ -29,7 +29,7 @@ from studies.sweeping.task import Task
         ("--ablate --markdown link", "--markdown must be a file in a folder that exists"),
         ("9a --markdown taken.md", "(got taken.md): taken.json is not a file"),
         ("9a --markdown /proc/page.md", "--markdown must be a file in a folder that exists and can be written"),
-        (f"9a --markdown {'long' * 62}.md", "--markdown must be a file in a folder that exists and can be written"),
+        (f"9a --markdown {'long' * 64}.md", "--markdown must be a file in a folder that exists and can be written"),
         ("9a --markdown shown", "shown is not a file"),
         ("9a --markdown .", "(got .): . is not a file"),
         ("9a --markdown page.json", "--markdown must not end in .json: that file is written beside it (got page.json)"),
