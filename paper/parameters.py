@@ -128,7 +128,11 @@ PARAMETERS: tuple[ModelParameter, ...] = (
     ModelParameter("depth of a queue", f"{QUEUES.depth} Plane_BDP", f"{UEC}: 2 to 5; the upper end {ASSUMED}"),
     ModelParameter("congestion control", "NSCC, first window 1.5 BDP", "UEC 1.0, constants as in public htsim"),
     ModelParameter("probes to bring an EV back", "2 in a row", ASSUMED),
-    ModelParameter("loss from gaps", "a later packet of the EV has arrived, or one sent a quarter of a base round trip later", ASSUMED),
+    ModelParameter(
+        "loss from gaps",
+        "a later packet of the EV has arrived, or one sent a quarter of a base round trip later",
+        ASSUMED,
+    ),
     ModelParameter("a SACK without another reason", "per eighth of the BDP, 4 to 16 KiB", ASSUMED),
     ModelParameter("reliability probes of a silent peer", "after a round trip of silence, then ever later", ASSUMED),
     ModelParameter("local ACK timeout", "1.024 µs · 2^8 at the paper's rates", "examples of the OCP MRC API"),
