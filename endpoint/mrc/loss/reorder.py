@@ -10,8 +10,8 @@ Two rules, because packets are sprayed over paths of unequal and changing delay,
    arrives after all, the network does reorder within paths, and the queue pair does without the rule from then on.
 2. **Across EVs, a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
 
-    window_ns = a quarter of a base round trip (`guard`) and the jitter of the world; where planes' queues are longer,
-                the longest queue, up to a whole base round trip and the jitter
+    window_ns = a quarter of a base round trip (`guard`) and the jitter of the world, or, where that is more, the
+                longest queue: the slowest plane's round trip less the base round trip
               + largest less smallest recent round trip over all planes
               + what late arrivals have taught (up to four base round trips and jitters)
               + the patience of this NIC (0 unless a device profile says otherwise)
@@ -160,7 +160,7 @@ class ReorderRule(LossDetection):
             longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)
         self.slowest_ns, self.longest_ns = slowest_ns, longest_ns
         spread_ns = max(0, slowest_ns - quickest_ns)
-        guard_ns = max(self._least_ns, min(slowest_ns - self._network_ns, self._base_ns))
+        guard_ns = max(self._least_ns, slowest_ns - self._network_ns)
         if spread_ns != self._spread_ns or guard_ns != self._guard_ns:
             self._spread_ns, self._guard_ns = spread_ns, guard_ns
             self.window_ns = guard_ns + self.patience_ns + spread_ns + self._learned_ns
