@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -201,15 +200,12 @@ def test_each_loss_is_found_by_the_sack_of_the_next_packet_of_the_ev(packets: li
         assert passed <= found
 
 
-WIDE: dict[str, Any] = {"loss.guard": 16.0}
-
-
 def flow_of_losses(reorder: float) -> tuple[Flow, Wire]:
     """One QP over four planes with one path each, one of them ten base round trips slower, and 2 % of packets lost. The
     guard is so wide that only overtaking, or the timer, finds a loss."""
     base = Wire().base_rtt_ns
     delays = (1_000, 1_000, 1_000, 1_000 + 10 * base)
-    wire = Wire(evs_per_plane=1, plane_delays_ns=delays, mark=False, trim=False, **WIDE)
+    wire = Wire(evs_per_plane=1, plane_delays_ns=delays, mark=False, trim=False, parameters={"loss.guard": 16.0})
     for key, link in wire.links.items():
         if key[0] == "h1":  # towards the receiver: every acknowledgement arrives
             link.faults = Faults(loss=0.02, reorder=reorder, reorder_ns=2 * base)
@@ -241,7 +237,7 @@ def test_a_network_that_reorders_within_paths_costs_one_needless_copy_at_a_time_
 def test_a_packet_out_on_a_path_that_later_packets_pass_is_sent_again_within_a_round_trip_and_a_turn(lost: int) -> None:
     """With four EVs the next packet of the same EV leaves four packets later."""
     base = Wire().base_rtt_ns
-    wire = Wire(evs_per_plane=1, mark=False, trim=False, **WIDE)
+    wire = Wire(evs_per_plane=1, mark=False, trim=False, parameters={"loss.guard": 16.0})
     flow = Flow(wire)
     for _ in range(80):
         flow.post(50_000)
