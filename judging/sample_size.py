@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from judging.run import Run
 
-REPAIR_ROUND_TRIPS = 3
-"""The most that one fault costs a sound transport: a round trip until the acknowledgement is missing, a second until
-that of a packet sent a round trip later shows that it will not come (`endpoint/mrc/loss/reorder.py`), a third for the
-copy."""
-TAIL_ROUND_TRIPS = 2
+REPAIR_ROUND_TRIPS = 2
+"""The most that one fault costs a sound transport: a round trip until the acknowledgement is missing, a quarter and a
+spread of round trips until that of a later packet proves the loss (`endpoint/mrc/loss/reorder.py`; measured: 1.4 in
+all), and half a round trip for the copy."""
+TAIL_ROUND_TRIPS = 1
 """More in a training loop, whose hosts wait for the last packets of messages, when nothing later is sent that could
-show the loss: a round trip of silence until the sender asks, and one until the answer
-(`endpoint/mrc/retry.py`). Measured on real links: noticed after 3.6 to 4.6 round trips, and repaired one later."""
+show the loss: the sender asks as soon as the packet is overdue, and waits for the answer (`endpoint/mrc/retry.py`)."""
 
 
 def base_rtt_ns(run: Run) -> int:

@@ -28,7 +28,7 @@ SIGMAS = 3.0
 DRIFT_MAX = 0.02
 DRIFT_OF_A_MACHINE = 0.10
 """Above which no machine that kept up explains why a phase is slower than the reference."""
-REPAIRS_PER_LAP = 3
+REPAIRS_PER_LAP = 5
 """In a step that is shorter, each of its messages is a few packets long: a fault costs a repair for each of them."""
 CALM = ("reference", "heal")
 WORST = 2
