@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.rig.agents import AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back
 from benchmarks.rig.processor import cpu_ns
-from common.bpf import RETURN, Instruction, Program
+from common.linux.bpf import RETURN, Instruction, Program
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.group import WorkloadGroup
 from endpoint.packet_sockets.driver import RING_BYTES

@@ -20,7 +20,7 @@ from typing import TextIO
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.namespaces import back_to_back
-from common.bpf import RETURN, Instruction, Program
+from common.linux.bpf import RETURN, Instruction, Program
 from endpoint.frame_filter import ACCEPT_WHOLE
 from endpoint.packet_sockets.ring import ETH_P_ALL, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, SOL_PACKET, PacketSocket
 from topo.emulation.namespace import enter, path_of

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common.journal import Journal
-from common.netns import entered
+from common.linux.netns import entered
 from common.server import ControlServer, Reply
 from endpoint import factory, prober
 from endpoint import profile as profiles

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from common.bpf import run as run_filter
+from common.linux.bpf import run as run_filter
 from endpoint import prober
 from endpoint.nic import frame as frames
 from endpoint.nic import icrc, wire

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.bpf import JUMP, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, RETURN, Line, Program, assemble
+from common.linux.bpf import JUMP, JUMP_EQUAL, LOAD_BYTE, LOAD_HALF, RETURN, Line, Program, assemble
 
 ACCEPT_WHOLE, REJECT = 0x40000, 0
 MAC_CONTROL = 0x8808

@@ -25,7 +25,7 @@ from endpoint.transport import Event
 
 UDP_PORT = 4793
 FRAMES = frame_filter.udp_over_ipv6((UDP_PORT,), frame_filter.ACCEPT_WHOLE, frame_filter.REJECT)
-"""The packet filter for probes: `common.bpf.run(FRAMES, frame)` tells one in a world without a kernel."""
+"""The packet filter for probes: `common.linux.bpf.run(FRAMES, frame)` tells one in a world without a kernel."""
 DRIFT = 0.05  # of the share of losses, after which a lossy link is told again
 _MAGIC = 0x6D726370  # "mrcp"
 _PAYLOAD = struct.Struct("!IIHHI")  # magic, host, target, zero, sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from common import bpf
+from common.linux import bpf
 from endpoint import prober
 from endpoint.host import HostNic
 from endpoint.nic.config import NEVER

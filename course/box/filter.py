@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 
-from common.bpf import JUMP_EQUAL, LOAD_WORD, RETURN, Line, Program, assemble
+from common.linux.bpf import JUMP_EQUAL, LOAD_WORD, RETURN, Line, Program, assemble
 
 NUMBER_AT, ARCHITECTURE_AT = 0, 4  # struct seccomp_data
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000  # REFUSE: SECCOMP_RET_ERRNO with EPERM

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from common.bpf import Program
+from common.linux.bpf import Program
 from endpoint import frame_filter
 from endpoint.packet_sockets.carrier import CarrierWatch
 from endpoint.packet_sockets.loop import BUSY, IDLE, MORE, NEVER, Loop

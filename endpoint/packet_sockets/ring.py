@@ -16,7 +16,7 @@ import socket
 import struct
 from typing import cast
 
-from common import bpf
+from common.linux import bpf
 
 try:
     from endpoint.packet_sockets.native import ring_native as native

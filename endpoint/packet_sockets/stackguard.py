@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from common import bpf
+from common.linux import bpf
 from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
 
 _TC_ACT_OK, _TC_ACT_SHOT = 0, 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common import bpf
+from common.linux import bpf
 from course.box import box as box_module
 from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, BoxLimits

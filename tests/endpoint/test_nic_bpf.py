@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common import bpf
+from common.linux import bpf
 from endpoint import prober
 from endpoint.frame_filter import udp_over_ipv6
 from endpoint.virtual_host import is_probe

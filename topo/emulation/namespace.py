@@ -1,4 +1,4 @@
-"""Network namespaces by name: inspect, delete; entering them is `common/netns.py`.
+"""Network namespaces by name: inspect, delete; entering them is `common/linux/netns.py`.
 
 Entering is per thread, so everything here restores the caller's namespace before it returns.
 """
@@ -17,10 +17,10 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from common.netns import NETNS_DIR as NETNS_DIR
-from common.netns import enter as enter
-from common.netns import entered as entered
-from common.netns import path_of as path_of
+from common.linux.netns import NETNS_DIR as NETNS_DIR
+from common.linux.netns import enter as enter
+from common.linux.netns import entered as entered
+from common.linux.netns import path_of as path_of
 
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from common.bpf import JUMP_AT_LEAST, JUMP_EQUAL, LOAD_HALF, LOAD_WORD, RANDOM, RETURN, Line, assemble, tc_bytecode
+from common.linux.bpf import (
+    JUMP_AT_LEAST,
+    JUMP_EQUAL,
+    LOAD_HALF,
+    LOAD_WORD,
+    RANDOM,
+    RETURN,
+    Line,
+    assemble,
+    tc_bytecode,
+)
 from topo.emulation.namespace import run_ip
 
 _STEAL = Line(RETURN, 4)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from common import bpf
+from common.linux import bpf
 from endpoint.frame_filter import SEGMENTS_MAX, udp_over_ipv6
 from endpoint.nic import frame as frames
 from endpoint.nic import icrc, wire

@@ -46,10 +46,11 @@ ALLOWED = {
     "typing",
     "zlib",
     "mypy_extensions",  # marks classes for the compiler, and computes nothing
-    "common.bpf",
     "common.ev_event",
     "common.fields",
     "common.latency",
+    "common.linux",
+    "common.linux.bpf",
     "common.qp_state",
     "common.seeds",
     "endpoint.profile",

@@ -1,0 +1,1 @@
+"""Parts of the Linux kernel that several rooms use: packet filters, network namespaces."""
