@@ -21,6 +21,7 @@ class RowStore:
     """Rows by key, of all sweeps together. A context manager."""
 
     def __init__(self, folder: Path) -> None:
+        self._damaged: set[str] = set()  # keys of rows that no reader takes: the run is made again
         folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / NAME
         locks.close_to_others(self.path)  # a user who can read it could lock it
@@ -73,20 +74,23 @@ class RowStore:
         self._database.close()
 
     def add(self, *rows: Row) -> None:
-        """Keep rows, all or none of them; one that is there already stays."""
+        """Keep rows, all or none of them; one that is there already stays, unless `find` told that it is damaged."""
         texts = [(row.key, row.to_text()) for row in rows]
+        again = [(row.key,) for row in rows if row.key in self._damaged]
 
         def insert() -> None:
             with self._database:
+                self._database.executemany("DELETE FROM rows WHERE key = ?", again)
                 self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", texts)
 
         try:
             self._patiently(insert)
         except sqlite3.Error as error:
             raise self._said(error) from None
+        self._damaged -= {key for (key,) in again}
 
     def find(self, keys: Iterable[str]) -> dict[str, Row]:
-        """The rows that there are among these keys."""
+        """The rows that there are among these keys. Damaged ones are told and left out."""
         wanted, found = list(keys), {}
         for start in range(0, len(wanted), ASKED_AT_ONCE):
             some = wanted[start : start + ASKED_AT_ONCE]
@@ -100,7 +104,10 @@ class RowStore:
                 try:
                     found[key] = Row.from_text(text)
                 except (ValueError, TypeError, RecursionError) as error:
-                    raise ValueError(f"{self.path}: the row of key {key} must be one of a sweep ({error})") from None
+                    self._damaged.add(key)
+                    locks.tell(
+                        f"{self.path}: the row of key {key} must be one of a sweep ({error}): its run is made again"
+                    )
         return found
 
     def _selected(self, query: str, values: Sequence[str]) -> list[tuple[str, str]]:
