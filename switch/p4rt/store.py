@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from switch.device import Device
-from switch.engine import Engine, MeterConfig, Replica
+from switch.engine import Engine, EngineError, MeterConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 
 T = TypeVar("T")
 RowKey = tuple[int, tuple[Match, ...]]  # priority and matches, which identify an entry
+CELLS_COPIED_MAX = 1 << 20
+"""Of registers, by `copy_to`: about two seconds, in which the device waits."""
 
 
 @dataclass(slots=True)
@@ -119,8 +121,18 @@ class EntityStore:
         return sum(map(len, self.rows.values()))
 
     def copy_to(self, engine: Engine) -> None:
-        """Bring a fresh engine to the same program, entries, groups, meters, registers and replication."""
+        """Bring a fresh engine to the same program, entries, groups, meters, registers and replication.
+
+        The device waits meanwhile, so EngineError when registers have more than `CELLS_COPIED_MAX` cells.
+        """
         info = self.pipeline.p4info
+        sizes = {register.name: register.size for register in info.registers.values()}
+        if (cells := sum(sizes.values())) > CELLS_COPIED_MAX:
+            largest = max(sizes, key=sizes.__getitem__)
+            raise EngineError(
+                f"{self.program_name}: registers must have at most {CELLS_COPIED_MAX} cells together to be copied"
+                f" (got {cells}; the largest is {largest}, with {sizes[largest]}): trace a program with smaller ones"
+            )
         engine.load(self.pipeline.program)
         for profile_id, state in self.profiles.items():
             self._copy_profile(engine, info.profiles[profile_id].name, state)

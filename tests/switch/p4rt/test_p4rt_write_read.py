@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from switch.engine import CounterValue, MeterConfig, Replica
+from switch.engine import CounterValue, EngineError, MeterConfig, Replica
 from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
@@ -432,3 +432,14 @@ def test_a_copy_of_the_store_brings_another_engine_to_the_same_state(harness, cl
 
     assert by_table(copy) == by_table(engine)
     assert len(copy.direct_meters) == 1
+
+
+def test_a_copy_of_too_many_register_cells_is_refused_before_one_is_read(harness, client, engine, monkeypatch):
+    """The device waits during a copy: `trace` of the largest program would take a minute."""
+    client.write(update("MODIFY", 'register_entry { register_id: 369098753 data { bitstring: "\\001" } }'))
+    monkeypatch.setattr("switch.p4rt.store.CELLS_COPIED_MAX", 2)
+    copy = type(engine)()
+    words = r"registers must have at most 2 cells together to be copied \(got 3; the largest is ingress.depth, with 3\)"
+    with pytest.raises(EngineError, match=words):
+        harness.devices.find(1).copy_to(copy)
+    assert not copy.registers
