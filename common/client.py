@@ -22,6 +22,14 @@ class ControlRefusedError(ControlError):
     """The other side has answered, and refused an operation; the message is its own."""
 
 
+class ControlForeignError(ControlError):
+    """The Unix socket belongs to `user`, who is neither root nor the user of this process; None: it is no socket."""
+
+    def __init__(self, message: str, user: int | None) -> None:
+        super().__init__(message)
+        self.user = user
+
+
 class ControlGoneError(ControlError):
     """No process listens on a Unix socket any more: its owner has ended, and left the file behind if it was killed."""
 
@@ -113,7 +121,7 @@ class ControlClient:
                 made = socket.create_connection((host.strip("[]"), int(port)), timeout=self._timeout_s)
                 made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except unix_socket.ForeignSocketError as error:
-            raise ControlError(f"{self._name} {error.strerror}") from error
+            raise ControlForeignError(f"{self._name} {error.strerror}", error.user) from error
         except OSError as error:
             gone = isinstance(self.address, Path) and isinstance(error, (ConnectionRefusedError, FileNotFoundError))
             kind = ControlGoneError if gone else ControlError

@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from common.client import ControlClient, ControlError, ControlGoneError, ControlRefusedError
+from common.client import ControlClient, ControlError, ControlForeignError, ControlGoneError, ControlRefusedError
+from common.giving import sudo_caller
 from common.interpreter import python
 from common.rights import is_our_folder
 from operations.incident.draw import draw
@@ -106,6 +107,13 @@ def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
     try:
         with ControlClient(path, LONGEST_S) as client:
             found = client.call(op, **arguments)
+    except ControlForeignError as error:
+        caller = sudo_caller()
+        if caller is None or caller.user != error.user:
+            raise
+        raise ControlError(
+            f"{error}: an incident in virtual time needs no root, so run the command without sudo"
+        ) from None
     except ControlRefusedError:  # also when it was the last answer, such as of an end that could not be written
         raise
     except ControlError as error:

@@ -77,6 +77,21 @@ def test_a_socket_of_a_stranger_in_a_folder_of_ours_is_refused(runs: Path, capsy
     assert "must be a socket of root's or yours (user 65534 listens)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("caller", "told"), [(NOBODY, True), (NOBODY - 1, False)])
+def test_sudo_on_an_incident_of_the_caller_is_told_to_be_left_out(
+    caller: int, told: bool, runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(name, str(caller))
+    directory = RunDirectory.create(runs, "incident", 1)
+    directory.write_options({"world": "simulated"})
+    directory.path.chmod(0o777)
+    with control_of_a_stranger(directory.path / SOCKET, {}) as asked:
+        assert main(["incident", "status", "--runs", str(runs)]) == 2
+    assert asked == []
+    assert ("needs no root, so run the command without sudo" in capsys.readouterr().err) is told
+
+
 def test_the_newest_incident_is_one_of_ours(theirs: Path, runs: Path) -> None:
     (theirs / SOCKET).touch()
     with pytest.raises(NoIncidentError, match="other users own them"):
