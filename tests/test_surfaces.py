@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.helpers.surfaces import KINDS, Site, calls, sites
+from tests.helpers import surfaces
+from tests.helpers.surfaces import ENTRIES, IN_C, IN_SHELL, KINDS, Site, calls, sites
 
 ROOT = Path(__file__).parents[1]
-TABLE: dict[str, list[dict[str, str]]] = tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())
+TABLE: dict[str, list[dict[str, Any]]] = tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())
+SURFACES = TABLE.pop("surface")
+needs_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone but a copy: git knows no files of it")
 
 
-def belongs(row: dict[str, str], site: Site) -> bool:
+def belongs(row: dict[str, Any], site: Site) -> bool:
     return (row["file"], row["function"]) == (site.file, site.function) and row["call"] in site.text
 
 
-def compared(rows: list[dict[str, str]], found: list[Site]) -> list[str]:
+def compared(rows: list[dict[str, Any]], found: list[Site]) -> list[str]:
     """What is wrong between the rows of a kind and its calls."""
     without = [site for site in found if not any(belongs(row, site) for row in rows)]
     return [
@@ -28,10 +34,9 @@ def compared(rows: list[dict[str, str]], found: list[Site]) -> list[str]:
     ]
 
 
+@needs_a_clone
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_call_has_a_helper_or_a_row(kind: str) -> None:
-    if not (ROOT / ".git").exists():
-        pytest.skip("no clone but a copy: git knows no files of it")
     wrong = compared(TABLE.get(kind, []), list(sites(ROOT, KINDS[kind])))
     assert not wrong, f"[[{kind}]] of tests/surfaces.toml says which helper to use instead: {wrong}"
 
@@ -68,12 +73,38 @@ def test_the_table_has_no_other_kinds() -> None:
         ("unix", "socket.socket(family)", True),
         ("unix", "socket.socketpair()", False),
         ("unix", "socket.socket(socket.AF_INET6)", False),
+        ("socket", "socket.socket(socket.AF_INET6)", True),
+        ("socket", "socket.create_connection(place)", True),
+        ("socket", "socket.socketpair()", True),
+        ("socket", "socket.socket(socket.AF_UNIX)", False),
+        ("listen", "made.bind(place)", True),
+        ("listen", "made.listen()", True),
+        ("listen", "socket.create_server(place)", True),
+        ("listen", "ThreadingHTTPServer(place, Handler)", True),
+        ("listen", "frame.bind(symbol, value)", False),
+        ("exec", "subprocess.run(words)", True),
+        ("exec", "os.execvp(words[0], words)", True),
+        ("exec", "os.system(line)", True),
+        ("exec", "lab.run(words)", False),
+        ("code", "pickle.loads(data)", True),
+        ("code", "ctypes.CDLL(path)", True),
+        ("code", "importlib.import_module(name)", True),
+        ("code", "re.compile(text)", False),
+        ("read", "open(path)", True),
+        ("read", "path.open('rb')", True),
+        ("read", "path.read_text()", True),
+        ("read", "os.open(path, os.O_RDONLY)", True),
+        ("read", "sqlite3.connect(path)", True),
+        ("read", "plain_file.read_bytes(path)", False),
+        ("read", "Run.open(path)", False),
+        ("read", "open(path, 'w')", False),
+        ("read", "os.open(path, os.O_PATH | os.O_NOFOLLOW)", False),
     ],
 )
 def test_a_call_of_a_kind_is_found(kind: str, text: str, found: bool) -> None:
     tree = ast.parse(f"class A:\n    def b(self):\n        {text}\n")
     (function, call), *_ = calls(tree)
-    assert (function, KINDS[kind](call)) == ("A.b", found)
+    assert (function, (KINDS | ENTRIES)[kind](call)) == ("A.b", found)
 
 
 def test_a_call_without_a_row_and_a_row_without_a_call_are_told() -> None:
@@ -83,3 +114,76 @@ def test_a_call_without_a_row_and_a_row_without_a_call_are_told() -> None:
     assert compared([], [site]) == ["a.py: open(x, 'w') in f"]
     assert compared([row], []) == [f"a row without a call: {row}"]
     assert compared([row | {"why": ""}], [site]) == [f"a row without a reason: {row | {'why': ''}}"]
+
+
+# --- where bytes of another party enter ---------------------------------------------------------------------------
+
+
+def uncounted(surface_rows: list[dict[str, Any]], found: Counter[str]) -> list[str]:
+    """What is wrong between the places that surfaces list and those that there are."""
+    listed = surfaces.listed(surface_rows)
+    return [
+        *(f"in no [[surface]]: {place} (x{count})" for place, count in (found - listed).items()),
+        *(f"no such place: {place} (x{count})" for place, count in (listed - found).items()),
+    ]
+
+
+@needs_a_clone
+def test_every_place_where_bytes_of_others_enter_is_in_a_surface() -> None:
+    wrong = uncounted(SURFACES, surfaces.entries(ROOT))
+    assert not wrong, f"tests/surfaces.toml says what its kinds are: {wrong}"
+
+
+def test_each_surface_has_its_tests_and_each_place_one_surface() -> None:
+    missing = [test for surface in SURFACES for test in surface["tests"] if not (ROOT / "tests" / test).is_file()]
+    assert not missing
+    assert all(surface["tests"] and surface["guard"] and surface["from"] for surface in SURFACES)
+    places = [line.partition(" x")[0] for surface in SURFACES for line in surface["at"].split("\n") if line]
+    assert not [place for place, count in Counter(places).items() if count > 1]
+
+
+def test_the_page_has_the_table_of_the_surfaces() -> None:
+    text = (ROOT / "docs" / "security.md").read_text()
+    assert surfaces.table(SURFACES) in text, "`python -m tests.helpers.surfaces` prints the table for docs/security.md"
+
+
+def test_a_planted_place_of_each_kind_is_found(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    for name, text in (
+        ("topo/bad.py", PLANTED),
+        ("libmrc/bad.c", "// open(x)\nint f(void) { return open(path, O_RDONLY) + my_open(p); }\n"),
+        ("lab", "# sudo\nexec sudo sh\n"),
+        ("tests/bad.py", PLANTED),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert surfaces.entries(tmp_path) == {
+        "socket topo/bad.py f": 1, "listen topo/bad.py f": 2, "exec topo/bad.py f": 1, "code topo/bad.py -": 1,
+        "read topo/bad.py f": 1, "environment topo/bad.py f": 1, "c libmrc/bad.c open": 1, "shell lab exec": 1,
+        "shell lab sudo": 1,
+    }  # fmt: skip
+
+
+PLANTED = """
+ctypes.CDLL("x.so")
+def f(home=os.environ["HOME"]):
+    made = socket.socket(socket.AF_INET)
+    made.bind(place)
+    made.listen()
+    subprocess.run(Path(home).read_text(), shell=True)
+"""
+
+
+def test_one_more_place_in_a_listed_function_and_one_less_are_told() -> None:
+    rows = [{"at": "\nexec a.py f x2\nread a.py f"}]
+    assert uncounted(rows, Counter({"exec a.py f": 2, "read a.py f": 1})) == []
+    assert uncounted(rows, Counter({"exec a.py f": 3, "listen a.py f": 1})) == [
+        "in no [[surface]]: exec a.py f (x1)",
+        "in no [[surface]]: listen a.py f (x1)",
+        "no such place: read a.py f (x1)",
+    ]
+
+
+def test_the_words_of_c_and_shell_are_no_parts_of_others() -> None:
+    assert IN_C.findall("eventfd_read(f); x->open(y); read(fd); execve (a)") == ["read", "execve"]
+    assert IN_SHELL.findall("re-exec eval x; ./sudo; curl -f; executable") == ["eval", "curl"]

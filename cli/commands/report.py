@@ -62,7 +62,7 @@ def report_command(arguments: argparse.Namespace) -> int:
         for file in write_csv(Run.open(path), arguments.csv):
             write_out(f"wrote {file}\n", sys.stderr)
     name = f"summary{again}.txt" if arguments.format == "text" else f"verdict{again}.json"
-    write_out((path / name).read_text())
+    write_out(plain_file.read_bytes(path / name).decode())
     if arguments.format == "text":
         write_out(f"\nreport: {path / f'report{again}.html'}\n")
     return verdict.exit_status

@@ -1,15 +1,21 @@
 """Calls of the product that touch what other users may hold, found in its syntax trees; `tests/surfaces.toml` has them.
 
-A kind of call is one function here: it looks at a call and says whether it is of the kind. Aliases of modules and
-functions are not followed, so the few modules that are looked for must be imported by their names.
+A kind of call is one function here: it looks at a node and says whether it is of the kind. Aliases of modules and
+functions are not followed, so the few modules that are looked for must be imported by their names. C and shell are
+searched by words.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tests.helpers.tracked import files_of
 
@@ -17,6 +23,15 @@ READING_FLAGS = {"O_RDONLY", "O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK"
 WRITING = {"write_text", "write_bytes", "touch", "copy", "copy2", "copyfile", "copytree", "mknod", "mkfifo", "ZipFile"}
 """Methods of paths, and functions, that write to a name and follow links, beside `open`."""
 OWNING = {"chown", "lchown", "fchown", "chmod", "lchmod"}
+LISTENING = {"listen", "add_insecure_port", "add_secure_port", "start_server", "start_unix_server", "create_server"}
+SERVERS = {"HTTPServer", "ThreadingHTTPServer", "ControlServer"}
+IMPORTING = {"import_module", "__import__", "exec_module", "exec", "eval", "CDLL", "run_path", "run_module"}
+IN_C = re.compile(
+    r"(?<![\w.>])(socket|socketpair|bind|listen|accept4?|connect|recv|recvfrom|recvmsg|read|pread|open|openat|fopen|"
+    r"popen|system|exec[lv]p?e?|getenv|secure_getenv|chown|fchown|chmod|dlopen)(?= ?\()"
+)
+IN_SHELL = re.compile(r"(?<![\w./-])(exec|eval|source|sudo|curl|wget|chown|chmod|chroot|apt-get install|gpg)(?![\w-])")
+SHELL = ("lab", ".ci/run", "vagrant/boot.sh", "vagrant/box.sh", "vagrant/disk.sh", "vagrant/provision.sh")
 
 
 @dataclass(frozen=True, order=True)
@@ -84,13 +99,60 @@ def makes_a_unix_socket(call: ast.Call) -> bool:
     return ast.unparse(call.func) == "socket.socket" and not any(family in ast.unparse(call) for family in families)
 
 
+def makes_another_socket(call: ast.Call) -> bool:
+    """Makes a socket that is no Unix socket with a name, or connects by TCP."""
+    made = ast.unparse(call.func) in ("socket.socket", "socket.socketpair", "socket.create_connection")
+    return made and not makes_a_unix_socket(call)
+
+
+def listens(call: ast.Call) -> bool:
+    """Binds a socket, or serves on one."""
+    if _name(call) == "bind":
+        return len(call.args) == 1  # `frame.bind(symbol, value)` binds no socket
+    return _name(call) in LISTENING | SERVERS
+
+
+def executes(call: ast.Call) -> bool:
+    """Starts a program, or becomes one."""
+    named = ast.unparse(call.func)
+    return named.startswith(("subprocess.", "os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess")) or (
+        named in ("os.system", "os.popen", "pty.spawn")
+    )
+
+
+def loads_code(call: ast.Call) -> bool:
+    """Takes bytes as code: Python, a library, or a pickle."""
+    return _name(call) in IMPORTING or ast.unparse(call.func) in ("pickle.loads", "pickle.load")
+
+
+def reads(call: ast.Call) -> bool:
+    """Reads a file by its name, not by `common.plain_file`."""
+    name, owner = _name(call), _owner(call)
+    if name == "open" and owner == "os":
+        words = ast.unparse(call.args[1])
+        return not writes(call) and "O_DIRECTORY" not in words and "O_PATH" not in words
+    if name == "open":
+        of_a_file = owner in ("", "io", "gzip") or all(isinstance(given, ast.Constant) for given in call.args)
+        return of_a_file and not set(_mode(call)) & set("wax+?")
+    return (name in ("read_text", "read_bytes") and owner != "plain_file") or f"{owner}.{name}" == "sqlite3.connect"
+
+
 KINDS: Mapping[str, Callable[[ast.Call], bool]] = {
     "write": writes,
     "owner": owns,
     "lock": waits_for_a_lock,
     "unix": makes_a_unix_socket,
 }
-"""By the name of their tables in `tests/surfaces.toml`."""
+"""By the name of their tables in `tests/surfaces.toml`: each call has a row with its reason."""
+
+ENTRIES: Mapping[str, Callable[[ast.Call], bool]] = {
+    "socket": makes_another_socket,
+    "listen": listens,
+    "exec": executes,
+    "code": loads_code,
+    "read": reads,
+}
+"""Where bytes of another party enter: each call is counted in one `[[surface]]`, as environment, C and shell are."""
 
 
 def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
@@ -104,12 +166,77 @@ def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
         yield from calls(child, inner)
 
 
-def sites(root: Path, kind: Callable[[ast.Call], bool]) -> Iterator[Site]:
-    """The calls of a kind in all rooms: the folders with a package that are neither tests nor benchmarks."""
+@cache
+def product(root: Path) -> Sequence[tuple[str, ast.Module]]:
+    """Every module of all rooms: the folders with a package that are neither tests nor benchmarks."""
+    found = []
     for file in files_of(root):
         parts = file.relative_to(root).parts
-        if file.suffix != ".py" or parts[0] in ("tests", "benchmarks", "docs") or len(parts) == 1:
-            continue
-        for function, call in calls(ast.parse(file.read_text())):
+        if file.suffix == ".py" and parts[0] not in ("tests", "benchmarks", "docs") and len(parts) > 1:
+            found.append((str(file.relative_to(root)), ast.parse(file.read_text())))
+    return found
+
+
+def sites(root: Path, kind: Callable[[ast.Call], bool]) -> Iterator[Site]:
+    """The calls of a kind in all rooms."""
+    for file, tree in product(root):
+        for function, call in calls(tree):
             if kind(call):
-                yield Site(str(file.relative_to(root)), function, ast.unparse(call))
+                yield Site(file, function, ast.unparse(call))
+
+
+def environment(tree: ast.AST, function: str = "") -> Iterator[str]:
+    """The function of every place that names the environment."""
+    for child in ast.iter_child_nodes(tree):
+        named = isinstance(child, ast.Attribute) and ast.unparse(child) in ("os.environ", "os.environb", "os.getenv")
+        if named:
+            yield function
+        inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        yield from environment(child, f"{function}.{child.name}".lstrip(".") if inner else function)
+
+
+def by_words(pattern: re.Pattern[str], text: str, comment: str) -> Iterator[str]:
+    """The words of a pattern in lines of a program that are not comments as a whole."""
+    for line in text.splitlines():
+        if not line.lstrip().startswith((comment, "*")):
+            yield from pattern.findall(line)
+
+
+def entries(root: Path) -> Counter[str]:
+    """Every place where bytes of another party may enter, as "KIND FILE FUNCTION", with the number of such places."""
+    found: Counter[str] = Counter()
+    for name, kind in ENTRIES.items():
+        found.update(f"{name} {site.file} {site.function or '-'}" for site in sites(root, kind))
+    for file, tree in product(root):
+        found.update(f"environment {file} {function or '-'}" for function in environment(tree))
+    for path in files_of(root):
+        file = str(path.relative_to(root))
+        if path.suffix in (".c", ".h") and not file.startswith(("tests/", "benchmarks/", "docs/")):
+            found.update(f"c {file} {word}" for word in by_words(IN_C, path.read_text(), "//"))
+        elif file in SHELL:
+            found.update(f"shell {file} {word}" for word in by_words(IN_SHELL, path.read_text(), "#"))
+    return found
+
+
+def listed(surfaces: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """The places that the surfaces list: a line each, with ` xN` behind it where there are several."""
+    found: Counter[str] = Counter()
+    for line in "\n".join(surface["at"] for surface in surfaces).split("\n"):
+        place, _, count = line.partition(" x")
+        found[place] += int(count or 1) if place else 0
+    del found[""]
+    return found
+
+
+def table(surfaces: Sequence[Mapping[str, Any]]) -> str:
+    """The section of docs/security.md."""
+    rows = ["| what enters | from | what holds it | test in `tests/` |", "|---|---|---|---|"]
+    for surface in surfaces:
+        tests = ", ".join(f"`{test}`" for test in surface["tests"])
+        rows.append(f"| {surface['what']} | {surface['from']} | {surface['guard']} | {tests} |")
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    ROOT = Path(__file__).parents[2]
+    print(table(tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())["surface"]))
