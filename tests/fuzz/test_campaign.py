@@ -1,0 +1,132 @@
+"""The fuzzers' campaign: tests of random input, each for its share of a budget, with a seed from the commit.
+
+MRCLAB_FUZZ_MINUTES is the budget of each target (1 by default), MRCLAB_FUZZ_SEED the first seed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.fuzzing import SECONDS, SEED
+from tests.helpers.transport.native_codec import SANITIZE, compiler
+
+ROOT = Path(__file__).parents[2]
+CODEC = "tests/endpoint/mrc/test_codec_in_c.py"
+FILES = "tests/fuzz/test_damaged_files.py"
+P4RUNTIME = "tests/switch/p4rt/test_p4rt_hostile.py"
+TARGETS = {
+    "frames": ["tests/endpoint/mrc/test_fuzz.py::test_a_million_hostile_packets_do_no_harm[0]"],
+    "codec": [
+        f"{CODEC}::test_{name}"
+        for name in (
+            "a_damaged_frame_is_read_by_both_or_by_neither", "any_bytes_are_taken", "it_places_what_a_slice_would",
+            "it_reads_what_the_plain_codec_reads", "it_seals_as_the_plain_codec", "it_writes_the_plain_codecs_frame",
+        )
+    ],
+    "agent": ["tests/endpoint/test_control_fuzz.py::test_any_json_is_answered_once"],
+    "uverbs": [
+        "tests/endpoint/uverbs/test_hostile.py"
+        "::test_whatever_is_said_is_answered_or_ends_the_session_and_closing_gives_everything_back",
+    ],
+    "readers": [
+        f"{FILES}::test_a_damaged_file_is_read_or_refused_in_words",
+        "tests/topo/test_plan.py::test_any_document_is_a_plan_or_is_refused_in_words",
+    ],
+    "runs": [f"{FILES}::test_a_command_on_a_damaged_run_ends_in_words"],
+    "p4runtime": [
+        f"{P4RUNTIME}::test_any_batch_is_carried_out_or_refused_and_what_is_read_can_be_deleted",
+        f"{P4RUNTIME}::test_any_bytes_over_grpc_are_answered",
+    ],
+    "front end": [f"{FILES}::test_a_damaged_program_is_compiled_or_refused"],
+    "engines": [
+        "tests/switch/native/test_native_hostile_programs.py"
+        "::test_a_damaged_program_is_refused_or_runs_alike_on_both_engines[0]",
+    ],
+}  # fmt: skip
+
+
+def first_seed() -> int:
+    """As given; else from the commit, so that each commit tries other inputs; 1 without a clone."""
+    if given := os.environ.get(SEED):
+        return int(given)
+    words = ["git", "rev-parse", "HEAD"]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return int(told[:8], 16) if told else 1
+
+
+def environment(target: str) -> Mapping[str, str]:
+    """Everything is interpreted, and the codec in C is under AddressSanitizer."""
+    own = {"MRCLAB_COMPILED": "off"}
+    if target == "codec":
+        library = subprocess.check_output([*(compiler() or ["cc"]), "-print-file-name=libasan.so"], text=True).strip()
+        if not Path(library).is_file():
+            pytest.skip("the C compiler has no libasan.so")
+        own |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONMALLOC": "malloc", SANITIZE: "1"}
+    return own
+
+
+def fuzzed(target: str, seconds: float) -> subprocess.CompletedProcess[str]:
+    share = {SECONDS: str(seconds / len(TARGETS[target])), SEED: str(first_seed())}
+    words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "slow or not slow", *TARGETS[target]]
+    return subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env={**os.environ, **environment(target), **share},
+        capture_output=True, text=True, check=False, timeout=20 * seconds + 600,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_nothing_is_found(target: str) -> None:
+    done = fuzzed(target, 60 * float(os.environ.get("MRCLAB_FUZZ_MINUTES", "1")))
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    assert "AddressSanitizer" not in done.stderr
+    rounds = re.findall(r"^fuzzed (\d+) rounds: (\S+)", done.stdout, re.MULTILINE)
+    assert {name.partition("[")[0] for _, name in rounds} == {name.partition("[")[0] for name in TARGETS[target]}
+
+
+PLANTED = """
+import pytest
+from hypothesis import given, strategies as st
+
+@pytest.mark.parametrize("seed", [0])
+def test_fails_at_a_seed(seed):
+    assert seed != 7
+
+@given(st.integers(0, 2**40))
+def test_fails_at_half_of_all_inputs(number):
+    assert number < 2**39
+"""
+
+
+def test_a_planted_fault_is_found_and_its_seed_repeats_it(tmp_path: Path) -> None:
+    (tmp_path / "test_planted.py").write_text(PLANTED)
+
+    def planted(seed: int, seconds: int) -> str:
+        words = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "tests.helpers.fuzzing",
+            "--rootdir",
+            str(tmp_path),
+            str(tmp_path),
+        ]
+        changed = {"PYTHONPATH": str(ROOT), SEED: str(seed), SECONDS: str(seconds)}
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, **changed}, capture_output=True, text=True, check=False, timeout=120
+        )
+        return done.stdout
+
+    said = planted(1, 60)
+    assert "2 failed" in said, said
+    assert f"{SEED}=7 {SECONDS}=0 repeats this round" in said
+    assert "2 failed" in planted(7, 0)
+    assert "1 failed, 1 passed" in planted(8, 0)
