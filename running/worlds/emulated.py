@@ -57,6 +57,7 @@ class EmulatedWorld:
             self._pause.wait(min(left_s, LOOK_S))
             if not self.is_up():
                 raise WorldGoneError
+            self.lab.check_switches()
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         return self.lab.inject(verb, target, value, seed)

@@ -111,6 +111,10 @@ class EmbeddedDriver:
         """LabError when the process has ended."""
         return str(self._serving()["control"])
 
+    def check(self) -> None:
+        """LabError when the process has ended."""
+        self._serving()
+
     @property
     def client(self) -> ControlClient:
         """LabError when there is no answer."""

@@ -198,6 +198,12 @@ class Lab:
         driver = self.drivers.get("embedded")
         return driver.control_address if isinstance(driver, EmbeddedDriver) else None
 
+    def check_switches(self) -> None:
+        """LabError when the process of the embedded switches has ended: nothing is forwarded then."""
+        driver = self.drivers.get("embedded")
+        if isinstance(driver, EmbeddedDriver):
+            driver.check()
+
     def counters(self, node: Node) -> dict[int, dict[str, int]]:
         """Per port rx_packets, rx_bytes, tx_packets, tx_bytes of the interface since it was made."""
         by_name = hosts.interface_counters(self.name.netns(node))

@@ -10,18 +10,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from running.worlds.emulated import EmulatedWorld
 from tests.helpers.descendants import descendants
 from tests.helpers.mpi_run import words
 from tests.helpers.ranks_in_memory import contents
 from tests.helpers.set_clock import SetClock, needs_faketime
 from tests.helpers.smoke_on_links import LIMIT_S, MRCLAB, lab, left_behind, reported, start_smoke, until
 from topo.emulation import state
+from topo.emulation.lab import Lab
+from topo.emulation.labname import LabName
+from topo.emulation.state import LabError
+from topo.planfile import load_plan
 
 __all__ = ["lab"]
 ROOT = Path(__file__).parents[3]
@@ -89,6 +95,22 @@ def test_a_step_of_the_clock_is_no_stall_and_ends_no_run_on_real_links(
     late_ns = [json.loads(line).get("late_ns", 0) for line in lines if '"late"' in line or '"hiccup"' in line]
     assert max(late_ns, default=0) < 20_000_000_000
     assert left_behind() == set()
+
+
+def test_a_waiting_run_ends_when_the_process_of_its_switches_has_ended(tmp_path: Path) -> None:
+    switches = subprocess.Popen(["sleep", "60"])
+    record = state.new_record(load_plan("tiny"), "token", LabName("dead"), "smoke", sealed=False)
+    record.details["embedded"] = {"pid": switches.pid, "control": "unix:/none", "grpc": "unix:/none"}
+    world = EmulatedWorld.__new__(EmulatedWorld)
+    world._pause, world.lab = threading.Event(), Lab(record)
+    world.is_up = lambda settled=False: True  # type: ignore[method-assign]
+    world.wait_until(world.now_ns() + 1_000_000)
+    switches.kill()
+    switches.wait()
+    began_s = time.monotonic()
+    with pytest.raises(LabError, match=f"process {switches.pid} holds the embedded switches, and it has ended"):
+        world.wait_until(world.now_ns() + 60_000_000_000)
+    assert time.monotonic() - began_s < 10
 
 
 def processes(run: subprocess.Popen[str], *named: str) -> list[int]:
