@@ -104,7 +104,7 @@ def test_the_table_has_no_other_kinds() -> None:
 def test_a_call_of_a_kind_is_found(kind: str, text: str, found: bool) -> None:
     tree = ast.parse(f"class A:\n    def b(self):\n        {text}\n")
     (function, call), *_ = calls(tree)
-    assert (function, (KINDS | ENTRIES)[kind](call)) == ("A.b", found)
+    assert (function, {**KINDS, **ENTRIES}[kind](call)) == ("A.b", found)
 
 
 def test_a_call_without_a_row_and_a_row_without_a_call_are_told() -> None:
@@ -142,9 +142,9 @@ def test_each_surface_has_its_tests_and_each_place_one_surface() -> None:
     assert not [place for place, count in Counter(places).items() if count > 1]
 
 
-def test_the_page_has_the_table_of_the_surfaces() -> None:
+def test_the_page_lists_the_surfaces() -> None:
     text = (ROOT / "docs" / "security.md").read_text()
-    assert surfaces.table(SURFACES) in text, "`python -m tests.helpers.surfaces` prints the table for docs/security.md"
+    assert surfaces.page(SURFACES) in text, "`python -m tests.helpers.surfaces` prints the list for docs/security.md"
 
 
 def test_a_planted_place_of_each_kind_is_found(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from switch.frontend import CompileError
 from switch.frontend.compilation import Compilation
 from switch.model import load
 from switch.model.errors import UnsupportedError
-from tests.helpers.frontend.mutated import mutated
+from tests.helpers.frontend.random_programs import mutated
 from topo.errors import PlanError
 from topo.planfile import load_plan
 

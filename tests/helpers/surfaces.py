@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -191,8 +192,10 @@ def environment(tree: ast.AST, function: str = "") -> Iterator[str]:
         named = isinstance(child, ast.Attribute) and ast.unparse(child) in ("os.environ", "os.environb", "os.getenv")
         if named:
             yield function
-        inner = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        yield from environment(child, f"{function}.{child.name}".lstrip(".") if inner else function)
+        inner = function
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            inner = f"{function}.{child.name}" if function else child.name
+        yield from environment(child, inner)
 
 
 def by_words(pattern: re.Pattern[str], text: str, comment: str) -> Iterator[str]:
@@ -228,15 +231,16 @@ def listed(surfaces: Sequence[Mapping[str, Any]]) -> Counter[str]:
     return found
 
 
-def table(surfaces: Sequence[Mapping[str, Any]]) -> str:
-    """The section of docs/security.md."""
-    rows = ["| what enters | from | what holds it | test in `tests/` |", "|---|---|---|---|"]
-    for surface in surfaces:
-        tests = ", ".join(f"`{test}`" for test in surface["tests"])
-        rows.append(f"| {surface['what']} | {surface['from']} | {surface['guard']} | {tests} |")
-    return "\n".join(rows)
+def page(surfaces: Sequence[Mapping[str, Any]]) -> str:
+    """The list of the section in docs/security.md."""
+    lines = []
+    for each in surfaces:
+        tests = ", ".join(f"`{test}`" for test in each["tests"])
+        line = f"- **{each['what']}.** From: {each['from']}. Guard: {each['guard']}. Tests: {tests}."
+        lines += textwrap.wrap(line, 150, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
     ROOT = Path(__file__).parents[2]
-    print(table(tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())["surface"]))
+    print(page(tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())["surface"]))

@@ -12,7 +12,7 @@ from switch.frontend import CompileError
 from switch.frontend.compilation import Compilation
 from switch.model import load
 from switch.model.errors import UnsupportedError
-from tests.helpers.frontend.mutated import mutated
+from tests.helpers.frontend.random_programs import mutated
 
 PROGRAMS = Path(__file__).parent / "programs"
 SOURCES = sorted(p for p in PROGRAMS.glob("*.p4") if p.stem != "common")
