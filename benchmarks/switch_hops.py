@@ -116,7 +116,7 @@ def frame(da: str, dst_mac: str, src_mac: str, dscp: int, size: int) -> bytes:
 
 
 def frames(plan: Plan) -> bytes:
-    """For each NIC port its data frames, then its acknowledgements, each after its length: what switch_hops.c reads."""
+    """For each NIC port its data frames, then its acknowledgements, each after its length, for switch_hops.c."""
     found = []
     hosts = list(plan.hosts())
     for host in hosts:

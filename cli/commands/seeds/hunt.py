@@ -81,7 +81,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
         broken_off: OSError | None = None
         try:
             hunt.run(arguments.tries, minutes * 60 if minutes is not None else None, arguments.output, arguments.go_on)
-        except OSError as error:  # such as a full disk: what was found before is told
+        except OSError as error:  # such as a full disk: earlier findings are told
             broken_off = error
         finally:
             console.print(progress.line(), highlight=False)

@@ -5,7 +5,7 @@ Two rules, because packets are sprayed over paths of unequal and changing delay,
 1. **Packets of one EV cannot overtake each other.** An EV names one path (source routes are fixed), and switches keep a
    class in order. So a packet is lost when a later packet of its EV has arrived before it. The SACK that names the
    later packet must also say that this one is missing: SACKs return by several planes, and an older one may be heard
-   after a newer one. Copies are left out, since they travel in a class of their own, and small packets prove nothing,
+   after a newer one. Copies are left out, since they travel in a separate class, and small packets prove nothing,
    since a switch that trims may send them whole through the priority queue. If a packet that this rule took for lost
    arrives after all, the network does reorder within paths, and the queue pair does without the rule from then on.
 2. **Across EVs, a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
