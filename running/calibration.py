@@ -211,8 +211,12 @@ def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
 
 def lab_share(run: Run, span: Span) -> float:
     """How much of what this process may have of the machine the agents and switches of a lab took in a span."""
+    served = {line["node"]: line["pid"] for line in run.kind("process")}
+    first = {served[node]: node for node in sorted(served, reverse=True)}
     taken: dict[str, list[tuple[int, int]]] = {}
     for line in run.within(span, "cpu"):
-        if "late_ns" in line:  # of agents and switches, whose sums are since the start
-            taken.setdefault(line["node"], []).append((int(line["wall_ns"]), int(line["process_ns"])))
+        node = line["node"]
+        # Of agents and switches, whose sums are since the start; every host that a process serves writes the same ones.
+        if "late_ns" in line and (node not in served or first[served[node]] == node):
+            taken.setdefault(node, []).append((int(line["wall_ns"]), int(line["process_ns"])))
     return sum((own[-1][1] - own[0][1]) / max(1, own[-1][0] - own[0][0]) for own in taken.values()) / capacity()

@@ -169,6 +169,19 @@ def test_what_a_lab_takes_is_the_processor_time_of_its_agents_and_switches(monke
     assert calibration.lab_share(Run([]), Span("loaded", 200, 900)) == 0.0
 
 
+def test_a_process_that_serves_several_hosts_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four hosts of one process, and one of another: half and a quarter of a processor, so 0.75 of one."""
+    monkeypatch.setattr(calibration, "capacity", lambda: 1.0)
+    lines: list[dict[str, Any]] = []
+    for node, pid, share in (("h0", 11, 0.5), ("h1", 11, 0.5), ("h2", 11, 0.5), ("h3", 11, 0.5), ("h4", 12, 0.25)):
+        lines.append({"t_ns": 0, "node": node, "kind": "process", "role": "agent", "pid": pid})
+        for t_ns in range(0, 1000, 100):
+            spent = {"process_ns": share * t_ns, "wall_ns": t_ns, "late_ns": 0}
+            lines.append({"t_ns": t_ns, "node": node, "kind": "cpu", **spent})
+    run = Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+    assert calibration.lab_share(run, Span("loaded", 200, 900)) == pytest.approx(0.75)
+
+
 def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
