@@ -298,7 +298,7 @@ class Flight(PacketWindow):
         sent_ns = self.sent_ns[slot]
         if not self.blamed:
             self.blamed = [None] * (self.mask + 1)
-        overtaken = not self.tries[slot] and path.passed_psn > self.una + index
+        overtaken = proved and not self.tries[slot] and path.passed_psn > self.una + index
         self.blamed[slot] = Blame(path, sent_ns, proved, overtaken)
         return path, size, sent_ns
 

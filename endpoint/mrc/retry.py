@@ -46,7 +46,7 @@ class RetryTimer:
         self.configure(timeout, linear_cnt, exp_cnt)
         self.fresh = False
         """Whether a write was posted while nothing was under way, and no time has been told since: posting has none."""
-        self._quiet_ns = self._sent_ns = self._asked_ns = 0
+        self._quiet_ns = 0
         self._life_ns = 0
         self._oldest_psn, self._first_ns = -1, 0
         """The oldest packet when a probe was last answered, and when it was first sent, by the flight's clock."""
@@ -77,7 +77,7 @@ class RetryTimer:
 
     def sent(self, now_ns: int) -> None:
         """Data has gone out."""
-        self._quiet_ns = self._sent_ns = now_ns
+        self._quiet_ns = now_ns
 
     def heard(self, now_ns: int) -> None:
         """The peer has said something new of what is under way."""
@@ -116,7 +116,7 @@ class RetryTimer:
     def asked(self, now_ns: int) -> None:
         """Probes have gone out."""
         self._asked += 1
-        self._quiet_ns = self._asked_ns = now_ns
+        self._quiet_ns = now_ns
 
     def wait_after_trim_ns(self, tries: int, base_rtt_ns: int) -> int:
         """How long a trimmed packet waits that was sent again `tries` times before; 0: not at all.
@@ -131,7 +131,6 @@ class RetryTimer:
     def host_was_late(self, late_ns: int, now_ns: int) -> None:
         """This host did not run for `late_ns`, until now: no silence has lasted that long."""
         self._quiet_ns = min(self._quiet_ns + late_ns, now_ns)
-        self._sent_ns = min(self._sent_ns + late_ns, now_ns)
         self._life_ns = min(self._life_ns + late_ns, now_ns)
 
     def expired(self, now_ns: int) -> bool:
@@ -149,19 +148,16 @@ class RetryTimer:
         a round trip that would bring the proof by itself. A NIC with a device profile's patience lets that pass as
         well, in silence only. What was asked in vain is asked ever later.
         """
-        rule, jitter_ns = self._rule, self._jitter_ns
-        slowest_ns = rule.slowest_ns
-        answer_ns = slowest_ns + (slowest_ns >> 3) + jitter_ns if slowest_ns else self.round_trip_ns
-        wait_ns, patience_ns = rule.window_ns, rule.patience_ns
+        slowest_ns = self._rule.slowest_ns
+        answer_ns = slowest_ns + self._jitter_ns if slowest_ns else self.round_trip_ns
+        wait_ns, patience_ns = self._rule.window_ns, self._rule.patience_ns
         if self.held or not patience_ns:  # held: nothing may have asked for an acknowledgement
             wait_ns = min(wait_ns - patience_ns, self._timeout_ns // 2)
         wait_ns = max(answer_ns, wait_ns)
         if self._asked:
             return self._quiet_ns + (wait_ns << min(self._asked, PROBE_BACKOFF_MAX))
-        oldest_ns, quiet_ns = self._flight.oldest_ns, self._quiet_ns
-        if self._sent_ns - oldest_ns < rule.window_ns and not patience_ns:
-            quiet_ns = self._asked_ns
-        return max(min(oldest_ns, self._quiet_ns) + wait_ns, quiet_ns + self._rtt.smoothed_ns + jitter_ns)
+        overdue_ns = min(self._flight.oldest_ns, self._quiet_ns) + wait_ns
+        return max(overdue_ns, self._quiet_ns + self._rtt.smoothed_ns + self._jitter_ns)
 
     @property
     def retry_due_ns(self) -> int:

@@ -8,13 +8,16 @@ Two rules, because packets are sprayed over paths of unequal and changing delay,
    after a newer one. Copies are left out, since they travel in a separate class, and small packets prove nothing,
    since a switch that trims may send them whole through the priority queue. If a packet that this rule took for lost
    arrives after all, the network does reorder within paths, and the queue pair does without the rule from then on.
-2. **Across EVs, a packet is lost when another that was sent `window_ns` later is known to have arrived**, where
+2. **Across EVs, a packet is lost when another that was sent `later_ns` later is known to have arrived**, where
 
-    window_ns = a quarter of a base round trip (`guard`) and the jitter of the world, or, where that is more, the
-                longest queue: the slowest plane's round trip less the base round trip
-              + largest less smallest recent round trip over all planes
-              + what late arrivals have taught (up to four base round trips and jitters)
-              + the patience of this NIC (0 unless a device profile says otherwise)
+    later_ns = a quarter of a base round trip (`guard`) and the jitter of the world, or, where that is more, the
+               longest queue: the slowest plane's round trip less the base round trip, up to four of these
+             + largest less smallest recent round trip over all planes
+             + what late arrivals have taught (up to four base round trips and jitters)
+             + the patience of this NIC (0 unless a device profile says otherwise)
+
+`window_ns`, how long a requester waits in silence before probes ask, has a whole base round trip in place of the guard:
+probes of many queue pairs that wait for their own port would take the port from data.
 
 A dead path is found by the second rule: nothing later on its EV arrives. The guard is for queues that fill faster than
 round trips are measured. A switch marks from a fifth of a bandwidth-delay product on, and marked EVs rest, so an EV in
@@ -51,6 +54,9 @@ PLANE_RTT_MAX: Final = 32
 NO_SAMPLE: Final = -1
 GUARD: Final = 0.25
 """Of a base round trip."""
+QUEUE_MAX: Final = 4
+"""Base round trips (and jitters) to which a long queue widens the guard: behind a port that became slow the
+queue is so long that a dead path would be left far too late."""
 NO_VALUES: Final[Values] = {}
 
 
@@ -66,7 +72,8 @@ class ReorderRule(LossDetection):
         super().__init__(base_rtt_ns, jitter_ns, values)
         self._network_ns, self._base_ns = base_rtt_ns, base_rtt_ns + jitter_ns
         self._least_ns = self._guard_ns = int(float(values.get("guard", GUARD)) * base_rtt_ns) + jitter_ns
-        self.window_ns = self._guard_ns
+        self.later_ns = self._guard_ns
+        """How much later a packet must be sent that proves a loss on another EV."""
         self.be_patient(patience_ns)
         self._step_ns = self._base_ns // 2
         self._learned_ns = 0
@@ -76,9 +83,14 @@ class ReorderRule(LossDetection):
         self._smallest: list[int] = []
         """The two envelopes by plane; NO_SAMPLE where there is none."""
 
+    def be_patient(self, patience_ns: int) -> None:
+        """Wait so much longer than the rule must (setting `loss_patience_ns`)."""
+        super().be_patient(patience_ns)
+        self.later_ns += patience_ns
+
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
         """Packets that a later one of their EV has overtaken, and those sent a window before one that has arrived."""
-        log, horizon_ns = self.log, self.newest_ns - self.window_ns
+        log, horizon_ns = self.log, self.newest_ns - self.later_ns
         una, known = flight.una, flight.acked | flight.lost
         found: list[int] = []
         if flight.missing and flight.in_order:
@@ -160,11 +172,15 @@ class ReorderRule(LossDetection):
             longest_ns = max(longest_ns, 2 * largest_ns - smallest_ns)
         self.slowest_ns, self.longest_ns = slowest_ns, longest_ns
         spread_ns = max(0, slowest_ns - quickest_ns)
-        guard_ns = max(self._least_ns, slowest_ns - self._network_ns)
+        guard_ns = max(self._least_ns, min(slowest_ns - self._network_ns, QUEUE_MAX * self._base_ns))
         if spread_ns != self._spread_ns or guard_ns != self._guard_ns:
             self._spread_ns, self._guard_ns = spread_ns, guard_ns
-            self.window_ns = guard_ns + self.patience_ns + spread_ns + self._learned_ns
+            self._set_windows()
 
     def _learn(self, step_ns: int) -> None:
         self._learned_ns = min(max(0, self._learned_ns + step_ns), self._learned_max_ns)
-        self.window_ns = self._guard_ns + self.patience_ns + self._spread_ns + self._learned_ns
+        self._set_windows()
+
+    def _set_windows(self) -> None:
+        wider_ns = self.patience_ns + self._spread_ns + self._learned_ns
+        self.window_ns, self.later_ns = self._base_ns + wider_ns, self._guard_ns + wider_ns

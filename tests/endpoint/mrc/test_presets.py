@@ -123,7 +123,8 @@ def test_a_patient_nic_takes_a_packet_for_lost_that_much_later() -> None:
     patient = ReorderRule(100, 20, patience_ns=500)
     patient.rtt_sample(0, 150)
     patient.rtt_sample(1, 250)
-    assert patient.window_ns == 150 + 500 + 100
+    assert patient.later_ns == 150 + 500 + 100
+    assert patient.window_ns == 100 + 20 + 500 + 100
 
 
 @pytest.mark.parametrize(
