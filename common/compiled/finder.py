@@ -6,13 +6,17 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader
 from importlib.machinery import ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from common.compiled.unit import Build, Unit, find
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # what a loader must have is below; the module of that class would import pathlib and more
 
 SWITCH = "MRCLAB_COMPILED"
 CHOICES = ("auto", "off", "on")
