@@ -85,18 +85,6 @@ def raw(text: str, name: str = "journal/h0.jsonl", mode: str = "a") -> Case:
     return damage
 
 
-def rows(statement: str) -> Case:
-    """A store of rows after somebody has edited it."""
-
-    def damage(runs: Path) -> list[str]:
-        with sqlite3.connect(runs / "sweeps" / "rows.sqlite") as store:
-            store.execute(statement)
-        store.close()
-        return [*SWEEP, "--runs", str(runs)]
-
-    return damage
-
-
 def store(make: Callable[[Path], object]) -> Case:
     def damage(runs: Path) -> list[str]:
         path = runs / "sweeps" / "rows.sqlite"
@@ -185,10 +173,6 @@ CASES: dict[str, tuple[Case, str]] = {
     "a plan that is none": (raw("planes = 'many'", "plan.toml", "w"), "plan.toml"),
     "a run without options": (lost("options.json"), "{runs}"),
     "a latest run that is gone": (lost("latest"), "latest"),
-    "a row that is cut off": (rows("UPDATE rows SET row = substr(row, 1, 20)"), "rows.sqlite"),
-    "a row that is a list": (rows("UPDATE rows SET row = '[]'"), "rows.sqlite"),
-    "a row with another verdict": (rows("""UPDATE rows SET row = json_set(row, '$.verdict', 'fine')"""), "rows.sqlite"),
-    "a row without fields": (rows("UPDATE rows SET row = '{}'"), "rows.sqlite"),
     "a store that is a folder": (store(Path.mkdir), "rows.sqlite"),
     "a store that is something else": (store(lambda path: path.write_text("no database " * 500)), "rows.sqlite"),
     "a store with another table": (
