@@ -82,7 +82,7 @@ class Pair:
         """What counts as lost is the same, and is sent again."""
         flight, walk = self.flight, self.walk
         expected: list[int] = []
-        while walk.log and walk.log[0][1] <= walk.newest_ns - self.rule.window_ns:
+        while walk.log and walk.log[0][1] <= walk.newest_ns - self.rule.later_ns:
             psn, sent_ns = walk.log.pop(0)
             index = psn - flight.una
             known = index < 0 or (flight.acked | flight.lost) >> index & 1 or index in expected
