@@ -67,7 +67,10 @@ def _new_lock(path: Path) -> int:
 
 
 def remove_leftovers(folder: Path, prefix: str) -> None:
-    """Remove the folders `PREFIX…` of owners that have ended; those of other users only as root, who runs the lab."""
+    """Remove the folders `PREFIX…` of owners that have ended, if this user made them.
+
+    Root leaves what other users have made: they may have made it so large or so deep that its removal never ends.
+    """
     for path in folder.glob(f"{prefix}*"):
         remove_if_abandoned(path)
 
@@ -134,13 +137,17 @@ class _Abandoned:
         self._lock = -1
 
     def __enter__(self) -> bool:
-        status = os.fstat(self._folder)
-        if os.geteuid() not in (0, status.st_uid):
+        status, user = os.fstat(self._folder), os.geteuid()
+        if user not in (0, status.st_uid):
             return False
         try:
             self._lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
-            return time.time() - status.st_mtime > UNLOCKED_S
+            return status.st_uid == user and time.time() - status.st_mtime > UNLOCKED_S
+        # Root gives folders to other users, but never their lock files.
+        lock = os.fstat(self._lock)
+        if lock.st_uid != user or lock.st_nlink > 1:
+            return False
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
+from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
@@ -193,3 +194,42 @@ def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(
     with pytest.raises(OSError, match=r"Not a directory|File exists"):
         Scratch("s-", tmp_path)
     assert not any(victim.iterdir())
+
+
+@pytest.mark.root
+@NEEDS_ROOT
+@pytest.mark.parametrize("lock", [True, False])
+def test_root_leaves_a_folder_that_another_user_has_made_however_deep_it_is(lock: bool, tmp_path: Path) -> None:
+    """In /tmp every user may make one. Python removes no tree that is deeper than its stack."""
+    let_all_enter(tmp_path)
+    tmp_path.chmod(0o1777)
+    here, long_ago = os.getcwd(), time.time() - UNLOCKED_S - 60
+    theirs = tmp_path / "s-theirs"
+    try:
+        with as_a_stranger():
+            theirs.mkdir()
+            if lock:
+                (theirs / LOCK).touch()
+            os.chdir(theirs)
+            for _ in range(1200):
+                os.mkdir("d")
+                os.chdir("d")
+            os.utime(theirs, (long_ago, long_ago))
+        os.chdir(here)
+        with Scratch("s-", tmp_path):
+            assert (theirs / "d").is_dir()
+    finally:
+        os.chdir(here)
+        subprocess.run(["rm", "-rf", str(theirs)], check=True)
+
+
+@pytest.mark.root
+@NEEDS_ROOT
+def test_root_removes_what_it_has_made_for_another_user(tmp_path: Path) -> None:
+    """The folder of the page's server is that server's user's, its lock file is root's."""
+    killed, left = owner(tmp_path)
+    killed.kill()
+    killed.communicate()
+    os.chown(left, 65534, 65534)
+    remove_leftovers(tmp_path, "s-")
+    assert not left.exists()
