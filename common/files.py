@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -33,18 +32,17 @@ def named(path: Path | str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def write(path: Path, content: str | bytes | Iterable[bytes]) -> None:
+def write(path: Path, content: str | bytes | Iterable[bytes], mode: int = 0o644) -> None:
     """Replace the file at once; text is UTF-8. Whatever is raised meanwhile leaves the file as it was.
 
-    OSError names the file.
+    The user's umask takes its share of the mode. OSError names the file.
     """
     if isinstance(content, str):
         content = content.encode()
-    handle, partial = beside(path)
+    handle, partial = beside(path, mode)
     try:
         with named(path), os.fdopen(handle, "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
-            os.fchmod(file.fileno(), 0o644)
         os.replace(partial, path)
     except BaseException:
         Path(partial).unlink(missing_ok=True)
@@ -110,20 +108,23 @@ def _opened_folder(folder: Path) -> int:
 
 def write_new(path: Path, content: str) -> None:
     """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
-    handle, partial = beside(path)
+    handle, partial = beside(path, 0o644)
     try:
         with named(path), os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
-            os.fchmod(file.fileno(), 0o644)
         os.link(partial, path)
     finally:
         os.unlink(partial)
 
 
-def beside(path: Path) -> tuple[int, str]:
-    """A new, empty file in the same folder, open for writing, and its name. OSError names `path`."""
+def beside(path: Path, mode: int = 0o600) -> tuple[int, str]:
+    """A new, empty file in the same folder, open for writing, and its name. OSError names `path`.
+
+    It has the mode from the start, less the user's umask.
+    """
+    partial = os.path.join(path.parent, f".{path.name[:NAME_MAX]}.{os.urandom(8).hex()}")
     try:
-        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:NAME_MAX]}.")
+        return os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), partial
     except OSError as error:
         error.filename = str(path)
         raise

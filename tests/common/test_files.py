@@ -26,6 +26,19 @@ def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> No
     assert path.stat().st_mode & 0o777 == 0o644
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o002, 0o644), (0o027, 0o640), (0o077, 0o600)])
+@pytest.mark.parametrize("write", [files.write, files.write_named, files.write_new])
+def test_the_users_umask_says_who_may_read_a_file(
+    mask: int, mode: int, write: Callable[[Path, str], object], tmp_path: Path
+) -> None:
+    before = os.umask(mask)
+    try:
+        write(tmp_path / "grades.csv", "anna,9\n")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "grades.csv").stat().st_mode & 0o777 == mode
+
+
 def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
     files.write(path, "before")
