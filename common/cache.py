@@ -13,7 +13,7 @@ def directory() -> str:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`.
 
     Where that cannot be written, as in read-only containers, it is a folder among the temporary files, which is said
-    once and holds for all child processes. OSError when that place is taken by another user.
+    once and holds for all child processes.
     """
     given = os.environ.get(_PLACE, "")
     # The XDG Base Directory Specification: relative paths are invalid and are ignored.
@@ -21,14 +21,23 @@ def directory() -> str:
     found = os.path.join(root, "mrclab")
     if _writable(found):
         return found
-    instead = os.path.join(os.environ.get("TMPDIR") or "/tmp", f"mrclab-cache-{os.geteuid()}")
-    os.makedirs(instead, mode=0o700, exist_ok=True)
-    status = os.lstat(instead)
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise OSError(f"{found} cannot be written, and {instead} must be a folder that only you can write")
+    instead = _replacement(os.environ.get("TMPDIR") or "/tmp")
     sys.stderr.write(f"mrclab: {found} cannot be written: compiled programs are kept in {instead}\n")
     os.environ[_PLACE] = instead
     return os.path.join(instead, "mrclab")
+
+
+def _replacement(temporary: str) -> str:
+    """A folder that only this user can write, made if there is none yet. Other users may have taken the usual name."""
+    prefix = f"mrclab-cache-{os.geteuid()}"
+    for name in sorted(os.listdir(temporary)):
+        if name.startswith(prefix):
+            status = os.lstat(os.path.join(temporary, name))
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+                return os.path.join(temporary, name)
+    import tempfile  # late: it takes time to import
+
+    return tempfile.mkdtemp(prefix=f"{prefix}-", dir=temporary)
 
 
 def _writable(folder: str) -> bool:

@@ -32,21 +32,29 @@ def test_a_place_that_cannot_be_written_is_replaced_once_and_for_children(
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("how", ["link", "open to others"])
-def test_a_replacement_that_others_could_have_made_is_refused(
+@pytest.mark.parametrize("how", ["link", "open to others", "file"])
+def test_a_name_that_others_have_taken_is_passed_over_and_the_next_process_finds_the_same_folder(
     how: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    """In /tmp any user may make a folder of any name: it must not keep another user from working."""
     place = tmp_path / f"mrclab-cache-{os.geteuid()}"
     if how == "link":
         (tmp_path / "theirs").mkdir()
         place.symlink_to(tmp_path / "theirs")
+    elif how == "file":
+        place.touch()
     else:
         place.mkdir()
         place.chmod(0o777)
-    with pytest.raises(OSError, match="must be a folder that only you can write"):
-        cache.directory()
+    found = set()
+    for _ in range(2):
+        monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nope")
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+        found.add(Path(cache.directory()).parent)
+    (own,) = found
+    assert own.parent == tmp_path
+    assert own != place
+    assert own.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_relative_place_is_ignored_as_the_xdg_specification_says(
