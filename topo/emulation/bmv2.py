@@ -68,7 +68,7 @@ class Bmv2Driver:
                 self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: then no port is switched off
             with namespace.entered(self.site.netns(switch)):
                 namespace.set_up(["lo", *(ref.interface for ref in refs), *map(self._opened, refs)])
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
         self._launch(switches, progress)
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:

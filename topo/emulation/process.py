@@ -99,7 +99,9 @@ def log_tail(log: Path, lines: int = 15) -> str:
 
 
 def find(token: str) -> list[int]:
-    """Processes that were started with this token, and their children."""
+    """Processes that were started with this token, and their children. None for an empty one."""
+    if not token:
+        return []
     needle = f"{TOKEN_VARIABLE}={token}".encode()
     found = []
     for entry in Path("/proc").iterdir():

@@ -2,10 +2,13 @@
 
 It is in the directory of the lab's files, /run/mrclab for the default one (`LabName.root`).
 
-`lab.json` names everything that `up` may create: the namespaces by name, the processes by a token in their environment.
-The file is replaced atomically and removed last. `lock` is held by the process that changes the lab, for as long as
-that takes, and by the commands that this process has started: when the process dies, the lock is free as soon as the
-last of those commands, which might still make something, has ended.
+`lab.json` names everything that `up` may create: the namespaces by name. The file is replaced atomically and removed
+last. The lab's processes have a token in their environment. All users may read the record, but only root the token, in
+the file `token`: with it, a stranger's processes could pass for the lab's.
+
+`lock` is held by the process that changes the lab, for as long as that takes, and by the commands that this process has
+started: when the process dies, the lock is free as soon as the last of those commands, which might still make
+something, has ended.
 """
 
 from __future__ import annotations
@@ -22,8 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from common import locks
-from common.files import write_json
+from common import files, locks
 from topo.emulation import labname, namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.process import alive, command_line, start_ticks
@@ -53,9 +55,9 @@ class LabRunningError(LabError):
 
 @dataclass(slots=True)
 class LabState:
-    """`lab.json`."""
+    """`lab.json`, and the token."""
 
-    token: str
+    token: str  # empty for users who may not read it
     phase: Phase
     plan: Plan
     namespaces: list[str]
@@ -126,7 +128,7 @@ def read_record(root: Path | None = None) -> LabState | None:
         raise LabError(f"{root / 'lab.json'} cannot be read: {error}") from None
     try:
         document["plan"] = parse_document(document["plan"])
-        return LabState(**document)
+        return LabState(**{"token": _read_token(root), **document})
     except (ValueError, KeyError, TypeError) as error:
         raise LabError(f"the lab is of another version of this program ({error}); `down` removes it") from None
 
@@ -160,9 +162,16 @@ def running_plan() -> Plan | None:
     return None if record is None else record.plan
 
 
+def _read_token(root: Path) -> str:
+    """The token; empty where there is none, and for other users."""
+    with suppress(FileNotFoundError, PermissionError):
+        return (root / "token").read_text()
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class Remains:
-    """The part of a record that `down` needs; every version of this program has written it."""
+    """The part of a record that `down` needs. Older versions of this program have the token in `lab.json`."""
 
     token: str
     namespaces: tuple[str, ...]
@@ -176,7 +185,8 @@ def read_remains(root: Path) -> Remains | None:
         document = json.loads(path.read_text())
         details = document.get("details") or {}
         switch_pid = (details.get("embedded") or {}).get("pid")
-        return Remains(str(document["token"]), tuple(map(str, document["namespaces"])), switch_pid)
+        token = str(document.get("token") or _read_token(root))
+        return Remains(token, tuple(map(str, document["namespaces"])), switch_pid)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -187,9 +197,10 @@ def read_remains(root: Path) -> Remains | None:
 
 def write_record(record: LabState, root: Path) -> None:
     """Replace `lab.json` whole."""
-    document = {name: getattr(record, name) for name in record.__slots__}
+    document = {name: getattr(record, name) for name in record.__slots__ if name != "token"}
+    files.write(root / "token", record.token, 0o600)
     document["plan"] = plan_document(record.plan)
-    write_json(root / "lab.json", document)
+    files.write_json(root / "lab.json", document)
 
 
 def read_faults(root: Path | None = None) -> list[Fault]:
@@ -203,17 +214,18 @@ def read_faults(root: Path | None = None) -> list[Fault]:
 
 def write_faults(faults: list[Fault], root: Path) -> None:
     """Replace the list of faults in force whole."""
-    write_json(root / "faults.json", [asdict(fault) for fault in faults])
+    files.write_json(root / "faults.json", [asdict(fault) for fault in faults])
 
 
 def remove(root: Path, *, keep_lock: bool = False) -> None:
-    """Remove the lab's directory: the record after all other files, then the lock and the directory itself."""
+    """Remove the lab's directory: the record after all other files, then token, lock and the directory itself."""
     if not root.exists():
         return
     for entry in root.iterdir():
-        if entry.name not in ("lab.json", "lock"):
+        if entry.name not in ("lab.json", "token", "lock"):
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-    (root / "lab.json").unlink(missing_ok=True)
+    for name in ("lab.json", "token"):
+        (root / name).unlink(missing_ok=True)
     if keep_lock:
         return
     (root / "lock").unlink(missing_ok=True)
