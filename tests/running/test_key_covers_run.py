@@ -162,7 +162,7 @@ def test_a_users_scenario_is_known_by_the_modules_that_it_imports(tmp_path: Path
 def traced(name: str, folder: Path) -> Path:
     write_hook(folder)
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "MRCLAB_COMPILED": "off"}
-    plan = "lab" if name == "incast" else "tiny"  # two hosts are no incast
+    plan = "rack" if name == "incast" else "tiny"  # two hosts are no incast
     factor = "0.4" if name in library.WITH_PROGRAMS else "0.1"
     command = [sys.executable, "-P", str(ROOT / "tests" / "running" / "traced_run.py"), str(folder), name, plan, factor]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=540)
