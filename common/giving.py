@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -68,11 +69,16 @@ def give_all(receiver: Receiver, name: Path | str, folder: int | None = None, ma
             return
         if _is_scratch(".", entry) or not _give_opened(receiver, entry) or not stat.S_ISDIR(status.st_mode):
             return
-        with opened_folder(".", entry) as top:
-            for _, inner, files, below in os.fwalk(".", dir_fd=top):
-                inner[:] = [each for each in inner if not _is_scratch(each, below)]
-                for each in (*inner, *files):
-                    give(receiver, each, below)
+        _give_below(receiver, ".", entry)
+
+
+def _give_below(receiver: Receiver, name: Path | str, folder: int | None = None) -> None:
+    """Give all that is in a folder."""
+    with opened_folder(name, folder) as top:
+        for _, inner, files, below in os.fwalk(".", dir_fd=top):
+            inner[:] = [each for each in inner if not _is_scratch(each, below)]
+            for each in (*inner, *files):
+                give(receiver, each, below)
 
 
 @contextmanager
@@ -110,3 +116,16 @@ def _is_scratch(name: Path | str, folder: int | None) -> bool:
     except OSError:
         return False
     return True
+
+
+def main(places: Sequence[str]) -> None:
+    """Give what root has made in these places to the user who called sudo, also below folders of that user (`lab`)."""
+    if (receiver := sudo_caller()) is not None:
+        for place in places:
+            give(receiver, place)
+            with suppress(FileNotFoundError, NotADirectoryError):
+                _give_below(receiver, place)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -22,13 +22,14 @@ from tests.helpers.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAIN = (
-    "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "chown", "cp", "flock", "sed", "rm",
+    "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm",
     "sleep",
 )  # fmt: skip
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
 case "$*" in
 *"-m cli --needs"*) shift 3; cd "$ROOT" && exec "$REAL" -c "$MAIN" "$@" ;;
+*"-m common.giving"*) exec "$REAL" "$@" ;;
 *Python.h*) [ -e "$FAKES/python3-dev" ] ;;
 *ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
 --version) echo Python 3.11.2 ;;
@@ -500,6 +501,21 @@ def test_under_sudo_what_others_own_stays_theirs(machine: Machine) -> None:
     os.chown(theirs, 4321, 4321)
     assert machine.run("list", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}).returncode == 0
     assert (theirs.stat().st_uid, (machine.folder / "venv/bin/python").stat().st_uid) == (4321, 12345)
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
+def test_under_sudo_a_file_of_root_with_a_second_name_elsewhere_stays_roots(machine: Machine) -> None:
+    """The user may have given it the name in the environment."""
+    precious = machine.folder / "precious"
+    precious.touch()
+    (machine.folder / "venv").mkdir()
+    os.chown(machine.folder / "venv", 12345, 23456)
+    os.link(precious, machine.folder / "venv" / "named")
+    (machine.folder / "venv" / "link").symlink_to(precious)
+    assert machine.run("list", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}).returncode == 0
+    assert precious.stat().st_uid == 0
+    assert (machine.folder / "venv/bin/python").lstat().st_uid == 12345
 
 
 @pytest.mark.root
