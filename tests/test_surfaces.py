@@ -152,7 +152,8 @@ def test_a_planted_place_of_each_kind_is_found(tmp_path: Path) -> None:
     for name, text in (
         ("topo/bad.py", PLANTED),
         ("libmrc/bad.c", "// open(x)\nint f(void) { return open(path, O_RDONLY) + my_open(p); }\n"),
-        ("lab", "# sudo\nexec sudo sh\n"),
+        ("lab", "#!/bin/sh\n# sudo\nexec sudo sh\n"),
+        ("locks/more.sh", "#!/usr/bin/env bash\ncurl x\n"),
         ("tests/bad.py", PLANTED),
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -160,7 +161,7 @@ def test_a_planted_place_of_each_kind_is_found(tmp_path: Path) -> None:
     assert surfaces.entries(tmp_path) == {
         "socket topo/bad.py f": 1, "listen topo/bad.py f": 2, "exec topo/bad.py f": 1, "code topo/bad.py -": 1,
         "read topo/bad.py f": 1, "environment topo/bad.py f": 1, "c libmrc/bad.c open": 1, "shell lab exec": 1,
-        "shell lab sudo": 1,
+        "shell locks/more.sh curl": 1, "shell lab sudo": 1,
     }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Two users of one machine: what one of them tries does not stop, slow or show the other's work (docs/security.md).
 
-The other user is a process with a user id of its own, no groups and no rights. It tries, keeps what it got, and goes on
+The other user is a process with another user id, no groups and no rights. It tries, keeps what it got, and goes on
 holding it while the first user works.
 """
 

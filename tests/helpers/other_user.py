@@ -75,7 +75,7 @@ def look_into(pid):
 def enter(path):
     if libc.setns(opened(path), 0) == 0:
         return True
-    child = os.fork()  # with all rights of a user namespace of its own
+    child = os.fork()  # with all rights in a new user namespace
     if child == 0:
         libc.unshare(0x10000000)
         os._exit(0 if libc.setns(opened(path), 0) == 0 else 1)

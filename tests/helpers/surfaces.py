@@ -31,8 +31,10 @@ IN_C = re.compile(
     r"(?<![\w.>])(socket|socketpair|bind|listen|accept4?|connect|recv|recvfrom|recvmsg|read|pread|open|openat|fopen|"
     r"popen|system|exec[lv]p?e?|getenv|secure_getenv|chown|fchown|chmod|dlopen)(?= ?\()"
 )
-IN_SHELL = re.compile(r"(?<![\w./-])(exec|eval|source|sudo|curl|wget|chown|chmod|chroot|apt-get install|gpg)(?![\w-])")
-SHELL = ("lab", ".ci/run", "vagrant/boot.sh", "vagrant/box.sh", "vagrant/disk.sh", "vagrant/provision.sh")
+IN_SHELL = re.compile(
+    r"(?<![\w./-])(exec|eval|source|sudo|curl|wget|chown|chmod|chroot|flock|apt-get install|gpg)(?![\w-])"
+)
+IN_SHEBANG = re.compile(r"#!\S*/(?:env )?(?:ba|da)?sh\b")
 
 
 @dataclass(frozen=True, order=True)
@@ -214,9 +216,11 @@ def entries(root: Path) -> Counter[str]:
         found.update(f"environment {file} {function or '-'}" for function in environment(tree))
     for path in files_of(root):
         file = str(path.relative_to(root))
-        if path.suffix in (".c", ".h") and not file.startswith(("tests/", "benchmarks/", "docs/")):
+        if file.startswith(("tests/", "benchmarks/", "docs/")):
+            continue
+        if path.suffix in (".c", ".h"):
             found.update(f"c {file} {word}" for word in by_words(IN_C, path.read_text(), "//"))
-        elif file in SHELL:
+        elif path.suffix in ("", ".sh") and IN_SHEBANG.match(path.read_text()):
             found.update(f"shell {file} {word}" for word in by_words(IN_SHELL, path.read_text(), "#"))
     return found
 

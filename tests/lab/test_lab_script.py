@@ -494,28 +494,18 @@ def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> Non
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
-def test_under_sudo_what_others_own_stays_theirs(machine: Machine) -> None:
-    (machine.folder / "venv").mkdir()
-    theirs = machine.folder / "venv/theirs"
-    theirs.touch()
-    os.chown(theirs, 4321, 4321)
-    assert machine.run("list", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}).returncode == 0
-    assert (theirs.stat().st_uid, (machine.folder / "venv/bin/python").stat().st_uid) == (4321, 12345)
-
-
-@pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
-def test_under_sudo_a_file_of_root_with_a_second_name_elsewhere_stays_roots(machine: Machine) -> None:
-    """The user may have given it the name in the environment."""
-    precious = machine.folder / "precious"
+def test_under_sudo_what_others_own_stays_theirs_and_what_root_has_elsewhere_roots(machine: Machine) -> None:
+    venv, precious = machine.folder / "venv", machine.folder / "precious"
+    venv.mkdir()
     precious.touch()
-    (machine.folder / "venv").mkdir()
-    os.chown(machine.folder / "venv", 12345, 23456)
-    os.link(precious, machine.folder / "venv" / "named")
-    (machine.folder / "venv" / "link").symlink_to(precious)
+    (venv / "theirs").touch()
+    for path, user in ((venv, 12345), (venv / "theirs", 4321)):
+        os.chown(path, user, user)
+    os.link(precious, venv / "named")
+    (venv / "link").symlink_to(precious)
     assert machine.run("list", environment={"SUDO_UID": "12345", "SUDO_GID": "23456"}).returncode == 0
-    assert precious.stat().st_uid == 0
-    assert (machine.folder / "venv/bin/python").lstat().st_uid == 12345
+    owners = [path.stat().st_uid for path in (venv / "theirs", venv / "bin/python", precious)]
+    assert owners == [4321, 12345, 0]
 
 
 @pytest.mark.root

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 
-TOKENS_MAX = 1_000_000  # of a program: each takes about 200 bytes
+TOKENS_MAX = 500_000  # of a program: each takes about 200 bytes, and what is made of them more
 BITS_MAX = 65535  # of a type, and of a number without a width
 
 
@@ -58,6 +58,9 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
     first, glued = True, False
     match = _TOKEN.match
     while position < end:
+        if text[position] == " ":  # nearly all gaps: no pattern is needed for them
+            position, glued = position + 1, False
+            continue
         m = match(text, position)
         if m is None:
             span = SourceSpan(file, line, position - line_start + 1)
