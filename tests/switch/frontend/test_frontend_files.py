@@ -186,7 +186,7 @@ def test_the_size_is_that_of_all_files_together_each_as_often_as_it_is_included(
 def test_a_program_has_a_most_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = program(tmp_path, "#define A 1\n")
     monkeypatch.setattr("switch.frontend.parse.preprocessor.TOKENS_MAX", 1000)
-    assert "a program must have at most 1000000 tokens" in refused(path)
+    assert "a program must have at most 500000 tokens" in refused(path)
 
 
 def test_a_program_with_many_errors_is_read_no_further(tmp_path: Path) -> None:
