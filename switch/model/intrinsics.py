@@ -51,6 +51,8 @@ def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRe
             found_field = header.type.field(field_name) if header is not None else None
             place = FieldRef(header, found_field) if header is not None and found_field is not None else None
         if isinstance(place, FieldRef):
+            if not place.header.metadata:
+                raise ModelError(f"the field {name} must be metadata, and {place.header.name} is a header of packets")
             found[attribute] = place
         elif attribute in REQUIRED:
             raise ModelError(f"the field {name} is required by simple_switch, but the program has none")

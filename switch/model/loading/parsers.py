@@ -9,7 +9,7 @@ from switch.model.limits import BITS_MAX
 from switch.model.loading.actions import read_primitives
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
-from switch.model.loading.scope import LoadScope, field_of, named
+from switch.model.loading.scope import LoadScope, field_of, named, packet_header
 
 
 def read_parser(root: JsonCursor, scope: LoadScope) -> parsers.Parser:
@@ -24,7 +24,7 @@ def read_parser(root: JsonCursor, scope: LoadScope) -> parsers.Parser:
 
 def read_deparser(root: JsonCursor, scope: LoadScope) -> parsers.Deparser:
     at = _only(root, "deparsers", "deparser")
-    order = tuple(named(scope.headers, h, "header") for h in at.get("order").items())
+    order = tuple(packet_header(scope.headers, h) for h in at.get("order").items())
     return parsers.Deparser(at.get("name").text(), order, read_primitives(at.list_of("primitives"), scope))
 
 
@@ -156,7 +156,7 @@ def _extract(op: str, parameters: JsonCursor, scope: LoadScope) -> parsers.Extra
     kind, value = items[0].get("type").text(), items[0].get("value")
     into: Header | parsers.StackNext | parsers.UnionStackNext
     if kind == "regular":
-        into = named(scope.headers, value, "header")
+        into = packet_header(scope.headers, value)
         header_type: HeaderType = into.type
     elif kind == "stack":
         into = parsers.StackNext(named(scope.stacks, value, "header stack"))

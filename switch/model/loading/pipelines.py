@@ -12,7 +12,7 @@ from switch.model.limits import BITS_MAX
 from switch.model.loading.cursor import JsonCursor
 from switch.model.loading.expressions import kinded
 from switch.model.loading.externs import algorithm, calculation_inputs
-from switch.model.loading.scope import LoadScope, declare, named, numbered
+from switch.model.loading.scope import LoadScope, declare, named, numbered, packet_header
 from switch.model.pipelines import (
     ActionCallNode,
     ActionProfile,
@@ -135,7 +135,7 @@ def _table(at: JsonCursor, names: set[str], scope: LoadScope, name: str) -> Tabl
 def _key(at: JsonCursor, scope: LoadScope) -> Key:
     match, target = at.get("match_type").text(), at.get("target")
     if match == "valid":
-        header = named(scope.headers, target, "header")
+        header = packet_header(scope.headers, target)
         return Key(at.get_or("name", JsonCursor.text, header.name), "exact", ValidBit(header), 1)
     if match not in _LOOSENESS:
         at.unsupported(f"the match type {match!r}; there are: {', '.join(_LOOSENESS)}, valid")

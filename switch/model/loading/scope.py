@@ -50,6 +50,7 @@ class LoadScope:
         if header is None:
             at.fail(f"no header is called {header_name!r}; {choices(self.headers)}")
         if field_name == VALID_FIELD:
+            packet_header(self.headers, header_at)
             return ValidBit(header)
         return FieldRef(header, field_of(header.type, field_name, at))
 
@@ -75,6 +76,14 @@ def named(table: dict[str, T], at: JsonCursor, what: str) -> T:
     if name not in table:
         at.fail(f"no {what} is called {name!r}; {choices(table)}")
     return table[name]
+
+
+def packet_header(table: dict[str, Header], at: JsonCursor) -> Header:
+    """The header of a packet that `at` names: metadata is in no packet, and is always valid."""
+    header = named(table, at, "header")
+    if header.metadata:
+        at.fail(f"{header.name} is metadata, which is in no packet")
+    return header
 
 
 def numbered(table: dict[int, T], at: JsonCursor, what: str) -> T:

@@ -95,6 +95,23 @@ def test_a_damaged_program_is_refused_or_runs_alike_on_both_engines(programs: li
     run(programs, seed)
 
 
+def test_a_header_that_becomes_metadata_or_metadata_that_becomes_a_header_is_refused_or_runs_alike(
+    programs: list[dict[str, Any]],
+) -> None:
+    """Found by a seed of the test above: a deparser that emits metadata."""
+    refused = 0
+    for program in programs:
+        for header in program["headers"]:
+            header["metadata"] = not header["metadata"]
+            try:
+                Scenario(load(program), 1).run(STEPS)
+            except ModelError as error:
+                refused += "metadata" in str(error)
+            finally:
+                header["metadata"] = not header["metadata"]
+    assert refused > len(programs)
+
+
 def test_a_checksum_of_a_header_that_is_not_there_is_not_wrong(programs: list[dict[str, Any]]) -> None:
     """`verify_checksum(true, ...)`; found by seed 520 of the test below, in which another header was the condition."""
     program = copy.deepcopy(next(each for each in programs if each["checksums"]))
