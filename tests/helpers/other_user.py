@@ -134,7 +134,7 @@ def trying(user: int, tries: Mapping[str, Sequence[Any]], **more: str) -> Iterat
 
     `tries` has lists of paths, sockets (`@` for abstract ones) or processes by the name of a function above.
     """
-    words = [PYTHON, "-Ic", PROGRAM]
+    words = [str(PYTHON), "-Ic", PROGRAM]
     with subprocess.Popen(
         words, user=user, group=user, extra_groups=[], cwd="/", text=True, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
