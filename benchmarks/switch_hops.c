@@ -1,12 +1,12 @@
-/* Load for switch_hops.py: frames from many ports at lab rates, and how long each took. Uses the native switch's own
- * sockets (switch/native/runtime/driver/wire.c).
+/* Load for switch_hops.py: frames from many ports at lab rates, and how long each took.
  *
- *   switch_hops NETNS HOSTS PORTS PACKETS_PER_S ACK_EVERY GRID_NS SECONDS SEED < frames
+ *   switch_hops HOSTS PORTS PACKETS_PER_S ACK_EVERY GRID_NS SECONDS SEED < frames
  *
  * The ports of host H are hH-p0, hH-p1, and so on. Standard input has, for each port, VARIANTS data frames and VARIANTS acknowledgements, each as
  * a 4-byte length and its bytes; a port sends its variants in turn. A host wakes every GRID_NS, as an agent does, and
  * sends what its ports owe by then. A frame carries when it was sent; the kernel says when it arrived. Prints JSON. */
 #include <errno.h>
+#include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -166,31 +166,27 @@ static u32 quantile(double q)
 
 int main(int argc, char **argv)
 {
-    if (argc != 9)
+    if (argc != 8)
         return 2;
-    int hosts = atoi(argv[2]), per_host = atoi(argv[3]), ifindex[PORTS_MAX] = {0};
+    int hosts = atoi(argv[1]), per_host = atoi(argv[2]), ifindex[PORTS_MAX] = {0};
     if (hosts * per_host > PORTS_MAX)
         return 2;
     read_frames(hosts * per_host);
-    int sender = -1;
+    int sender = socket(AF_PACKET, SOCK_RAW, 0);
+    if (sender < 0)
+        fail("open the sending socket");
     for (int p = 0; p < hosts * per_host; p++) {
-        struct wire w;
         char name[32];
-        const char *what;
         snprintf(name, sizeof name, "h%d-p%d", p / per_host, p % per_host);
-        if ((errno = -wire_open(&w, name, argv[1], &what)))
-            fail(what);
-        ifindex[p] = w.ifindex;
-        close(w.receive_fd);
-        if (sender < 0 && (sender = wire_open_sender(&w, argv[1], &what)) < 0)
-            fail(what);
+        if (!(ifindex[p] = (int)if_nametoindex(name)))
+            fail("find an interface");
     }
     open_receiver();
-    srand48(atol(argv[8]));
+    srand48(atol(argv[7]));
     pthread_t thread;
     pthread_create(&thread, NULL, receiver, NULL);
-    u64 end_ns = clock_ns(CLOCK_MONOTONIC) + (u64)(atof(argv[7]) * 1e9);
-    send_all(sender, ifindex, hosts, per_host, atof(argv[4]), (u64)atoi(argv[5]), (u64)atol(argv[6]), end_ns);
+    u64 end_ns = clock_ns(CLOCK_MONOTONIC) + (u64)(atof(argv[6]) * 1e9);
+    send_all(sender, ifindex, hosts, per_host, atof(argv[3]), (u64)atoi(argv[4]), (u64)atol(argv[5]), end_ns);
     usleep(WAIT_US);
     run.stop = true;
     pthread_join(thread, NULL);

@@ -159,7 +159,7 @@ class Switches:
 def build_tool(directory: Path) -> Path:
     tool = directory / "switch_hops"
     words = [*compiler(), "-D_GNU_SOURCE", "-std=gnu11", "-O2", "-pthread", f"-I{RUNTIME}", "-o", str(tool)]
-    subprocess.run([*words, str(HERE / "benchmarks/switch_hops.c"), str(RUNTIME / "driver/wire.c")], check=True)
+    subprocess.run([*words, str(HERE / "benchmarks/switch_hops.c")], check=True)
     return tool
 
 
@@ -167,7 +167,7 @@ def turn(plan: Plan, names: Names, switches: Switches, tool: Path, load: float, 
     per_packet = plan.frame_bytes_max + ACK_FRAME_BYTES / ACK_EVERY
     rate = load * plan.links.host_rate_bps / 8 / per_packet
     grid_ns = plan.base_rtt_ns // MODERATION
-    words = (path_of(names.hosts), plan.host_count, plan.planes, f"{rate:.3f}", ACK_EVERY, grid_ns, seconds, 1)
+    words = (plan.host_count, plan.planes, f"{rate:.3f}", ACK_EVERY, grid_ns, seconds, 1)
     before = switches.figures()
     inside = ("nsenter", f"--net={path_of(names.hosts)}", tool)
     done = subprocess.run([*map(str, inside), *map(str, words)], input=frames(plan), stdout=subprocess.PIPE, check=True)

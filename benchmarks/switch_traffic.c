@@ -31,33 +31,15 @@ static void open_or_exit(struct wire *w, const char *interface, const char *netn
     }
 }
 
-static int sender_or_exit(const struct wire *w, const char *netns)
-{
-    const char *what;
-    int fd = wire_open_sender(w, netns, &what);
-    if (fd < 0) {
-        fprintf(stderr, "%s: cannot %s: %s\n", netns, what, strerror(-fd));
-        exit(1);
-    }
-    return fd;
-}
-
 struct outgoing {
     struct mmsghdr message[BATCH];
-    struct iovec part[BATCH];
-    struct sockaddr_ll address;
+    struct iovec part[BATCH][2];
 };
 
-static void outgoing_prepare(struct outgoing *out, int ifindex)
+static void outgoing_prepare(struct outgoing *out)
 {
-    out->address = (struct sockaddr_ll){.sll_family = AF_PACKET, .sll_ifindex = ifindex};
     for (int i = 0; i < BATCH; i++)
-        out->message[i].msg_hdr = (struct msghdr){
-            .msg_name = &out->address,
-            .msg_namelen = sizeof out->address,
-            .msg_iov = &out->part[i],
-            .msg_iovlen = 1,
-        };
+        out->message[i].msg_hdr = (struct msghdr){.msg_iov = out->part[i], .msg_iovlen = 2};
 }
 
 static u64 send_all(int fd, struct outgoing *out, int count)
@@ -82,11 +64,10 @@ static int forward(const char *netns, const char *a, const char *b)
     struct pollfd ready[2];
     open_or_exit(&wire[0], a, netns);
     open_or_exit(&wire[1], b, netns);
-    int sender = sender_or_exit(&wire[0], netns);
     wire_batch_prepare(&batch);
     for (int i = 0; i < 2; i++) {
-        outgoing_prepare(&out[i], wire[1 - i].ifindex);
-        ready[i] = (struct pollfd){.fd = wire[i].receive_fd, .events = POLLIN};
+        outgoing_prepare(&out[i]);
+        ready[i] = (struct pollfd){.fd = wire[i].fd, .events = POLLIN};
     }
     puts("ready");
     fflush(stdout);
@@ -97,9 +78,11 @@ static int forward(const char *netns, const char *a, const char *b)
             if (!ready[i].revents)
                 continue;
             int count = wire_receive(&wire[i], &batch);
-            for (int m = 0; m < count; m++)
-                out[i].part[m] = (struct iovec){batch.part[m][1].iov_base, batch.message[m].msg_len - 10};
-            send_all(sender, &out[i], count);
+            for (int m = 0; m < count; m++) {
+                memcpy(out[i].part[m], batch.part[m], sizeof batch.part[m]);
+                out[i].part[m][1].iov_len = batch.message[m].msg_len - OFFLOAD_BYTES;
+            }
+            send_all(wire[1 - i].fd, &out[i], count);
         }
     }
 }
@@ -117,7 +100,7 @@ static void *count(void *argument)
 {
     static struct wire_batch batch;
     struct counting *c = argument;
-    struct pollfd ready = {.fd = c->wire.receive_fd, .events = POLLIN};
+    struct pollfd ready = {.fd = c->wire.fd, .events = POLLIN};
     wire_batch_prepare(&batch);
     while (!c->stop) {
         if (poll(&ready, 1, 20) <= 0)
@@ -132,7 +115,7 @@ static void *count(void *argument)
 
 static int generate(const char *netns, const char *out_name, const char *in_name, u32 bytes, double rate, double seconds)
 {
-    static u8 frame[FRAME_MAX];
+    static u8 frame[FRAME_MAX], no_offload[OFFLOAD_BYTES];
     static struct outgoing out;
     static struct counting c;
     struct wire source;
@@ -140,11 +123,11 @@ static int generate(const char *netns, const char *out_name, const char *in_name
         return 1;
     open_or_exit(&source, out_name, netns);
     open_or_exit(&c.wire, in_name, netns);
-    close(source.receive_fd);
-    int sender = sender_or_exit(&c.wire, netns);
-    outgoing_prepare(&out, source.ifindex);
-    for (int i = 0; i < BATCH; i++)
-        out.part[i] = (struct iovec){frame, bytes};
+    outgoing_prepare(&out);
+    for (int i = 0; i < BATCH; i++) {
+        out.part[i][0] = (struct iovec){no_offload, sizeof no_offload};
+        out.part[i][1] = (struct iovec){frame, bytes};
+    }
     c.bytes_min = bytes;
     pthread_t counter;
     pthread_create(&counter, NULL, count, &c);
@@ -158,7 +141,7 @@ static int generate(const char *netns, const char *out_name, const char *in_name
         u64 due = (u64)((double)(t_ns - start_ns) * rate / 1e9);
         while (sent < due) {
             u64 left = due - sent;
-            sent += send_all(sender, &out, (int)(left < burst ? left : burst));
+            sent += send_all(source.fd, &out, (int)(left < burst ? left : burst));
         }
         u64 next_ns = start_ns + (u64)((double)(sent + burst) * 1e9 / rate);
         struct timespec wake = {(time_t)(next_ns / 1000000000u), (long)(next_ns % 1000000000u)};

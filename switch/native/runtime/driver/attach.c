@@ -26,7 +26,7 @@ static void close_later(struct driver *d, struct wire *w)
         return;
     }
     d->closing = closing;
-    closing[d->closing_count++] = w->receive_fd;
+    closing[d->closing_count++] = w->fd;
 }
 
 void driver_close_sockets(struct driver *d)
@@ -44,8 +44,7 @@ void driver_close_sockets(struct driver *d)
 static void detach(struct driver *d, struct port *port)
 {
     struct interface *from = d->interface[port->index];
-    epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.receive_fd, NULL);
-    senders_release(&d->senders, from->wire.send_fd);
+    epoll_ctl(d->epoll_fd, EPOLL_CTL_DEL, from->wire.fd, NULL);
     close_later(d, &from->wire);
     free(from);
     d->interface[port->index] = NULL;
@@ -64,13 +63,7 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
         return !port || (made && index >= 0) ? -EINVAL : -ENOMEM;
     }
     int result = wire_open(&made->wire, interface, netns, what);
-    if (!result) {
-        int fd = senders_get(&d->senders, &made->wire, netns, what);
-        result = fd < 0 ? fd : 0;
-        made->wire.send_fd = fd;
-    }
     if (result) {
-        wire_close(&made->wire);
         free(made);
         return result;
     }
@@ -79,7 +72,7 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
     d->interface[index] = made;
     port->index = index;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = (u64)index};
-    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, made->wire.receive_fd, &event)) {
+    if (epoll_ctl(d->epoll_fd, EPOLL_CTL_ADD, made->wire.fd, &event)) {
         result = -errno;
         *what = "wait for frames of the interface";
         detach(d, port);

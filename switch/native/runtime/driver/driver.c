@@ -263,7 +263,6 @@ void driver_destroy(struct driver *d)
         close(d->epoll_fd);
     if (d->wake_fd >= 0)
         close(d->wake_fd);
-    senders_close(&d->senders);
     free(d->slot);
     free(d->interface);
     heap_close(&d->due);

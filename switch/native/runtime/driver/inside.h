@@ -7,7 +7,6 @@
 #include "driver/gate.h"
 #include "driver/outbox.h"
 #include "driver/outgoing.h"
-#include "driver/senders.h"
 
 struct interface {
     struct wire wire;
@@ -37,8 +36,7 @@ struct driver {
     u32 slots;
     struct interface **interface;
     u32 interfaces;
-    struct senders senders;
-    int *closing; /* receiving sockets of removed ports */
+    int *closing; /* sockets of removed ports */
     u32 closing_count;
     struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
     struct lateness late;

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+static u8 no_offload[OFFLOAD_BYTES]; /* before each frame, as the socket asks for */
+
 void outgoing_flush(struct outgoing *out, struct pool *pool)
 {
     u32 sent = 0;
@@ -27,18 +29,13 @@ void outgoing_flush(struct outgoing *out, struct pool *pool)
 
 void outgoing_add(struct outgoing *out, struct pool *pool, struct port *port, const struct wire *wire, struct packet *p)
 {
-    if (out->count == BATCH || (out->count && out->fd != wire->send_fd))
+    if (out->count == BATCH || (out->count && out->fd != wire->fd))
         outgoing_flush(out, pool);
     u32 i = out->count++;
-    out->fd = wire->send_fd;
+    out->fd = wire->fd;
     out->packet[i] = p;
     out->port[i] = port;
-    out->part[i] = (struct iovec){p->data, p->length};
-    out->address[i] = (struct sockaddr_ll){.sll_family = AF_PACKET, .sll_ifindex = wire->ifindex};
-    out->message[i].msg_hdr = (struct msghdr){
-        .msg_name = &out->address[i],
-        .msg_namelen = sizeof out->address[i],
-        .msg_iov = &out->part[i],
-        .msg_iovlen = 1,
-    };
+    out->part[i][0] = (struct iovec){no_offload, sizeof no_offload};
+    out->part[i][1] = (struct iovec){p->data, p->length};
+    out->message[i].msg_hdr = (struct msghdr){.msg_iov = out->part[i], .msg_iovlen = 2};
 }

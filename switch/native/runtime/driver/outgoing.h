@@ -9,8 +9,7 @@ struct outgoing {
     u32 count;
     int fd;
     struct mmsghdr message[BATCH];
-    struct iovec part[BATCH];
-    struct sockaddr_ll address[BATCH];
+    struct iovec part[BATCH][2];
     struct packet *packet[BATCH];
     struct port *port[BATCH];
 };

@@ -8,11 +8,10 @@
 #include <net/if.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { OFFLOAD_BYTES = sizeof(struct virtio_net_hdr), TAG_BYTES = 4, TAG_AT = 12 };
+enum { TAG_BYTES = 4, TAG_AT = 12 };
+_Static_assert(sizeof(struct virtio_net_hdr) == OFFLOAD_BYTES, "what the kernel puts before a frame");
 
 /* --- opening, in another namespace -------------------------------------------------------------------------- */
 
@@ -21,7 +20,6 @@ struct opening {
     const char *interface, *netns;
     const char *what;
     int result;
-    bool sender;
 };
 
 static int failed(struct opening *o, const char *what)
@@ -31,59 +29,44 @@ static int failed(struct opening *o, const char *what)
     return -error;
 }
 
-static int open_receiver(struct opening *o)
+static int open_socket(struct opening *o)
 {
     struct wire *w = o->wire;
-    int on = 1, bytes = RECEIVE_BUFFER_BYTES;
-    w->ifindex = (int)if_nametoindex(o->interface);
-    if (!w->ifindex)
+    int on = 1, bytes = BUFFER_BYTES, ifindex = (int)if_nametoindex(o->interface);
+    if (!ifindex)
         return failed(o, "find the interface");
-    w->receive_fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (w->receive_fd < 0)
+    w->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (w->fd < 0)
         return failed(o, "open a packet socket");
-    if (setsockopt(w->receive_fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) &&
-        setsockopt(w->receive_fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes))
+    if (setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) &&
+        setsockopt(w->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes))
         return failed(o, "enlarge the receive buffer");
-    if (setsockopt(w->receive_fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) ||
-        setsockopt(w->receive_fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on))
+    if (setsockopt(w->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
+        (void)setsockopt(w->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    if (setsockopt(w->fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) ||
+        setsockopt(w->fd, SOL_PACKET, PACKET_AUXDATA, &on, sizeof on))
         return failed(o, "ask for offload and VLAN information");
-    if (setsockopt(w->receive_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on))
+    if (setsockopt(w->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on))
         return failed(o, "ignore outgoing packets (Linux 4.20 or later is needed)");
-    struct packet_mreq promiscuous = {.mr_ifindex = w->ifindex, .mr_type = PACKET_MR_PROMISC};
-    if (setsockopt(w->receive_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous))
+    struct packet_mreq promiscuous = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
+    if (setsockopt(w->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous))
         return failed(o, "make the interface promiscuous");
     struct sockaddr_ll address = {
-        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = w->ifindex};
-    if (bind(w->receive_fd, (struct sockaddr *)&address, sizeof address))
+        .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = ifindex};
+    if (bind(w->fd, (struct sockaddr *)&address, sizeof address))
         return failed(o, "bind to the interface");
     return 0;
 }
 
 static int enter_and_open(struct opening *o)
 {
-    struct stat status;
-    char own[64];
-    snprintf(own, sizeof own, "/proc/self/task/%d/ns/net", (int)gettid());
-    int fd = open(o->netns ? o->netns : own, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    int fd = o->netns ? open(o->netns, O_RDONLY | O_CLOEXEC) : -1;
+    if (o->netns && fd < 0)
         return failed(o, "open the network namespace");
-    int error = 0;
-    if (fstat(fd, &status) || (o->netns && setns(fd, CLONE_NEWNET)))
-        error = failed(o, "enter the network namespace");
-    close(fd);
-    if (error)
-        return error;
-    o->wire->namespace_device = status.st_dev;
-    o->wire->namespace_inode = status.st_ino;
-    if (!o->sender)
-        return open_receiver(o);
-    int sender = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int bytes = RECEIVE_BUFFER_BYTES;
-    if (sender < 0)
-        return failed(o, "open the socket to send with");
-    if (setsockopt(sender, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes))
-        (void)setsockopt(sender, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    return sender;
+    int error = o->netns && setns(fd, CLONE_NEWNET) ? failed(o, "enter the network namespace") : 0;
+    if (fd >= 0)
+        close(fd);
+    return error ? error : open_socket(o);
 }
 
 static void *opening_thread(void *argument)
@@ -94,42 +77,24 @@ static void *opening_thread(void *argument)
 }
 
 /* A separate thread enters the namespace, so that no other code ever runs in it. */
-static int run_opening(struct opening *o)
-{
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, opening_thread, o)) {
-        o->what = "start a thread";
-        return -EAGAIN;
-    }
-    pthread_join(thread, NULL);
-    return o->result;
-}
-
 int wire_open(struct wire *w, const char *interface, const char *netns, const char **what)
 {
-    struct opening o = {.wire = w, .interface = interface, .netns = netns, .what = ""};
-    *w = (struct wire){.receive_fd = -1, .send_fd = -1};
-    int result = run_opening(&o);
+    struct opening o = {.wire = w, .interface = interface, .netns = netns, .what = "start a thread", .result = -EAGAIN};
+    pthread_t thread;
+    *w = (struct wire){.fd = -1};
+    if (!pthread_create(&thread, NULL, opening_thread, &o))
+        pthread_join(thread, NULL);
     *what = o.what;
-    if (result < 0)
+    if (o.result < 0)
         wire_close(w);
-    return result;
-}
-
-int wire_open_sender(const struct wire *w, const char *netns, const char **what)
-{
-    struct wire same = *w;
-    struct opening o = {.wire = &same, .netns = netns, .what = "", .sender = true};
-    int result = run_opening(&o);
-    *what = o.what;
-    return result;
+    return o.result;
 }
 
 void wire_close(struct wire *w)
 {
-    if (w->receive_fd >= 0)
-        close(w->receive_fd);
-    w->receive_fd = -1;
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = -1;
 }
 
 enum { CLOSERS = 64 };
@@ -179,7 +144,7 @@ int wire_receive(const struct wire *w, struct wire_batch *batch)
 {
     for (int i = 0; i < BATCH; i++)
         batch->message[i].msg_hdr.msg_controllen = sizeof batch->control[i];
-    int count = recvmmsg(w->receive_fd, batch->message, BATCH, MSG_DONTWAIT, NULL);
+    int count = recvmmsg(w->fd, batch->message, BATCH, MSG_DONTWAIT, NULL);
     return count < 0 ? 0 : count;
 }
 
@@ -237,7 +202,7 @@ u32 wire_drops(const struct wire *w)
 {
     struct tpacket_stats statistics;
     socklen_t size = sizeof statistics;
-    if (getsockopt(w->receive_fd, SOL_PACKET, PACKET_STATISTICS, &statistics, &size))
+    if (getsockopt(w->fd, SOL_PACKET, PACKET_STATISTICS, &statistics, &size))
         return 0;
     return statistics.tp_drops;
 }

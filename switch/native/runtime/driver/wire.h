@@ -1,4 +1,4 @@
-/* Packet sockets (packet(7)): one receives for each interface, one sends for each network namespace. */
+/* Packet sockets (packet(7)), one for each interface. */
 #ifndef MRCLAB_WIRE_H
 #define MRCLAB_WIRE_H
 
@@ -8,15 +8,14 @@
 
 #include "program/packet.h"
 
-enum { BATCH = 64, RECEIVE_BUFFER_BYTES = 8 << 20 };
+enum { BATCH = 64, BUFFER_BYTES = 8 << 20 };
 enum { FRAME_ROOM = FRAME_MAX + 8 }; /* a VLAN tag that the kernel took out goes back in */
 
-/* The sockets of one interface. */
+enum { OFFLOAD_BYTES = 10 }; /* a struct virtio_net_hdr, before each frame that is received or sent */
+
+/* The socket of one interface. */
 struct wire {
-    int receive_fd;
-    int send_fd; /* shared by the interfaces of a namespace; not owned */
-    int ifindex;
-    u64 namespace_device, namespace_inode;
+    int fd;
 };
 
 /* Frames received in one system call. */
@@ -31,11 +30,9 @@ struct wire_batch {
     u8 frame[BATCH][FRAME_ROOM];
 };
 
-/* Open the receiving socket of `interface` in the namespace at path `netns` (NULL: this process's own).
+/* Open the socket of `interface` in the namespace at path `netns` (NULL: this process's own).
  * Returns 0, or -errno with what could not be done in *what. */
 int wire_open(struct wire *w, const char *interface, const char *netns, const char **what);
-/* A socket that sends on any interface of the namespace, or -errno. */
-int wire_open_sender(const struct wire *w, const char *netns, const char **what);
 void wire_close(struct wire *w);
 /* Close many sockets at once: the kernel waits for a grace period at each, which threads can share. */
 void wire_close_many(const int *fds, u32 count);
