@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,8 +111,10 @@ async def serve(
         stack.push_async_callback(server.stop)
         control = SwitchControl(devices, config.control, journal=journal, on_shutdown=shut_down, admin=admin)
         stack.callback(control.close)
-        sampler = asyncio.ensure_future(_sample(devices, data_plane, journal, config.sample_interval_ns))
-        stack.callback(sampler.cancel)
+        if journal.enabled and config.sample_interval_ns:
+            sample = _sampler(devices, data_plane, journal)
+            stack.callback(sample)
+            stack.callback(asyncio.ensure_future(_repeat(sample, config.sample_interval_ns)).cancel)
         _announce(
             {"grpc": _with_port(config.grpc, grpc_port), "control": control.address, "pid": os.getpid()}, ready_file
         )
@@ -160,15 +163,19 @@ def _journal_state(journal: Journal, device: Device, event: DeviceEvent) -> None
         journal.write("switch", node=device.name, state=event.value)
 
 
-async def _sample(devices: Devices, data_plane: DataPlane, journal: Journal, interval_ns: int) -> None:
-    """Each interval, this process's CPU time, how late frames left, and the counters of every device that has changed
-    since its last line."""
-    if not journal.enabled or not interval_ns:
-        return
-    start_ns = time.monotonic_ns()
-    written: dict[str, object] = {}
+async def _repeat(sample: Callable[[], None], interval_ns: int) -> None:
     while True:
         await asyncio.sleep(interval_ns / 1e9)
+        sample()
+
+
+def _sampler(devices: Devices, data_plane: DataPlane, journal: Journal) -> Callable[[], None]:
+    """A function that writes this process's CPU time, how late frames left, and the counters of every device that has
+    changed since its last line."""
+    start_ns = time.monotonic_ns()
+    written: dict[str, object] = {}
+
+    def sample() -> None:
         for device in devices:
             try:
                 counters = device.port_counters()
@@ -183,3 +190,5 @@ async def _sample(devices: Devices, data_plane: DataPlane, journal: Journal, int
             journal.write("stall", t_ns=done_ns, late_ns=done_ns - due_ns)
         wall_ns = time.monotonic_ns() - start_ns
         journal.write("cpu", process_ns=time.process_time_ns(), wall_ns=wall_ns, late_ns=late.sum_ns)
+
+    return sample

@@ -185,6 +185,16 @@ def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_pa
     assert states[:5] == ["stopped", "running", "crashed", "running", "removed"]
 
 
+def test_the_last_counters_are_sampled_at_the_end(tmp_path):
+    journal = tmp_path / "switch.jsonl"
+    config = write_config(tmp_path, journal=str(journal), sample_interval_ns=3600 * 10**9)
+    with running(config) as (process, _):
+        process.terminate()
+        assert process.wait(WAIT_S) == 0
+    lines = [json.loads(text) for text in journal.read_text().splitlines()]
+    assert [line["node"] for line in lines if line["kind"] == "sample"] == ["one", "two"]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

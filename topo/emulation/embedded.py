@@ -24,7 +24,8 @@ from topo.pfc import jitter_ns, port_settings
 from topo.plan import Plan
 
 READY_TIMEOUT_S = 600.0  # the first start compiles C: two minutes on emulated processors, for the runtime alone
-SAMPLE_INTERVAL_NS = 200_000_000
+SAMPLE_ROUND_TRIPS = 8  # between samples of counters: one of 32 switches costs as much as 50 packets
+SAMPLE_NS_MIN = 200_000_000
 TURNS_A_ROUND_TRIP = 32  # of the switch process, each of which moves all that is due
 TURN_NS_MIN = 100_000  # less than that saves no wake-ups
 _POLL_S = 0.005
@@ -38,7 +39,7 @@ def serve_config(
     turn_ns = plan.base_rtt_ns // TURNS_A_ROUND_TRIP
     config["turn_ns"] = turn_ns if turn_ns >= TURN_NS_MIN else 0
     if journal:
-        config |= {"journal": journal, "sample_interval_ns": SAMPLE_INTERVAL_NS}
+        config |= {"journal": journal, "sample_interval_ns": max(SAMPLE_NS_MIN, SAMPLE_ROUND_TRIPS * plan.base_rtt_ns)}
     queues = [{"priority": q.priority, "depth_packets": q.depth_packets} for q in port_queues(plan)]
     for switch in switches:
         number = device_id(plan, switch)
