@@ -29,13 +29,7 @@ _ETH_P_ALL, _PACKET_OUTGOING = 3, 4  # linux/if_ether.h, linux/if_packet.h
 _TCP_LISTEN = "0A"  # include/net/tcp_states.h
 _ETHTOOL_GLINK = 0x0A
 # ethtool's commands to set and to read an offload (linux/ethtool.h).
-_OFFLOADS = {
-    "tx checksum": (0x17, 0x16),
-    "scatter-gather": (0x19, 0x18),
-    "TSO": (0x1F, 0x1E),
-    "GSO": (0x24, 0x23),
-    "GRO": (0x2C, 0x2B),
-}
+_OFFLOADS = {"tx checksum": (0x17, 0x16), "TSO": (0x1F, 0x1E), "GSO": (0x24, 0x23), "GRO": (0x2C, 0x2B)}
 
 # Descriptors that every command started here inherits. While a lab is being changed its lock is among them, so that
 # the lock outlives a killed process until the commands that it had started are over.
@@ -146,7 +140,7 @@ def offloads_off(interfaces: Iterable[str]) -> None:
     """Have packet sockets see frames as they are on a wire: with whole checksums, none longer than the MTU.
 
     libpcap, and so BMv2, makes each place in its receive ring 64 KB long while a device may segment for its stack: a
-    thirtieth of the packets then fit.
+    thirtieth of the packets then fit. Scatter-gather stays on: without it the kernel copies each frame once more.
     """
     with _control_socket() as sock:
         for name in interfaces:
