@@ -1,0 +1,97 @@
+"""What rooms take from each other: names and modules of each room that another room's code reaches.
+
+    .venv/bin/python -m tests.helpers.doors [ROOM]
+
+prints a row per room; with a room, each of its modules that is reached from outside, with the names and who takes them.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.helpers.tracked import files_of
+
+ROOT = Path(__file__).parents[2]
+OUTSIDE = ("tests", "docs", "locks")
+
+
+def dotted(file: Path) -> str:
+    """The import name of a file below the root; packages keep their rooms one level deeper."""
+    parts = file.with_suffix("").parts
+    parts = parts[2:] if parts[0] == "packages" else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def modules(root: Path = ROOT) -> Mapping[str, Path]:
+    """Every module of the product by its import name."""
+    found = {}
+    for path in files_of(root):
+        file = path.relative_to(root)
+        if file.suffix == ".py" and len(file.parts) > 1 and file.parts[0] not in OUTSIDE:
+            found[dotted(file)] = path
+    return found
+
+
+def taken(name: str, known: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
+    """Modules and names that a module takes from others: (MODULE, NAME), the name "" for the module as a whole."""
+    tree = ast.parse(known[name].read_text())
+    bound: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                if whole in known:
+                    bound[alias.asname or alias.name] = whole
+                elif node.module in known:
+                    yield node.module, alias.name
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name in known:
+                    bound[alias.asname or alias.name] = alias.name
+    used = dict.fromkeys(bound.values(), False)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            module = bound.get(ast.unparse(node.value))
+            if module is not None:
+                used[module] = True
+                yield module, node.attr
+    yield from ((module, "") for module, attributes in used.items() if not attributes)
+
+
+def reached(known: Mapping[str, Path]) -> Mapping[str, Mapping[tuple[str, str], set[str]]]:
+    """Per room: each (MODULE, NAME) that other rooms take, and which rooms take it."""
+    found: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
+    for name in known:
+        for module, attribute in taken(name, known):
+            if module.partition(".")[0] != name.partition(".")[0]:
+                found[module.partition(".")[0]][module, attribute].add(name.partition(".")[0])
+    return found
+
+
+def main(words: list[str]) -> None:
+    known = modules()
+    found = reached(known)
+    if words:
+        for (module, name), rooms in sorted(found[words[0]].items()):
+            print(f"{module:44} {name:34} {' '.join(sorted(rooms))}")
+        return
+    print(f"{'room':14}{'modules':>8}{'reached':>8}{'names':>7}{'by rooms':>9}{'takes names':>12}{'of modules':>11}")
+    for room in sorted({name.partition(".")[0] for name in known}):
+        own = [name for name in known if name.partition(".")[0] == room]
+        names = found[room]
+        by = {other for rooms in names.values() for other in rooms}
+        takes = {place for other in found if other != room for place, who in found[other].items() if room in who}
+        print(
+            f"{room:14}{len(own):8}{len({module for module, _ in names}):8}{len(names):7}{len(by):9}"
+            f"{len(takes):12}{len({module for module, _ in takes}):11}"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
