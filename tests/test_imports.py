@@ -10,25 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.rooms import rooms
+
 ROOT = Path(__file__).parents[1]
 LINT = str(Path(sys.executable).with_name("lint-imports"))
-PACKAGES = (
-    "common",
-    "schedules",
-    "mrclab",
-    "switch",
-    "topo",
-    "controller",
-    "endpoint",
-    "judging",
-    "scenarios",
-    "running",
-    "studies",
-    "paper",
-    "page",
-    "course",
-    "cli",
-)
 PLANTED = (
     ("Imports point one way", {"topo/bad.py": "import switch.engine"}),
     ("Imports point one way", {"schedules/bad.py": "import endpoint.profile"}),
@@ -39,6 +24,7 @@ PLANTED = (
     ("Mininet in one place", {"topo/bad.py": "import mininet.net"}),
     ("gRPC in two places", {"topo/bad.py": "import grpc"}),
     ("Sockets in few places", {"topo/bad.py": "import socket"}),
+    ("The lab imports no package", {"topo/bad.py": "import benchmarks.noise"}),
     ("No circles", {"topo/bad.py": "import topo.worse", "topo/worse.py": "import topo.bad"}),
 )
 
@@ -55,8 +41,8 @@ def test_each_contract_has_a_planted_import() -> None:
 @pytest.mark.parametrize(("name", "planted"), PLANTED)
 def test_a_planted_import_breaks_the_contract(name: str, planted: dict[str, str], tmp_path: Path) -> None:
     (contract,) = [contract for contract in contracts() if contract.startswith(name)]
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for room in (*rooms(), ROOT / "packages" / "benchmarks" / "benchmarks"):
+        shutil.copytree(room, tmp_path / room.name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for path, text in planted.items():
         (tmp_path / path).write_text(text)

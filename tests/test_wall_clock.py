@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.rooms import NO_ROOMS, room_of
 from tests.helpers.tracked import files_of
 
 ROOT = Path(__file__).parents[1]
@@ -61,8 +62,7 @@ def found(root: Path, files: Iterable[Path]) -> set[str]:
 
 
 def product() -> list[Path]:
-    outside = {"tests", "benchmarks", ".ci", "docs", "locks"}
-    paths = [path for path in files_of(ROOT) if path.relative_to(ROOT).parts[0] not in outside]
+    paths = [path for path in files_of(ROOT) if room_of(path.relative_to(ROOT)) not in NO_ROOMS]
     return [path for path in paths if path.suffix or path == ROOT / "lab"]
 
 

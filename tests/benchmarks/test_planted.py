@@ -35,7 +35,7 @@ def test_all_of_a_family_stop_together_and_go_on() -> None:
 
 
 def test_a_command_under_noise_keeps_its_exit_status_and_says_what_it_bore() -> None:
-    words = [sys.executable, "benchmarks/planted.py", "mild", "--seed", "3", "--"]
+    words = [sys.executable, "-m", "benchmarks.planted", "mild", "--seed", "3", "--"]
     words += [sys.executable, "-c", "import sys, time; time.sleep(2); sys.exit(3)"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 3

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.simulation import best_and_median
 
-PROGRAM = Path(__file__).parents[2] / "benchmarks/simulation.py"
+PROGRAM = Path(__file__).parents[2] / "packages/benchmarks/benchmarks/simulation.py"
 
 
 def test_five_turns_have_a_best_and_a_median() -> None:

@@ -6,6 +6,7 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+from tests.helpers.rooms import room_of
 from tests.helpers.tracked import files_of
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ def sentences(path: Path) -> list[str]:
 def test_no_sentence_of_the_help_stands_twice() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in files_of(ROOT):
-        if path.suffix == ".py" and path.relative_to(ROOT).parts[0] not in OTHERS:
+        if path.suffix == ".py" and room_of(path.relative_to(ROOT)) not in OTHERS:
             for sentence in sentences(path):
                 if len(sentence) >= SENTENCE:
                     places[sentence].append(str(path.relative_to(ROOT)))

@@ -58,6 +58,8 @@ from studies.sweeping.statement import statement
 from studies.sweeping.task import Task
 from studies.sweeping.variant import Variant
 from tests.helpers.hostile import HARMLESS, constants, names, skeleton, tags, texts, words
+from tests.helpers.rooms import room_of
+from tests.helpers.tracked import files_of
 from topo.errors import PlanError
 from topo.pictures import graph
 from topo.planfile import check_plan, load_plan, parse_document, plan_document
@@ -215,10 +217,9 @@ def literals() -> Iterator[tuple[str, str, ast.expr]]:
 
 
 def files_of_the_product() -> Iterator[Path]:
-    listed = subprocess.run(["git", "ls-files", "-z", "*.py"], cwd=ROOT, capture_output=True, check=True)
-    for name in listed.stdout.decode().split("\0"):
-        if name and not name.startswith(("tests/", "benchmarks/")):
-            yield ROOT / name
+    for path in files_of(ROOT):
+        if path.suffix == ".py" and room_of(path.relative_to(ROOT)) not in ("tests", "benchmarks"):
+            yield path
 
 
 NO_USERS_TEXT = {

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
+from tests.helpers.rooms import python_files
 from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,12 +102,10 @@ def test_a_folder_that_is_taken_for_a_leftover_before_its_lock_is_held_is_made_a
 
 def test_temporary_folders_of_processes_that_may_be_killed_are_scratch_folders() -> None:
     """A folder of `tempfile` alone stays when its owner is killed: only scratch folders and caches are swept."""
-    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
     made = re.compile(r"tempfile\.(?:mkdtemp|TemporaryDirectory)\(|\bTemporaryDirectory\(")
     found = {
         f"{file.relative_to(ROOT)}: {line.strip()}"
-        for room in rooms
-        for file in room.rglob("*.py")
+        for file in python_files()
         for line in file.read_text().splitlines()
         if made.search(line) and ("dir=" not in line or "or None" in line)
     }

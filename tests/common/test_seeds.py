@@ -10,22 +10,10 @@ import pytest
 
 from common.seeds import Purpose, derive
 from scenarios.scenario import Setting
+from tests.helpers.rooms import python_files
 from topo.planfile import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS: tuple[str, ...] = (
-    "cli",
-    "common",
-    "controller",
-    "endpoint",
-    "judging",
-    "mrclab",
-    "page",
-    "paper",
-    "running",
-    "scenarios",
-)
-ROOMS += ("course", "operations", "schedules", "studies", "switch", "topo")
 BIG = 7 + (1 << 32)
 AS_GIVEN = {
     Purpose.TIMELINE,
@@ -91,8 +79,7 @@ def generators(source: str) -> list[int]:
 
 
 def test_every_generator_of_the_product_begins_at_a_purpose() -> None:
-    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
-    wrong = {str(path.relative_to(ROOT)): lines for path in files if (lines := generators(path.read_text()))}
+    wrong = {str(path.relative_to(ROOT)): lines for path in python_files() if (lines := generators(path.read_text()))}
     assert wrong == {}
     planted = "a = random.Random(seed)\nb = np.random.default_rng(3)\nc = Random(derive(1, Purpose.MIX))\nd = Random()"
     assert generators(planted) == [1, 2, 4]

@@ -11,6 +11,7 @@ import pytest
 
 from common.interpreter import python
 from common.outcome import FALSE, NOT_DONE, TRUE, UNKNOWN, UNREAD
+from tests.helpers.rooms import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
@@ -71,9 +72,7 @@ def test_a_console_goes_on_without_its_reader() -> None:
 
 def test_no_part_of_the_lab_makes_a_console_that_ends_the_process() -> None:
     made = re.compile(r"\bConsole\(")
-    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
-    files = [file for room in rooms for file in room.rglob("*.py")]
-    found = [file for file in files if made.search(file.read_text())]
+    found = [file for file in python_files() if made.search(file.read_text())]
     assert not found
 
 

@@ -15,10 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [
-    ROOT / "README.md",
-    *sorted({page for depth in ("docs/**/*.md", "*/README.md", "*/*/README.md") for page in ROOT.glob(depth)}),
-]
+PLACES = ("docs/**/*.md", "*/README.md", "*/*/README.md", "packages/*/**/README.md")
+PAGES = [ROOT / "README.md", *sorted({page for place in PLACES for page in ROOT.glob(place)})]
 FENCE = re.compile(r"^```(\w*)(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.helpers.rooms import room_of
 from tests.helpers.tracked import files_of
 
 READING_FLAGS = {"O_RDONLY", "O_PATH", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"}
@@ -174,8 +175,8 @@ def product(root: Path) -> Sequence[tuple[str, ast.Module]]:
     """Every module of all rooms: the folders with a package that are neither tests nor benchmarks."""
     found = []
     for file in files_of(root):
-        parts = file.relative_to(root).parts
-        if file.suffix == ".py" and parts[0] not in ("tests", "benchmarks", "docs") and len(parts) > 1:
+        name = file.relative_to(root)
+        if file.suffix == ".py" and room_of(name) not in ("tests", "benchmarks", "docs") and len(name.parts) > 1:
             found.append((str(file.relative_to(root)), ast.parse(file.read_text())))
     return found
 
@@ -216,7 +217,7 @@ def entries(root: Path) -> Counter[str]:
         found.update(f"environment {file} {function or '-'}" for function in environment(tree))
     for path in files_of(root):
         file = str(path.relative_to(root))
-        if file.startswith(("tests/", "benchmarks/", "docs/")):
+        if room_of(path.relative_to(root)) in ("tests", "benchmarks", "docs"):
             continue
         if path.suffix in (".c", ".h"):
             found.update(f"c {file} {word}" for word in by_words(IN_C, path.read_text(), "//"))

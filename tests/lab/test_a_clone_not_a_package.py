@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.rooms import python_files
+
 pytest.importorskip("hatchling")
 pytest.importorskip("editables")
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +47,6 @@ def test_readme_says_so() -> None:
 
 def test_no_message_advises_to_install_the_lab_by_name_from_an_index() -> None:
     """Whoever registers the name there would be installed by that advice."""
-    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name != "tests"]
-    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *(file for room in rooms for file in room.rglob("*.py"))]
+    files = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *python_files()]
     assert len(files) > 100
     assert [str(file) for file in files if re.search(r"pip install [^\n]*\bmrclab\b(?![/.])", file.read_text())] == []

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.rooms import python_files
+
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")
@@ -88,8 +90,6 @@ def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> No
     allowed.add("running/parallel/runs.py")  # the folder of mpiexec
     allowed.add("course/box/box.py")  # a sandbox, with more flags than the common interpreter
     allowed.add("running/sdk.py")  # the folder of its commands, for PATH
-    rooms = [file.parent for file in ROOT.glob("*/__init__.py") if file.parent.name not in ("tests", "benchmarks")]
-    files = [file for room in rooms for file in room.rglob("*.py")]
-    found = {file.relative_to(ROOT).as_posix() for file in files if "sys.executable" in file.read_text()}
+    found = {file.relative_to(ROOT).as_posix() for file in python_files() if "sys.executable" in file.read_text()}
     assert "common/interpreter.py" in found
     assert found <= allowed

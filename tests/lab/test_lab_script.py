@@ -21,6 +21,8 @@ from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))
+IN_PLACE = " ".join(f"--editable {folder}" for folder in [ROOT, *PACKAGES])
 PLAIN = (
     "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm",
     "sleep",
@@ -290,7 +292,7 @@ def test_every_package_comes_from_a_lock_with_its_digest(machine: Machine) -> No
         assert first.endswith(f"locks/{lock}.txt")
     assert "--require-hashes --no-build-isolation" in user
     assert user.endswith("locks/user.txt")
-    assert itself.endswith(f"--no-deps --no-build-isolation --editable {ROOT}")
+    assert itself.endswith(f"--no-deps --no-build-isolation {IN_PLACE}")
 
 
 def with_uv(machine: Machine, text: str) -> Machine:
@@ -310,7 +312,7 @@ def test_uv_installs_from_the_locks_and_from_pips_index(machine: Machine) -> Non
     said = "uv https://index.example/simple --quiet pip install"
     assert build == f"{said} --require-hashes --only-binary :all: --requirement {ROOT}/locks/build.txt {python}"
     assert user == f"{said} --require-hashes --no-build-isolation --requirement {ROOT}/locks/user.txt {python}"
-    assert itself == f"{said} --no-deps --no-build-isolation --editable {ROOT} {python}"
+    assert itself == f"{said} --no-deps --no-build-isolation {IN_PLACE} {python}"
 
 
 def test_where_uv_fails_pip_installs(machine: Machine) -> None:
@@ -318,7 +320,7 @@ def test_where_uv_fails_pip_installs(machine: Machine) -> None:
     assert done.returncode == 0
     assert "lab: uv could not install that: pip does, which takes longer" in done.stderr
     installed = [line.split()[-1].rpartition("/")[2] for line in pip_lines(machine) if " install " in line]
-    assert installed == ["uv.txt", "build.txt", "user.txt", ROOT.name]
+    assert installed == ["uv.txt", "build.txt", "user.txt", PACKAGES[-1].name]
 
 
 def test_p4runtime_shell_has_an_environment_to_itself(machine: Machine) -> None:

@@ -29,6 +29,7 @@ from studies.hunting.attempt import attempt
 from studies.hunting.draw import draw
 from studies.sweeping.perform import made
 from tests.helpers.quick_sweep import quick_subjects, write_quick
+from tests.helpers.rooms import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/decisions/one-way-into-a-run.md"
@@ -109,8 +110,7 @@ def makers(source: str) -> list[int]:
 
 
 def test_only_the_preparation_makes_a_runner() -> None:
-    files = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
-    found = {path.relative_to(ROOT).as_posix() for path in files if makers(path.read_text())}
+    found = {path.relative_to(ROOT).as_posix() for path in python_files() if makers(path.read_text())}
     assert found == {"running/preparation.py"}
     assert makers("runner = Runner(spec, directory, tell)") == [1]
 

@@ -1,4 +1,4 @@
-"""How fast P4Runtime takes entries: `python benchmarks/p4rt_push.py [--plan lab] [--entries 10000] [--format json]`.
+"""How fast P4Runtime takes entries: `python -m benchmarks.p4rt_push [--plan lab] [--entries 10000] [--format json]`.
 
 Two measurements, each through real gRPC between two processes:
 
@@ -25,10 +25,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
 from benchmarks.rig.processor import cpu_ns
 from controller import Address, compiled_pipelines, push, verify
 from controller.client import INSERT, GrpcChannels, P4RuntimeClient
@@ -36,6 +32,7 @@ from controller.entries import TableEntry
 from controller.items import encode
 from controller.pipelines import PipelineConfig
 from switch.entries import Lpm
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from topo.graph import device_id, ports
 from topo.plan import Plan
 from topo.planfile import load_plan

@@ -1,6 +1,6 @@
 """Three hundred switches with eight ports each in one process: time until loaded and their tables written, and memory.
 
-    python benchmarks/switch_scale.py [--switches 300] [--ports 8] [--routes 100]
+    python -m benchmarks.switch_scale [--switches 300] [--ports 8] [--routes 100]
 
 Every port is one end of a veth pair in a network namespace of this benchmark's. Each switch runs leaf.p4 with its own
 uSID, a route and next hop for each port and `--routes` more routes. Needs root and a C compiler.
@@ -17,16 +17,13 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.rig.namespaces import namespaces  # noqa: E402
-from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf  # noqa: E402
-from switch.config import DeviceConfig, PortSpec  # noqa: E402
-from switch.engine import Engine, PortConfig  # noqa: E402
-from switch.entries import ActionCall, Entry, Exact, Lpm  # noqa: E402
-from switch.model import load  # noqa: E402
-from switch.native.dataplane import NativeDataPlane  # noqa: E402
+from benchmarks.rig.namespaces import namespaces
+from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf
+from switch.config import DeviceConfig, PortSpec
+from switch.engine import Engine, PortConfig
+from switch.entries import ActionCall, Entry, Exact, Lpm
+from switch.model import load
+from switch.native.dataplane import NativeDataPlane
 
 SECONDS_MAX, MEGABYTES_MAX = 20.0, 400
 

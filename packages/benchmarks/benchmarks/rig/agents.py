@@ -17,7 +17,7 @@ from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient
 from topo.emulation.namespace import enter, path_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 
 
 class AgentProcess:

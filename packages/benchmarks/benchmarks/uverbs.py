@@ -1,4 +1,4 @@
-"""What the uverbs socket costs beside rings in shared memory: `python benchmarks/uverbs.py`. Neither root nor a lab.
+"""What the uverbs socket costs beside rings in shared memory: `python -m benchmarks.uverbs`. Neither root nor a lab.
 
 A program posts n work requests and waits for their n completions; an agent of nothing else answers. Rows are packed
 and unpacked alike; between the two lies a SOCK_SEQPACKET socket, as for uverbs, or a ring in shared memory each way
@@ -13,13 +13,9 @@ import os
 import select
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import uverbs
 

@@ -1,6 +1,6 @@
 """How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
 
-    python benchmarks/simulation.py [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
+    python -m benchmarks.simulation [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
         [--payload counted|real] [--processes N] [--spine-lost-us 50] [--htsim DIRECTORY] [--turns 5]
 
 Two runs of the lab, each in a separate process. `collision` on `rack`: the scenario's workload without faults, after it
@@ -35,8 +35,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).parents[3]
 
 from running.directory import RunDirectory  # noqa: E402
 from running.parallel import communicator  # noqa: E402

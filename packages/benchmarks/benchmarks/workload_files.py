@@ -1,4 +1,4 @@
-"""Time and memory to read workload files of a given size: `python benchmarks/workload_files.py [--megabytes 100]`.
+"""Time and memory to read workload files of a given size: `python -m benchmarks.workload_files [--megabytes 100]`.
 
 A file per row, written for the purpose: connections that all begin at once, connections with start times, and a ring of
 sends, receives and dependencies in GOAL. A separate process reads each file, and its memory is the most that this
@@ -17,10 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from schedules.reading import read  # noqa: E402
+from schedules.reading import read
 
 RANKS = 1024
 BYTES = 20_000

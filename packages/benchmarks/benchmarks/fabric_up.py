@@ -1,7 +1,7 @@
 """How long a fabric takes to come up, tables verified, and to go down, against the number of switches.
 
-    python benchmarks/fabric_up.py                    # tiny, lab, rack, wide on embedded switches
-    python benchmarks/fabric_up.py --kind bmv2 tiny lab
+    python -m benchmarks.fabric_up                    # tiny, lab, rack, wide on embedded switches
+    python -m benchmarks.fabric_up --kind bmv2 tiny lab
 
 Needs root and no lab running. Prints a Markdown table. `links made` is the time until namespaces, links and hosts are
 there, `tables` that of the push and verify. Memory is the proportional share of all processes of the lab, and

@@ -1,4 +1,4 @@
-"""What libmrc costs beside uverbs' Python library: `python benchmarks/libmrc.py`. Neither root nor a lab.
+"""What libmrc costs beside uverbs' Python library: `python -m benchmarks.libmrc`. Neither root nor a lab.
 
 The same writes by a program in C and by one in Python, in turn, over two NICs in memory: processor time of the program
 and of the NICs with their agents. And both ways to use memory that a program has already: copies, as libmrc makes them,
@@ -15,8 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.rig.uverbs_rig import End, Rig, rig
 from mrclab import SendWR

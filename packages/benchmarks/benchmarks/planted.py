@@ -1,7 +1,7 @@
 """Noise planted on purpose: effects of a hypervisor, a busy neighbour or a closed laptop, at will and seeded.
 
-    python benchmarks/planted.py freeze -- ./lab run link-flap --short
-    python benchmarks/planted.py mild --seed 3 -- ./lab test
+    python -m benchmarks.planted freeze -- ./lab run link-flap --short
+    python -m benchmarks.planted mild --seed 3 -- ./lab test
 
 Six kinds, beside none: `freeze` stops all processes of the command for 50 to 800 ms at random instants, `mild` for 5
 to 20 ms (under half of the lab's base round trip), `hogs` lets processes of real-time priority take half of one

@@ -1,6 +1,6 @@
 """The cost of a data packet on real links: the processor time of a whole run by process, per data packet.
 
-    python benchmarks/lab_processor.py [FOLDER ...] [--turns 3] [--scenario link-flap] [--rate 8] [--set …]
+    python -m benchmarks.lab_processor [FOLDER ...] [--turns 3] [--scenario link-flap] [--rate 8] [--set …]
 
 Each FOLDER is a checkout of the project, this one by default; several run by turns, so that a revision is compared with
 the one before on the same machine. A run is the scenario's short form at a fixed rate of a NIC port. The time that each
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 TICK_S = os.sysconf("SC_CLK_TCK")
 POLL_S = 0.05
 ROLES = ("agents", "switches", "runner", "kernel threads")

@@ -1,6 +1,6 @@
 """One queue pair between two namespaces over four veth ports, beside a bare sender and receiver on the same rings.
 
-    python benchmarks/endpoint.py [--seconds 5] [--transport mrc] [--stages]
+    python -m benchmarks.endpoint [--seconds 5] [--transport mrc] [--stages]
 
 Needs root. Goodput counts payload that the receiver has verified; packets are data packets of 4 KiB. Processor time a
 packet is what each process used, so other load on the machine hardly shows in it, while it does in the rates. With
@@ -20,8 +20,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.agents import AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back

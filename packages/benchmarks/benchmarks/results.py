@@ -1,10 +1,10 @@
 """Every scenario in virtual time, at lab rates and at real ones: makes the tables of docs/results.md, unattended.
 
-    python benchmarks/results.py                                  # everything: an hour of one core
-    python benchmarks/results.py --rows rows.jsonl                # the same in pieces: goes on where it ended
-    python benchmarks/results.py --rows rows.jsonl --rates 100000 --transports mrc --scenarios incast
-    python benchmarks/results.py --rows rows.jsonl --write docs/results.md   # runs what is missing, then writes
-    python benchmarks/results.py --rows rows.jsonl --at-most 0 --write docs/results.md   # only writes
+    python -m benchmarks.results                                  # everything: an hour of one core
+    python -m benchmarks.results --rows rows.jsonl                # the same in pieces: goes on where it ended
+    python -m benchmarks.results --rows rows.jsonl --rates 100000 --transports mrc --scenarios incast
+    python -m benchmarks.results --rows rows.jsonl --write docs/results.md   # runs what is missing, then writes
+    python -m benchmarks.results --rows rows.jsonl --at-most 0 --write docs/results.md   # only writes
 
 Each run is a separate process, one after the other. With `--rows`, each is a JSON line of that file, and a run that has
 a line there is not repeated. `--write` replaces what stands between the two marks in the page. Exits with 1 if a
@@ -25,8 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).parents[3]
 
 from benchmarks.rig.kept import JUDGED, commit, keep, lines  # noqa: E402
 from scenarios import library  # noqa: E402

@@ -1,6 +1,6 @@
 """The cost of a packet on a packet socket: receive ring against recv, over veth, without any protocol.
 
-    python benchmarks/endpoint_rings.py [--frames 200000] [--bytes 4234]
+    python -m benchmarks.endpoint_rings [--frames 200000] [--bytes 4234]
 
 Each line is one pair of processes pinned to nothing; figures are CPU time per frame, so that other load matters little.
 """
@@ -11,13 +11,9 @@ import argparse
 import os
 import select
 import socket
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TextIO
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.namespaces import back_to_back
 from common.linux.bpf import RETURN, Instruction, Program

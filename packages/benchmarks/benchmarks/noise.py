@@ -1,9 +1,9 @@
 """The verdicts of scenarios on a noisy machine: makes the table of docs/results.md, unattended.
 
-    python benchmarks/noise.py                               # everything: some three hours and a half
-    python benchmarks/noise.py --results noise.jsonl         # the same in pieces: goes on where it ended
-    python benchmarks/noise.py --results noise.jsonl --at-most 1 --noise freeze both
-    python benchmarks/noise.py --results noise.jsonl --table # no run, the table so far
+    python -m benchmarks.noise                               # everything: some three hours and a half
+    python -m benchmarks.noise --results noise.jsonl         # the same in pieces: goes on where it ended
+    python -m benchmarks.noise --results noise.jsonl --at-most 1 --noise freeze both
+    python -m benchmarks.noise --results noise.jsonl --table # no run, the table so far
 
 Runs the short form of each scenario under each kind of noise (`benchmarks/planted.py`), one seed of all of them after
 the other, and prints a Markdown table of how many runs were true, unknown and false. With `--results`, each verdict is
@@ -24,8 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.planted import KINDS, planted
 from benchmarks.rig import kept

@@ -1,6 +1,6 @@
 """Processor time per packet and hop of the embedded switches at the rate of a lab, and the delay that they add.
 
-    python benchmarks/switch_hops.py [--plan lab] [--rate-mbps 8] [--seconds 10] [--turns 3] [--against DIR]
+    python -m benchmarks.switch_hops [--plan lab] [--rate-mbps 8] [--seconds 10] [--turns 3] [--against DIR]
 
 All switches of the plan, each in its own network namespace and all in one process, as in a lab. Each NIC port sends
 full data packets at `--load` of its rate, spread over the spines, and half as many acknowledgements; every packet
@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
 
-HERE = Path(__file__).parents[1]
+HERE = Path(__file__).parents[3]
 ROOT = Path(os.environ.get("SWITCH_HOPS_ROOT", HERE))
 sys.path.insert(0, str(ROOT))
 
@@ -159,7 +159,7 @@ class Switches:
 def build_tool(directory: Path) -> Path:
     tool = directory / "switch_hops"
     words = [*compiler(), "-D_GNU_SOURCE", "-std=gnu11", "-O2", "-pthread", f"-I{RUNTIME}", "-o", str(tool)]
-    subprocess.run([*words, str(HERE / "benchmarks/switch_hops.c")], check=True)
+    subprocess.run([*words, str(Path(__file__).with_suffix(".c"))], check=True)
     return tool
 
 

@@ -10,7 +10,7 @@ from switch.engine import Engine
 from switch.entries import ActionCall, Entry, Exact, Lpm
 from switch.frontend import compile_program
 
-SOURCE = Path(__file__).parents[1] / "p4" / "leaf.p4"
+SOURCE = Path(__file__).parents[3] / "p4" / "leaf.p4"
 FRAME_HEADER_BYTES = 54
 DSCP = 10
 TRAFFIC_CLASS = 1

@@ -1,6 +1,6 @@
 """The MRC core alone: one QP between two endpoints in memory, without sockets or clocks, in processor time a packet.
 
-    python benchmarks/endpoint_core.py [--messages 4000] [--size 65536]
+    python -m benchmarks.endpoint_core [--messages 4000] [--size 65536]
 
 Each row is one call into the core; the rows below are parts of it, timed on their own. Needs no root.
 """
@@ -8,15 +8,11 @@ Each row is one call into the core; the rows below are parts of it, timed on the
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from time import process_time_ns
 from typing import Any
 from zlib import crc32
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles

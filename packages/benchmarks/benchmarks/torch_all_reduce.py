@@ -1,8 +1,8 @@
 """All-reduce of the backend for PyTorch, by ring and by tree, beside the lab's own ring workload on the same fabric.
 
-    python benchmarks/torch_all_reduce.py                       # in virtual time: exact, and the same on every machine
-    python benchmarks/torch_all_reduce.py --plan tiny           # with four ranks
-    python benchmarks/torch_all_reduce.py --world emulated      # on real links: root, and an idle machine
+    python -m benchmarks.torch_all_reduce                       # in virtual time: exact, and the same on every machine
+    python -m benchmarks.torch_all_reduce --plan tiny           # with four ranks
+    python -m benchmarks.torch_all_reduce --world emulated      # on real links: root, and an idle machine
 
 A row per size: bus bandwidth, which is 2 (n - 1) / n times size over time, as nccl-tests count it; the lab's ring; the
 share of it that the backend reaches by what it picks; and the processor time of a rank per megabyte, which is what
@@ -21,8 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).resolve().parents[3]
 
 from endpoint.group import WorkloadGroup  # noqa: E402
 from running.directory import RunDirectory  # noqa: E402

@@ -1,6 +1,6 @@
 """Packets a second and CPU a packet of the embedded switch running leaf.p4 between two veth pairs.
 
-    python benchmarks/switch_pps.py [--sizes 128,1100,4200] [--seconds 1.0] [--json FILE]
+    python -m benchmarks.switch_pps [--sizes 128,1100,4200] [--seconds 1.0] [--json FILE]
 
 For each frame size, the highest offered rate at which at most 1 % of the frames is missing at the receiver (bisected),
 and the CPU time a packet at that rate and at 10,000 packets/s, of
@@ -35,8 +35,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+ROOT = Path(__file__).parents[3]
 
 from benchmarks.rig.namespaces import namespaces  # noqa: E402
 from benchmarks.rig.processor import cpu_ns  # noqa: E402

@@ -1,6 +1,6 @@
 """How the cost of virtual time grows: data packets per second and memory against six axes.
 
-    python benchmarks/simulation_curves.py [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
+    python -m benchmarks.simulation_curves [--hosts 16 64 256 1024] [--bytes 500000] [--times 5] [--svg FILE]
 
 Each row is the permutation of `benchmarks/simulation.py` in separate processes: of 64 hosts, 4 planes, 128 EVs a QP, no
 fault, messages of 64 KiB and one process, with one of the six changed; a host's ports share 100 Gb/s, and payload is
@@ -21,10 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.simulation import MESSAGE_BYTES, divided, own_row, permutation, starter  # noqa: E402
+from benchmarks.simulation import MESSAGE_BYTES, divided, own_row, permutation, starter
 
 USUAL = {"hosts": 64, "planes": 4, "evs": 128, "faults": 0, "message": MESSAGE_BYTES, "processes": 1}
 AXES = {

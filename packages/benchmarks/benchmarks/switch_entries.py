@@ -17,15 +17,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.rig.many import many_entries  # noqa: E402
-from switch.frontend.compilation import Compilation  # noqa: E402
-from switch.model import load  # noqa: E402
-from switch.native import binding  # noqa: E402
-from switch.native.engine import NativeEngine  # noqa: E402
-from switch.reference import ReferenceEngine  # noqa: E402
+from benchmarks.rig.many import many_entries
+from switch.frontend.compilation import Compilation
+from switch.model import load
+from switch.native import binding
+from switch.native.engine import NativeEngine
+from switch.reference import ReferenceEngine
 
 KINDS = ("exact", "lpm", "ternary", "range")
 STEPS = ("compile", "load", "reference", "native")

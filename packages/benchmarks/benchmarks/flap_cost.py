@@ -1,9 +1,9 @@
 """What a fault costs a training loop, in base round trips, and how many copies were needless: runs in virtual time.
 
-    python benchmarks/flap_cost.py                                  # link-flap, seeds 1 to 8
-    python benchmarks/flap_cost.py --seeds 1-100 --workers 2 --rows rows.jsonl
-    python benchmarks/flap_cost.py --scenarios incast,collision --set trimming.enabled=false --short
-    python benchmarks/flap_cost.py --setting loss.guard=1           # the guard of one whole base round trip
+    python -m benchmarks.flap_cost                                  # link-flap, seeds 1 to 8
+    python -m benchmarks.flap_cost --seeds 1-100 --workers 2 --rows rows.jsonl
+    python -m benchmarks.flap_cost --scenarios incast,collision --set trimming.enabled=false --short
+    python -m benchmarks.flap_cost --setting loss.guard=1           # the guard of one whole base round trip
 
 The cost of a fault is the time between the ends of steps, less the median quiet step of the same phase, added up from
 the step in which the fault begins until the step before the next fault; a quiet step ends before the first fault, or
@@ -25,16 +25,13 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.rig.kept import commit, keep, lines  # noqa: E402
-from cli.commands.run import chosen  # noqa: E402
-from judging.judge import verdict_of  # noqa: E402
-from judging.measures import steps  # noqa: E402
-from judging.run import Run, Span  # noqa: E402
-from scenarios import library  # noqa: E402
-from studies.sweeping.perform import made  # noqa: E402
+from benchmarks.rig.kept import commit, keep, lines
+from cli.commands.run import chosen
+from judging.judge import verdict_of
+from judging.measures import steps
+from judging.run import Run, Span
+from scenarios import library
+from studies.sweeping.perform import made
 
 SETTLED_ROUND_TRIPS = 10
 """After a fault has ended: until then its paths may still return."""
