@@ -1,13 +1,18 @@
 """Every command of `./lab`: the place of its parser, its line in the help, and why it needs root.
 
+Commands of packages are entry points of the group `mrclab.commands`: MODULE:NAME of a CommandEntry.
+
 Only the module of the command that was given is imported: `--help` and `status` need neither matplotlib nor gRPC.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from topo.summaries import SUMMARIES
 
@@ -29,8 +34,10 @@ class CommandEntry:
     needs: tuple[str, ...] = ()
 
 
+GROUP = "mrclab.commands"
+PACKAGES = Path(__file__).parents[1] / "packages"
 LAB = "cli.commands.lab:register"
-COURSE, SEEDS = "course", "seeds"  # folders
+SEEDS = "seeds"  # a folder
 COMPILER = ("compiler",)
 FABRIC = ("compiler", "network")
 VIRTUAL = ("compiler", "extensions")
@@ -49,13 +56,6 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "algorithms on the same seeds: differences with intervals, and ranks", SEEDS, needs=VIRTUAL
     ),
     "hunt": CommandEntry("random faults until something breaks, made as small as it gets", SEEDS, needs=VIRTUAL),
-    "incident": CommandEntry("a lab with a hidden fault: find it with the lab's own tools", needs=COMPILER),
-    "rehearse": CommandEntry("a change on many seeds: does the job notice, and at which step", SEEDS, needs=VIRTUAL),
-    "reproduce": CommandEntry("the figures of the MRC paper, run here and compared", SEEDS, needs=VIRTUAL),
-    "course": CommandEntry("the labs of the course, and which of them are done", COURSE),
-    "start": CommandEntry("put the starter of a lab into mylab/", COURSE),
-    "grade": CommandEntry("grade a folder of submissions: tables, pages, similar pairs", COURSE, needs=COMPILER),
-    "check": CommandEntry("whether a lab of the course is solved; no root", COURSE, needs=COMPILER),
     "up": CommandEntry(SUMMARIES["up"], LAB, "up builds network namespaces", FABRIC),
     "down": CommandEntry(SUMMARIES["down"], LAB, "down removes network namespaces"),
     "status": CommandEntry(SUMMARIES["status"], LAB),
@@ -84,9 +84,48 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
+@cache
+def of_packages() -> Mapping[str, str]:
+    """The commands of the clone's packages, by name: MODULE:NAME of the entry."""
+    import tomllib
+
+    found: dict[str, str] = {}
+    for file in sorted(PACKAGES.glob("*/pyproject.toml")):
+        found |= tomllib.loads(file.read_text())["project"].get("entry-points", {}).get(GROUP, {})
+    return found
+
+
+@cache
+def installed() -> Mapping[str, str]:
+    """The commands of every installed distribution; to look them up takes a tenth of a second."""
+    from importlib.metadata import entry_points
+
+    return {each.name: each.value for each in entry_points(group=GROUP)}
+
+
+def entry(name: str) -> CommandEntry | None:
+    """A command of the lab or of a package; None for none."""
+    if name in COMMANDS:
+        return COMMANDS[name]
+    named = of_packages().get(name) or installed().get(name)
+    if named is None:
+        return None
+    module, _, attribute = named.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    assert isinstance(found, CommandEntry), name
+    return found
+
+
+def commands() -> Mapping[str, CommandEntry]:
+    """Every command, those of packages last."""
+    every = {name: entry(name) for name in (*COMMANDS, *of_packages(), *installed())}
+    return {name: found for name, found in every.items() if found is not None}
+
+
 def place(name: str) -> tuple[str, str]:
     """The module of a command's parser, and the function there."""
-    module, _, function = COMMANDS[name].place.partition(":")
+    found = entry(name)
+    module, _, function = found.place.partition(":") if found else ("", "", "")
     if function:
         return module, function
     return ".".join(("cli.commands", *filter(None, [module]), name)), "register"
@@ -102,7 +141,7 @@ def add(
     """The parser of a command, with the command's line in the help; `run` carries the command out."""
     parser = subparsers.add_parser(
         name,
-        help=COMMANDS[name].summary,
+        help=found.summary if (found := entry(name)) else None,
         description=description,
         epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cli import huge_pages
 from cli.command_parser import CommandParser
-from cli.command_table import COMMANDS, place
+from cli.command_table import commands, entry, place
 from cli.compiled_form import StartAgainError, start_again
 from cli.needs import in_virtual_time, needs
 from cli.ownership import handing_over, named_places
@@ -48,11 +48,11 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
-    if word is not None and word in COMMANDS:
+    if word is not None and entry(word):
         module, function = place(word)
         getattr(importlib.import_module(module), function)(subparsers)
     else:
-        for name, known in COMMANDS.items():
+        for name, known in commands().items():
             subparsers.add_parser(name, help=known.summary)
     return whole
 
@@ -68,11 +68,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words:
         parser().print_help()
         return NOT_DONE
-    if not words[0].startswith("-") and words[0] not in COMMANDS:
+    if not words[0].startswith("-") and entry(words[0]) is None:
         from cli.suggestions import suggest  # knows the fault verbs, which take a moment to import
 
-        meant = suggest(words[0], COMMANDS)
-        hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(COMMANDS)}"
+        meant = suggest(words[0], commands())
+        hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(commands())}"
         sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
         return NOT_DONE
     return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
@@ -90,8 +90,9 @@ def _run(words: list[str], whole: bool) -> int:
     if whole and in_virtual_time(namespace):
         huge_pages.start_with_them()
     reading = namespace.command == "fault" and namespace.verb is None
-    if COMMANDS[namespace.command].root and not reading:
-        need_root(COMMANDS[namespace.command].root)
+    known = entry(namespace.command)
+    if known and known.root and not reading:
+        need_root(known.root)
     try:
         with handing_over(files.cache_directory(), *named_places(namespace)):
             return int(namespace.run(namespace))

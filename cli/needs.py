@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from cli.command_table import COMMANDS
+from cli.command_table import entry
 
 
 def in_virtual_time(namespace: argparse.Namespace) -> bool:
@@ -22,6 +22,6 @@ def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
     alone, which is p4runtime-shell."""
     if getattr(namespace, "controller_command", None) == "shell":
         return ("shell",)
-    return tuple(
-        need for need in COMMANDS[namespace.command].needs if need != "network" or not in_virtual_time(namespace)
-    )
+    known = entry(namespace.command)
+    named = known.needs if known else ()
+    return tuple(need for need in named if need != "network" or not in_virtual_time(namespace))

@@ -126,7 +126,7 @@ def imports(file: Path) -> list[Path]:
 
 def _imports(file: Path) -> list[Path]:
     known = [ROOT / place for places in CODE.values() for place in places]
-    return user_code.imported(file, [*known, ROOT / JUDGES], [ROOT])
+    return user_code.imported(file, [*known, ROOT / JUDGES], import_roots())
 
 
 _shipped_imports = cache(_imports)
@@ -174,17 +174,33 @@ def program_digest() -> str:
 
 @cache
 def code_digest(places: tuple[str, ...]) -> str:
-    """The digest of all source files in these folders of the project, with their paths; computed once a process."""
+    """The digest of all source files in these folders of the project, with their names; computed once a process."""
     together = hashlib.sha256()
-    for path in sorted(sources(places)):
-        together.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes() + b"\0")
+    for name, path in sorted((import_name(path), path) for path in sources(places)):
+        together.update(str(name).encode() + b"\0" + path.read_bytes() + b"\0")
     return together.hexdigest()[:16]
+
+
+def import_roots() -> list[Path]:
+    """The folders whose Python is imported by name: the clone, and each package of `packages/`."""
+    return [ROOT, *sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))]
+
+
+def import_name(path: Path) -> Path:
+    """A file's path as it is imported: of a package, the path below the package's folder."""
+    name = path.relative_to(ROOT)
+    return Path(*name.parts[2:]) if name.parts[0] == "packages" else name
+
+
+def placed(place: str) -> Path:
+    """Where a place of the project is: below the clone, or below a package's folder."""
+    path = ROOT / place
+    return path if path.exists() else next(ROOT.glob(f"packages/*/{place}"), path)
 
 
 def sources(places: Iterable[str]) -> Iterable[Path]:
     """The source files at these places of the project."""
-    for place in places:
-        path = ROOT / place
+    for path in map(placed, places):
         yield from [path] if path.is_file() else (p for p in path.rglob("*") if p.suffix in SUFFIXES)
 
 

@@ -24,7 +24,7 @@ PLANTED = (
     ("Mininet in one place", {"topo/bad.py": "import mininet.net"}),
     ("gRPC in two places", {"topo/bad.py": "import grpc"}),
     ("Sockets in few places", {"topo/bad.py": "import socket"}),
-    ("The lab imports no package", {"topo/bad.py": "import benchmarks.noise"}),
+    ("The lab imports no package", {"topo/bad.py": "import course.worker"}),
     ("No circles", {"topo/bad.py": "import topo.worse", "topo/worse.py": "import topo.bad"}),
 )
 

@@ -30,7 +30,7 @@ ALLOWED = {
     "common/compiled/build.py: time.time": "how long ago a cached file was used, in days",
     "common/journal.py: time.time_ns": "a fact in the first line of a journal, for readers",
     "common/scratch.py: time.time": "a folder without a lock is a leftover after an hour; its age is all that is known",
-    "course/grading/formats.py: datetime.now": "a date in a file for other programs",
+    "packages/course/course/grading/formats.py: datetime.now": "a date in a file for other programs",
     "endpoint/packet_sockets/driver.py: time.time_ns": "the kernel stamps frames by it; a step is noticed",
     "libmrc/source/stepped.c: gettimeofday(": "libc's function for programs in virtual time",
     "libmrc/source/stepped.c: time(": "libc's function for programs in virtual time",

@@ -13,7 +13,7 @@ import pytest
 
 from cli import huge_pages
 from cli import main as cli
-from cli.command_table import COMMANDS
+from cli.command_table import commands
 from cli.needs import in_virtual_time
 
 HEAVY = ("matplotlib", "numpy", "grpc", "google.protobuf", "p4", "p4runtime_sh", "mininet", "scapy")
@@ -51,7 +51,7 @@ def heavy_modules(*words: str) -> list[str]:
         ("topo", "draw", "lab"),
         ("doctor", "--help"),
         ("down", "--help"),
-        *((word, "--help") for word in COMMANDS),
+        *((word, "--help") for word in commands()),
     ],
 )
 def test_words_that_need_no_heavy_module_import_none(words: tuple[str, ...]) -> None:
@@ -63,7 +63,7 @@ def test_the_check_sees_a_module_that_is_imported() -> None:
 
 
 def test_every_word_adds_itself_with_the_summary_that_the_help_shows() -> None:
-    for word, known in COMMANDS.items():
+    for word, known in commands().items():
         (subparsers,) = [action for action in cli.parser(word)._actions if action.dest == "command"]
         helps = {choice.dest: choice.help for choice in subparsers._choices_actions}  # type: ignore[attr-defined]
         assert helps[word] == known.summary

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from cli.command_table import COMMANDS
+from cli.command_table import commands
 from cli.suggestions import SUGGESTIONS, nearest_option, suggest
 
 
 def test_a_word_that_is_a_command_needs_no_suggestion() -> None:
-    assert SUGGESTIONS.keys() & COMMANDS.keys() == set()
+    assert SUGGESTIONS.keys() & commands().keys() == set()
 
 
 def test_each_suggestion_begins_with_a_command() -> None:
-    unknown = {word: told for word, told in SUGGESTIONS.items() if told.split(",")[0].split()[0] not in COMMANDS}
+    unknown = {word: told for word, told in SUGGESTIONS.items() if told.split(",")[0].split()[0] not in commands()}
     assert unknown == {"help": "--help", "version": "--version"}
 
 
 def test_misspelled_commands_and_words_for_faults_are_found() -> None:
-    assert suggest("sweeep", COMMANDS) == "sweep"
-    assert suggest("linkdown", COMMANDS) == "fault link-down A-B"
-    assert suggest("qqqq", COMMANDS) == ""
+    assert suggest("sweeep", commands()) == "sweep"
+    assert suggest("linkdown", commands()) == "fault link-down A-B"
+    assert suggest("qqqq", commands()) == ""
 
 
 def test_the_nearest_option_is_found_by_its_beginning_or_its_letters() -> None:

@@ -103,10 +103,11 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
 ) -> None:
     monkeypatch.setattr(identity, "ROOT", tmp_path)
     monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)
+    course = tmp_path / "packages" / "course" / "course"
     places = [
-        tmp_path / "course" / "labs" / "usids" / "tests.py",
-        tmp_path / "course" / "seams" / "trial.py",
-        tmp_path / "course" / "bench" / "around.p4",
+        course / "labs" / "usids" / "tests.py",
+        course / "seams" / "trial.py",
+        course / "bench" / "around.p4",
         tmp_path / "p4" / "parts" / "headers.p4",
         tmp_path / "endpoint" / "agent.py",
     ]
@@ -116,16 +117,16 @@ def test_the_version_of_a_result_follows_the_labs_and_what_they_run(
         place.write_text("LIMIT = 1\n")
         seen.add(grading.version())
     assert len(seen) == 1 + len(places)
-    (tmp_path / "course" / "grading").mkdir()
-    (tmp_path / "course" / "grading" / "tables.py").write_text("LIMIT = 1\n")
+    (course / "grading").mkdir()
+    (course / "grading" / "tables.py").write_text("LIMIT = 1\n")
     assert grading.version() in seen
 
 
 def test_whatever_a_check_imports_is_in_the_version_of_its_result() -> None:
     """All but the code of pages, which show what was found."""
     places = (*grading.JUDGES, *(place for places in identity.CODE.values() for place in places))
-    known = [identity.ROOT / place for place in (*places, "page")]
-    reached = user_code.imported(identity.ROOT / "course" / "worker.py", known, [identity.ROOT])
+    known = [identity.placed(place) for place in (*places, "page")]
+    reached = user_code.imported(identity.placed("course/worker.py"), known, identity.import_roots())
     inside = [path.relative_to(identity.ROOT) for path in reached if path.is_relative_to(identity.ROOT)]
     assert [str(path) for path in inside if path.name != "__init__.py"] == []
 

@@ -145,7 +145,7 @@ def test_the_archive_runs_without_references_and_is_reproducible(tmp_path: Path)
     assert sizes[0] < 20_000_000
     with zipfile.ZipFile(tmp_path / "a.zip") as archive:
         names = archive.namelist()
-        assert {"setup.sh", "run_autograder", "lab", "course/worker.py", "p4/leaf.p4"} <= set(names)
+        assert {"setup.sh", "run_autograder", "lab", "packages/course/course/worker.py", "p4/leaf.p4"} <= set(names)
         assert not [name for name in names if "references" in name]
         assert archive.getinfo("run_autograder").external_attr >> 16 & 0o111
         for script in ("setup.sh", "run_autograder"):

@@ -88,7 +88,7 @@ def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> No
     allowed.add("scenarios/ddp.py")  # one of several Pythons that may have PyTorch; adds -P to each
     allowed |= {"cli/compiled_form.py", "cli/huge_pages.py"}  # start their own command line again, -P included
     allowed.add("running/parallel/runs.py")  # the folder of mpiexec
-    allowed.add("course/box/box.py")  # a sandbox, with more flags than the common interpreter
+    allowed.add("packages/course/course/box/box.py")  # a sandbox, with more flags than the common interpreter
     allowed.add("running/sdk.py")  # the folder of its commands, for PATH
     found = {file.relative_to(ROOT).as_posix() for file in python_files() if "sys.executable" in file.read_text()}
     assert "common/interpreter.py" in found

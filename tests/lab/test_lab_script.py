@@ -16,12 +16,13 @@ from types import MappingProxyType
 
 import pytest
 
-from cli.command_table import COMMANDS
+from cli.command_table import commands
 from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))
+IN_BARE = ":".join(map(str, [ROOT, *PACKAGES]))
 IN_PLACE = " ".join(f"--editable {folder}" for folder in [ROOT, *PACKAGES])
 PLAIN = (
     "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm",
@@ -360,11 +361,11 @@ def test_wrong_options_are_refused_before_debian_packages_are_installed(machine:
     assert not any("apt-get" in line for line in machine.log)
 
 
-@pytest.mark.parametrize("word", COMMANDS)
+@pytest.mark.parametrize("word", commands())
 def test_options_are_parsed_with_the_standard_library_alone(word: str) -> None:
     """Nothing is installed yet when options are checked."""
     code = f"from cli.main import parser; parser({word!r})"
-    environment = {"PATH": "/usr/bin", "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {"PATH": "/usr/bin", "PYTHONPATH": IN_BARE, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-SP", "-c", code], env=environment, capture_output=True, text=True, check=False
     )

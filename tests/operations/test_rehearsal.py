@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.seeds.rehearse import teller
 from judging.measures import steps
 from judging.run import Run
+from operations.commands.rehearse import teller
 from operations.rehearsal.change import ACTIONS, ChangeError, Planned, read
 from operations.rehearsal.orders import best, key, orders, sequence
 from operations.rehearsal.rehearse import (

@@ -136,7 +136,7 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
         return Row(task.key, task.seed, "made", metrics=dict.fromkeys(NUMBERS, 1.0), curves={"rate": [[0.0, 1.0]]})
 
     monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(make))
-    monkeypatch.setattr("cli.commands.seeds.reproduce.want_compiled", lambda *_: None)
+    monkeypatch.setattr("paper.commands.reproduce.want_compiled", lambda *_: None)
     file = tmp_path / "runs.gz"
     other = {**LINE, "figure": "99", "part": "another"}
     file.write_bytes(packed(other))

@@ -69,12 +69,12 @@ def hashes(words: Sequence[str]) -> dict[str, str]:
 def measuring(file: Path) -> tuple[str, ...]:
     """The modules of this room that a figure's file imports, and those that they import, without DATA.
 
-    They are paths below the clone. The code that folds a run to numbers is in one of them, or in the figure's own file.
+    They are paths as they are imported. The code that folds a run to numbers is in one of them, or in the figure's own.
     """
     data = [catalogue.FOLDER / f"{name}.py" for name in DATA]
-    found = user_code.imported(file, data, [identity.ROOT])
+    found = user_code.imported(file, data, identity.import_roots())
     own = [path for path in found if path.is_relative_to(catalogue.FOLDER) and path.name != "__init__.py"]
-    return tuple(sorted(str(path.relative_to(identity.ROOT)) for path in own))
+    return tuple(sorted(str(identity.import_name(path)) for path in own))
 
 
 @cache

@@ -37,7 +37,7 @@ PROGRAMS = ("course/bench", "p4/parts", "switch/frontend/include")
 def version() -> str:
     """The digest of everything that decides a result but for the submission and its seed."""
     code = identity.code_digest((*JUDGES, *(place for places in identity.CODE.values() for place in places)))
-    programs = [path.read_bytes() for place in PROGRAMS for path in sorted((identity.ROOT / place).glob("*.p4"))]
+    programs = [path.read_bytes() for place in PROGRAMS for path in sorted(identity.placed(place).glob("*.p4"))]
     return identity.digest(b"\0".join([code.encode(), *programs]))
 
 

@@ -15,7 +15,7 @@ from course.student import OWN_KEY, Student
 
 MYLAB = Path("mylab")
 NOTES = ".course.json"
-REFERENCES = Path(__file__).parents[1] / "tests" / "course" / "references"
+REFERENCES = Path(__file__).parents[3] / "tests" / "course" / "references"
 
 
 class CourseError(ValueError):

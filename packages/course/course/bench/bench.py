@@ -31,7 +31,7 @@ from switch.stf.programs import read_program
 from switch.stf.statements import Add, StfError, parse
 
 FOLDER = Path(__file__).parent
-PARTS = FOLDER.parents[1] / "p4" / "parts"
+PARTS = FOLDER.parents[3] / "p4" / "parts"
 SHARED = frozenset({*PARTS.glob("*.p4"), STANDARD_INCLUDE / "core.p4", STANDARD_INCLUDE / "v1model.p4"})
 """The files that a lab's program includes beside the student's."""
 COMPILE_S = 20

@@ -12,7 +12,7 @@ from common import files
 from course.exercise import Exercise
 from course.student_folder import CourseError
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 LEFT_OUT = ("tests/", "docs/", "vagrant/", "packages/benchmarks/", "container/", ".ci/", ".github/", "libmrc/")
 EPOCH = (2020, 1, 1, 0, 0, 0)  # equal projects make equal archives
 

@@ -1,0 +1,12 @@
+"""Commands of the course, as `pyproject.toml` names them."""
+
+from __future__ import annotations
+
+from cli.command_table import COMPILER, CommandEntry
+
+COURSE = CommandEntry("the labs of the course, and which of them are done", "course.commands.course:register")
+START = CommandEntry("put the starter of a lab into mylab/", "course.commands.start:register")
+CHECK = CommandEntry("whether a lab of the course is solved; no root", "course.commands.check:register", needs=COMPILER)
+GRADE = CommandEntry(
+    "grade a folder of submissions: tables, pages, similar pairs", "course.commands.grade:register", needs=COMPILER
+)

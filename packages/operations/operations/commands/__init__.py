@@ -1,0 +1,16 @@
+"""Commands for operators, as `pyproject.toml` names them."""
+
+from __future__ import annotations
+
+from cli.command_table import COMPILER, VIRTUAL, CommandEntry
+
+INCIDENT = CommandEntry(
+    "a lab with a hidden fault: find it with the lab's own tools",
+    "operations.commands.incident:register",
+    needs=COMPILER,
+)
+REHEARSE = CommandEntry(
+    "a change on many seeds: does the job notice, and at which step",
+    "operations.commands.rehearse:register",
+    needs=VIRTUAL,
+)

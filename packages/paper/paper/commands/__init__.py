@@ -1,0 +1,9 @@
+"""Commands of the reproduction, as `pyproject.toml` names them."""
+
+from __future__ import annotations
+
+from cli.command_table import VIRTUAL, CommandEntry
+
+REPRODUCE = CommandEntry(
+    "the figures of the MRC paper, run here and compared", "paper.commands.reproduce:register", needs=VIRTUAL
+)
