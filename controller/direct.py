@@ -12,8 +12,8 @@ from typing import Any
 from controller.entries import Entity
 from controller.items import INSERTED, WRITE_ORDER, Item, encode
 from controller.pipelines import PipelineConfig
+from p4c.model import load_program
 from switch.engine import Engine
-from switch.model import load_program
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import ForwardingPipeline as LoadedPipeline

@@ -5,9 +5,9 @@ Names are P4Info's (full names or aliases); arguments are in the order of the ac
 
 from __future__ import annotations
 
+from p4c.entries import Match
+from p4c.records import Frozen
 from switch.engine import MeterConfig
-from switch.entries import Match
-from switch.records import Frozen
 
 
 class TableEntry(Frozen):

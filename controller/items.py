@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 from google.protobuf.message import DecodeError
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
+from p4c.entries import ActionCall, Match
 from switch.engine import MeterConfig
-from switch.entries import ActionCall, Match
 from switch.p4rt import codec, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import SHOWN_BYTES_MAX

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.quoting import command
-from switch.frontend import compile_program
+from p4c.frontend import compile_program
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.p4info import P4Info, parse_p4info_text
 from topo.node import SwitchProgram

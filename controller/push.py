@@ -26,10 +26,10 @@ from controller.entries import DefaultEntry, Entity
 from controller.items import Changes, Item
 from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
+from p4c.records import Frozen
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import P4Info
-from switch.records import Frozen
 from topo.node import Switch
 from topo.plan import Plan
 

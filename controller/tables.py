@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 from ipaddress import IPv6Network
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
+from p4c.entries import Exact, Lpm
 from switch.engine import MeterConfig
-from switch.entries import Exact, Lpm
 from topo.address import adjacency_usid, host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
 from topo.graph import link_at, peer, ports, towards_host
 from topo.node import Host, Switch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
-from switch.entries import Lpm, Match, Range, Ternary
+from p4c.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.p4info import P4Info
 
 

@@ -27,7 +27,7 @@ from topo.planfile import plan_document
 ROOT = Path(__file__).resolve().parents[1]
 CODE = {
     "transport": ("endpoint",),
-    "switch": ("switch",),
+    "switch": ("switch", "p4c"),
     "lab": (
         "common",
         "schedules",
@@ -125,7 +125,7 @@ def imports(file: Path) -> list[Path]:
 
 
 def _imports(file: Path) -> list[Path]:
-    known = [ROOT / place for places in CODE.values() for place in places]
+    known = [placed(place) for places in CODE.values() for place in places]
     return user_code.imported(file, [*known, ROOT / JUDGES], import_roots())
 
 

@@ -1,1 +1,1 @@
-"""Embedded P4 switch: a compiler front end, two executions of one program model, P4Runtime."""
+"""Embedded P4 switch: two executions of one program model, P4Runtime."""

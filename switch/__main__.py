@@ -11,7 +11,7 @@ from common.outcome import carry_out
 
 # A module here has `register(subparsers)`, which adds parsers whose default `run` takes the namespace and returns
 # the exit status.
-COMMANDS = ("switch.frontend.cli", "switch.serve", "switch.stf.cli")
+COMMANDS = ("p4c.frontend.cli", "switch.serve", "switch.stf.cli")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

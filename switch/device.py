@@ -27,7 +27,7 @@ from switch.config import DeviceConfig, SwitchConfigError
 from switch.engine import Engine, PortConfig, PortCounters
 
 if TYPE_CHECKING:
-    from switch.model import Program
+    from p4c.model import Program
 
 PacketIn = Callable[[bytes], None]
 

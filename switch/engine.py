@@ -2,7 +2,7 @@
 
 Two engines implement `Engine`: `switch.reference` (Python, traced) and `switch.native` (C emitted for the
 program). Neither reads a clock or opens a socket: `now_ns` and packets are arguments. Names are the fully
-qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Entries are those of `switch.entries`.
+qualified names of the BMv2 JSON (which P4Info repeats without a leading dot). Entries are those of `p4c.entries`.
 
 The P4Runtime server validates before it calls, so an engine raises `EngineError` only for what the server cannot know
 (a full table, a duplicate), and then leaves its state unchanged.
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol
 
-from switch.entries import ActionCall, Entry, EntryAction
-from switch.model import limits
-from switch.model.program import Program
+from p4c.entries import ActionCall, Entry, EntryAction
+from p4c.model import limits
+from p4c.model.program import Program
 from switch.packet_log import PacketRecord
 
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511

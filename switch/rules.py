@@ -9,6 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 from typing import TypeVar
 
+from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
+from p4c.model.actions import Action
+from p4c.model.pipelines import ActionProfile, Key, Table
+from p4c.model.registers import Register
 from switch.engine import (
     DROP_PORT,
     FRAME_BYTES_MAX,
@@ -21,10 +25,6 @@ from switch.engine import (
     MeterConfig,
     PortConfig,
 )
-from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
-from switch.model.actions import Action
-from switch.model.pipelines import ActionProfile, Key, Table
-from switch.model.registers import Register
 
 T = TypeVar("T")
 

@@ -80,8 +80,8 @@ async def serve(
 ) -> None:
     """Run until a signal, a `shutdown` or the parent's end. Raises ConfigError, OSError when it cannot start."""
     # Late, so that `--help` and configuration errors do not wait for gRPC and the native engine.
+    from p4c.model import load_program
     from switch.control import SwitchControl
-    from switch.model import load_program
     from switch.p4rt.server import P4RuntimeServer
 
     loop = asyncio.get_running_loop()

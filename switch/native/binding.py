@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
+from p4c.model import Program
 from switch.fabric import HostFrame, TimedFrame
-from switch.model import Program
 from switch.native.build import build_program, build_runtime
 from switch.native.emit import emit
 

@@ -22,8 +22,8 @@ from switch.native import binding
 from switch.native.engine import CLOSED, NativeEngine
 
 if TYPE_CHECKING:
+    from p4c.model import Program
     from switch.device import PacketIn
-    from switch.model import Program
 
 
 class _Gate:

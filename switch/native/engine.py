@@ -10,6 +10,7 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from common.garbage import not_collected
+from p4c.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch import rules
 from switch.engine import (
     PORT_DEFAULTS,
@@ -22,7 +23,6 @@ from switch.engine import (
     Replica,
     Transmitted,
 )
-from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch.native import binding
 from switch.native.binding import NO_ACTION, numbers, words
 from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable
@@ -30,7 +30,7 @@ from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
 
 if TYPE_CHECKING:
-    from switch.model import Program
+    from p4c.model import Program
 
 LOSS_UNIT = 1 << 53
 COLLECT_BYTES = 1 << 16

@@ -6,14 +6,14 @@ import ctypes
 from collections.abc import Mapping
 from functools import lru_cache
 
+from p4c.entries import ActionCall, Entry, Lpm, Match
+from p4c.model import Program
+from p4c.model.actions import Action
+from p4c.model.memory import data_words
+from p4c.model.memory import words as word_count
+from p4c.model.pipelines import ActionProfile, Table
+from p4c.model.registers import Register
 from switch import rules
-from switch.entries import ActionCall, Entry, Lpm, Match
-from switch.model import Program
-from switch.model.actions import Action
-from switch.model.memory import data_words
-from switch.model.memory import words as word_count
-from switch.model.pipelines import ActionProfile, Table
-from switch.model.registers import Register
 from switch.native.binding import words
 
 Words = ctypes.Array[ctypes.c_uint64]

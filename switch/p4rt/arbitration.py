@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+from p4c.records import Frozen
 from switch.p4rt.errors import Code, choices, denied, exhausted, invalid, not_found, unready
-from switch.records import Frozen
 
 STREAMS_PER_ROLE_MAX = 64
 ROLES_MAX = 64

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from switch.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
+from p4c.entries import ActionCall, Exact, Lpm, Match, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode, misfit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.entries import Lpm, Match, Range, Ternary
+from p4c.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import choices, invalid, not_found
 from switch.p4rt.p4info import PRIORITISED, TableInfo

@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from p4c.entries import Exact, Lpm, Optional, Range, Ternary
 from switch import rules
 from switch.engine import EngineError
-from switch.entries import Exact, Lpm, Optional, Range, Ternary
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import choices, invalid
@@ -18,8 +18,8 @@ from switch.p4rt.limits import write_bytes_max
 from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
 
 if TYPE_CHECKING:
-    from switch.model import Program
-    from switch.model.pipelines import Table
+    from p4c.model import Program
+    from p4c.model.pipelines import Table
 
 ProgramLoader = Callable[[bytes], "Program"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.device import Device
 from switch.engine import Engine, EngineError, MeterConfig, Replica
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from switch.entries import ActionCall, Entry, MemberRef
+from p4c.entries import ActionCall, Entry, MemberRef
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import encode_key, encode_table_action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.entries import Entry, EntryAction, GroupRef, MemberRef
+from p4c.entries import Entry, EntryAction, GroupRef, MemberRef
 from switch.p4rt import oneshot
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from switch.model.externs import Checksum
+from p4c.model.externs import Checksum
 from switch.reference.calculations import Hasher, hasher, header_bytes
 from switch.reference.expressions import Reader, Test, Writer
 from switch.reference.packet import Packet

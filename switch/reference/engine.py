@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence, Sized
 
 from common.garbage import not_collected
+from p4c.entries import ActionCall, Entry, EntryAction
+from p4c.model import Program
 from switch import rules
 from switch.engine import (
     PRIORITIES,
@@ -19,8 +21,6 @@ from switch.engine import (
     Replica,
     Transmitted,
 )
-from switch.entries import ActionCall, Entry, EntryAction
-from switch.model import Program
 from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, Recorder
 from switch.reference.externs import Counters
 from switch.reference.machine import Machine, Outlets

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from p4c.model.memory import words
+from p4c.model.program import Program
 from switch import rules
 from switch.engine import CounterValue, MeterConfig
-from switch.model.memory import words
-from switch.model.program import Program
 
 GREEN, YELLOW, RED = 0, 1, 2
 _M64 = (1 << 64) - 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.model import parsers
-from switch.model.expressions import LastField
-from switch.model.headers import Header
-from switch.model.limits import PARSER_STATES_MAX
+from p4c.model import parsers
+from p4c.model.expressions import LastField
+from p4c.model.headers import Header
+from p4c.model.limits import PARSER_STATES_MAX
 from switch.reference.expressions import fit
 from switch.reference.packet import Packet
 from switch.reference.primitives import compile_primitive

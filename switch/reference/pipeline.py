@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.entries import GroupRef, MemberRef
-from switch.model.pipelines import ActionCallNode, Conditional, Key, Node, Pipeline, Table
+from p4c.entries import GroupRef, MemberRef
+from p4c.model.pipelines import ActionCallNode, Conditional, Key, Node, Pipeline, Table
 from switch.reference.actions import ActionCompiler
 from switch.reference.packet import Packet
 from switch.reference.primitives import COLOURS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from p4c.entries import ActionCall, GroupRef, MemberRef
+from p4c.model.pipelines import ActionProfile
 from switch import rules
-from switch.entries import ActionCall, GroupRef, MemberRef
-from switch.model.pipelines import ActionProfile
 from switch.reference.calculations import Hasher, hasher
 from switch.reference.packet import Packet
 from switch.reference.runtime import Runtime

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from p4c.records import Frozen
 from switch import rules
 from switch.engine import Replica
-from switch.records import Frozen
 
 
 class CloneSession(Frozen):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
+from p4c.entries import ActionCall, Entry, EntryAction
+from p4c.model.actions import Action
+from p4c.model.expressions import FieldRef
+from p4c.model.pipelines import Key, Table
 from switch import rules
 from switch.engine import EngineError
-from switch.entries import ActionCall, Entry, EntryAction
-from switch.model.actions import Action
-from switch.model.expressions import FieldRef
-from switch.model.pipelines import Key, Table
 from switch.reference.expressions import Reader
 from switch.reference.externs import CounterCell, MeterCell
 from switch.reference.packet import Packet

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from common.outcome import told
+from p4c.model import ModelError
 from switch.engine import DROP_PORT, EngineError, PortConfig
-from switch.model import ModelError
 from switch.reference.engine import ReferenceEngine
 from switch.reference.trace import Trace
 from switch.stf.control import StfControl

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from p4c.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
+from p4c.model import Program
+from p4c.model.actions import Action as ModelAction
+from p4c.model.pipelines import Table
 from switch.engine import PORT_DEFAULTS, PRIORITIES, Engine, MeterConfig, PortConfig, Replica
-from switch.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
-from switch.model import Program
-from switch.model.actions import Action as ModelAction
-from switch.model.pipelines import Table
 from switch.stf.names import by_name, find, find_action, find_key
 from switch.stf.statements import Add, Remove, SetDefault, StfAction, StfError, SwitchCommand, time_ns
 from switch.stf.values import match, number

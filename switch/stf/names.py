@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from switch.model.actions import Action
-from switch.model.pipelines import Key, Table
+from p4c.model.actions import Action
+from p4c.model.pipelines import Key, Table
 from switch.stf.statements import StfError
 
 T = TypeVar("T")

@@ -6,8 +6,8 @@ import importlib
 import json
 from pathlib import Path
 
+from p4c.model import ModelError, Program, load
 from switch.engine import Engine
-from switch.model import ModelError, Program, load
 from switch.reference import ReferenceEngine, Trace
 
 ENGINES = ("reference", "native")
@@ -21,7 +21,7 @@ def read_program(path: Path, includable: frozenset[Path] | None = None) -> Progr
     if path.suffix != ".p4":
         return load(path)
     try:
-        frontend = importlib.import_module("switch.frontend")
+        frontend = importlib.import_module("p4c.frontend")
     except ModuleNotFoundError as error:
         raise ModelError(f"{path}: the compiler is not installed; give the BMv2 JSON of the program instead") from error
     compiled = frontend.compile_program(path, includable=includable)

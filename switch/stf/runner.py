@@ -7,9 +7,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from p4c.model import Program
+from p4c.records import Frozen
 from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
-from switch.model import Program
-from switch.records import Frozen
 from switch.stf.control import StfControl
 from switch.stf.names import by_name, find
 from switch.stf.statements import (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import field
 
-from switch.records import Frozen
+from p4c.records import Frozen
 
 
 class StfError(ValueError):

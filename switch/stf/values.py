@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from switch.entries import Exact, Lpm, Match, Range, Ternary
-from switch.model.pipelines import Key
+from p4c.entries import Exact, Lpm, Match, Range, Ternary
+from p4c.model.pipelines import Key
 from switch.stf.statements import StfError
 
 _BITS_OF_A_DIGIT = {"x": 4, "b": 1, "o": 3}

@@ -6,8 +6,8 @@ from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.entries import TableEntry
 from controller.tables import tables
+from p4c.entries import Exact
 from switch.engine import PortConfig
-from switch.entries import Exact
 from switch.p4rt.batch import BatchError
 from switch.reference import ReferenceEngine
 from topo.graph import PortRef, peer, ports

@@ -20,8 +20,8 @@ from controller.pipelines import PROGRAMS, Pipelines, read_pipelines
 from controller.push import read_switch
 from controller.tables import tables
 from controller.words import line
+from p4c.entries import Exact
 from switch.engine import MeterConfig
-from switch.entries import Exact
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from topo.planfile import load_plan
 

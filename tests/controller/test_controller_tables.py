@@ -11,8 +11,8 @@ from controller.entries import DefaultEntry, GroupEntry, MeterEntry, SelectorGro
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
 from controller.words import line
+from p4c.entries import Exact, Lpm
 from switch.engine import MeterConfig
-from switch.entries import Exact, Lpm
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import parse_p4info_text

@@ -10,7 +10,7 @@ from course.bench import bench
 from course.box.box import BoxError
 from course.catalogue import find
 from course.exercise import StudentWork
-from switch.model import Program
+from p4c.model import Program
 
 HOP = find("hop")
 AROUND = "around_hop.p4"

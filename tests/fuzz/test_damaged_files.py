@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
+from p4c.frontend import CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
+from p4c.model.errors import UnsupportedError
 from schedules import reading
 from schedules.errors import ScheduleError
-from switch.frontend import CompileError
-from switch.frontend.compilation import Compilation
-from switch.model import load
-from switch.model.errors import UnsupportedError
 from tests.helpers.frontend.random_programs import mutated
 from topo.errors import PlanError
 from topo.planfile import load_plan

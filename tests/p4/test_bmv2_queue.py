@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from switch.entries import Exact
+from p4c.entries import Exact
 from tests.helpers.p4.bmv2 import Bmv2
 from tests.helpers.p4.frames import dscp_of, ecn_of, frame, payload_length_of
 from tests.helpers.p4.node import CONTROL, DROP_REASONS, DSCP, LAST_HOP, ROCE, TRIMMABLE, TRIMMED, Node, destination

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from p4c.entries import Exact, Lpm
 from switch.engine import PRIORITIES, PortConfig, QueueConfig
-from switch.entries import Exact, Lpm
 from tests.helpers.p4.frames import IN_MACS, frame
 from tests.helpers.p4.node import (
     DROP_REASONS,

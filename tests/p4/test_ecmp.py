@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from tests.helpers.p4.frames import frame
 from tests.helpers.p4.node import Node, destination
 from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine

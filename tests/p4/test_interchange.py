@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from switch.engine import Engine
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from tests.helpers.p4.bmv2 import Bmv2
 from tests.helpers.p4.frames import IN_MACS, frame
 from tests.helpers.p4.node import DROP_REASONS, DSCP, LAST_HOP, NO_TRIM, RETRANSMIT, ROCE, TRIMMABLE, Node, destination

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+from p4c.entries import Exact
 from switch.engine import PortConfig, QueueConfig
-from switch.entries import Exact
 from tests.helpers.p4.frames import dscp_of, ecn_of, frame, payload_length_of
 from tests.helpers.p4.node import CONTROL, DSCP, NO_TRIM, ROCE, TRIMMABLE, TRIMMED, Node, destination
 from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine

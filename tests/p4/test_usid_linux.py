@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from switch.entries import Exact, Lpm
+from p4c.entries import Exact, Lpm
 from tests.helpers.p4.frames import frame
 from tests.helpers.p4.node import Node
 from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine

@@ -7,7 +7,7 @@ from functools import cache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from switch.entries import Lpm
+from p4c.entries import Lpm
 from tests.helpers.p4.frames import IN_MACS, frame
 from tests.helpers.p4.node import Node
 from tests.helpers.p4.programs import ENGINES, PROGRAMS, compiled, engine

@@ -26,7 +26,7 @@ from topo.planfile import load_plan
 
 ASIDE = {
     "p4": "the compiled pipelines have a digest of their own, `program`",
-    "switch/frontend/include": "the same",
+    "p4c/frontend/include": "the same",
     "topo/plans": "the plan as it was read has a digest of its own, `plan`",
     "judging": "judges the run when it is over; `test_the_key_covers_what_a_run_loads` holds it to that",
 }
@@ -52,7 +52,7 @@ def covered(name: str) -> set[Path]:
 
 
 def is_aside(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in ASIDE)
+    return any((ROOT / path).is_relative_to(identity.placed(place)) for place in ASIDE)
 
 
 # --- by reading ---------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_whatever_the_code_of_a_run_imports_is_code_of_a_run() -> None:
     reached: set[Path] = set()
     for path in known:
         if path.suffix == ".py":
-            reached.update(user_code.imported(path, [*(ROOT / place for place in ASIDE), *known], [ROOT]))
+            reached.update(user_code.imported(path, [*map(identity.placed, ASIDE), *known], identity.import_roots()))
     missing = {path.relative_to(ROOT) for path in reached - known if path.is_relative_to(ROOT)}
     # `library` and `choosing` load scenarios by name; what one of them imports has a digest of its own, `imports`.
     assert sorted(map(str, missing)) == []
@@ -78,10 +78,10 @@ def test_no_file_has_two_places_in_the_key() -> None:
 @pytest.fixture
 def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the code that decides runs, which may be edited."""
-    for place in sorted({place.partition("/")[0] for places in identity.CODE.values() for place in places}):
-        shutil.copytree(ROOT / place, tmp_path / place, ignore=shutil.ignore_patterns("__pycache__", "README.md"))
-    for place in ("mrclab", "libmrc"):
-        shutil.copytree(ROOT / place, tmp_path / place, ignore=shutil.ignore_patterns("__pycache__", "README.md"))
+    aside = shutil.ignore_patterns("__pycache__", "README.md")
+    rooms = {place.partition("/")[0] for places in identity.CODE.values() for place in places}
+    for room in map(identity.placed, sorted(rooms | {"mrclab", "libmrc"})):
+        shutil.copytree(room, tmp_path / room.relative_to(ROOT), ignore=aside)
     monkeypatch.setattr(identity, "ROOT", tmp_path)
     monkeypatch.setattr(library, "__file__", str(tmp_path / "scenarios" / "library.py"))
     monkeypatch.setattr(identity, "code_digest", identity.code_digest.__wrapped__)

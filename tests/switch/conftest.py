@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from switch.model import Program, load
+from p4c.model import Program, load
 from switch.stf.programs import read_program
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/switch/stf"
-OUR_COMPILER = importlib.util.find_spec("switch.frontend") is not None
+OUR_COMPILER = importlib.util.find_spec("p4c.frontend") is not None
 COMPILERS = (
-    pytest.param("ours", marks=pytest.mark.skipif(not OUR_COMPILER, reason="switch.frontend is not there")),
+    pytest.param("ours", marks=pytest.mark.skipif(not OUR_COMPILER, reason="p4c.frontend is not there")),
     pytest.param(
         "p4c", marks=[pytest.mark.p4c, pytest.mark.skipif(shutil.which("p4c") is None, reason="p4c is not on PATH")]
     ),

@@ -11,9 +11,9 @@ import pytest
 from google.protobuf import text_format
 
 from benchmarks.rig.many import many_actions, many_entries
-from switch.entries import ActionCall, Entry, Exact, Lpm, Match, Ternary
-from switch.frontend.compilation import Compilation
-from switch.model import Program, load, load_program
+from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Ternary
+from p4c.frontend.compilation import Compilation
+from p4c.model import Program, load, load_program
 from switch.native.program import LoadedProgram
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.many import many_entries, whole
-from switch.frontend import CompileError
-from switch.frontend.compilation import Compilation
-from switch.model import ModelError, load, load_program, memory
+from p4c.frontend import CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.model import ModelError, load, load_program, memory
 
 MIB = 1 << 20
 SIXTY = "\n".join(f"register<bit<64>>(16777216) r{n};" for n in range(60))
@@ -93,8 +93,8 @@ def test_a_direct_counter_costs_nothing_more(tmp_path: Path) -> None:
 FILL = """
 import json, resource, sys
 from switch.engine import CounterValue, MeterConfig
-from switch.entries import ActionCall, Entry, Exact
-from switch.model import load, memory
+from p4c.entries import ActionCall, Entry, Exact
+from p4c.model import load, memory
 from tests.helpers.p4.programs import engine
 
 def resident():

@@ -9,7 +9,7 @@ import pytest
 
 from controller.entries import TableEntry
 from controller.tables import ROCE, tables
-from switch.entries import Exact
+from p4c.entries import Exact
 from topo.emulation.embedded import serve_config
 from topo.graph import PortRef
 from topo.node import leaf

@@ -31,7 +31,7 @@ from controller.client import INSERT, GrpcChannels, P4RuntimeClient
 from controller.entries import TableEntry
 from controller.items import encode
 from controller.pipelines import PipelineConfig
-from switch.entries import Lpm
+from p4c.entries import Lpm
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from topo.graph import device_id, ports
 from topo.plan import Plan

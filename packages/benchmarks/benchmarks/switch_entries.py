@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.rig.many import many_entries
-from switch.frontend.compilation import Compilation
-from switch.model import load
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine

@@ -248,8 +248,8 @@ def measure(devices: Mapping[str, Device], size: int, seconds: float) -> list[Re
 
 def serve(program: Path, netns: str) -> None:
     """The embedded switch, until killed."""
+    from p4c.model import load
     from switch.config import DeviceConfig, PortSpec
-    from switch.model import load
     from switch.native.dataplane import NativeDataPlane
 
     plane = NativeDataPlane()
@@ -265,7 +265,7 @@ def serve(program: Path, netns: str) -> None:
 def load_times(program: Path) -> dict[str, float]:
     """Seconds to compile and load leaf.p4 (and the runtime) in a fresh process, with an empty and with a full cache."""
     code = (
-        "import sys, time; from pathlib import Path; from switch.model import load\n"
+        "import sys, time; from pathlib import Path; from p4c.model import load\n"
         "from switch.native.engine import NativeEngine\n"
         "t = time.perf_counter(); NativeEngine().load(load(Path(sys.argv[1]))); print(time.perf_counter() - t)"
     )

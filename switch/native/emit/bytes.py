@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.model import UnsupportedError
-from switch.model.headers import Field, HeaderType
+from p4c.model import UnsupportedError
+from p4c.model.headers import Field, HeaderType
 from switch.native.emit.layout import Layout, c_type, is_wide
 
 RUN_BITS_MAX = 64

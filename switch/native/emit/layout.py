@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from switch.model import UnsupportedError
-from switch.model.expressions import FieldRef
-from switch.model.headers import Field, Header, HeaderType, Stack
-from switch.model.program import Program
+from p4c.model import UnsupportedError
+from p4c.model.expressions import FieldRef
+from p4c.model.headers import Field, Header, HeaderType, Stack
+from p4c.model.program import Program
 
 WORD_BITS = 64
 WIDEST_BITS = 128  # wider values are byte strings that can only be moved and compared

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from p4c.model.headers import Header
 from switch.engine import DROP_PORT
-from switch.model.headers import Header
 from switch.reference.packet import Packet
 from switch.reference.primitives.registry import Effect, builds
 from switch.reference.runtime import Runtime

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.model.actions import Primitive
-from switch.model.expressions import FieldRef, LastField
+from p4c.model.actions import Primitive
+from p4c.model.expressions import FieldRef, LastField
 from switch.reference.expressions import Writer, fit
 from switch.reference.packet import Packet
 from switch.reference.runtime import Runtime

@@ -15,9 +15,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from p4c.entries import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Ternary
+from p4c.model import Program
 from switch.engine import Replica, Transmitted
-from switch.entries import ActionCall, Entry, Exact, Lpm, MemberRef, Range, Ternary
-from switch.model import Program
 from tests.helpers import pcap
 
 GATE = 63  # the port of the FIFO

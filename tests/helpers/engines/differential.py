@@ -11,11 +11,11 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
+from p4c.model import Program
+from p4c.model.actions import Action
+from p4c.model.pipelines import Key, Table
 from switch.engine import Engine, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
-from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
-from switch.model import Program
-from switch.model.actions import Action
-from switch.model.pipelines import Key, Table
 from switch.native.engine import NativeEngine
 from switch.reference.engine import ReferenceEngine
 from switch.reference.pfc import pfc_frame

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from p4c.model import Program
 from switch.engine import Engine, PortConfig
 from switch.fabric import End, Fabric, HostFrame, NicPort
-from switch.model import Program
 from switch.native.fabric import NativeFabric
 from switch.packet_log import Fate, PacketRecord, in_order
 from switch.reference.pfc import pfc_frame

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from ipaddress import IPv6Address
 
+from p4c.entries import ActionCall, Entry, Exact, Lpm, Match
+from p4c.model import Program
 from switch.engine import Engine
-from switch.entries import ActionCall, Entry, Exact, Lpm, Match
-from switch.model import Program
 
 BLOCK = "fcbb:bbbb"
 OWN_USID = 0x1000

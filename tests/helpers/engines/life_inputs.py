@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm
+from p4c.model import Program
 from switch.engine import Engine, MeterConfig, PortConfig
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm
-from switch.model import Program
 from tests.helpers.engines.differential import PORTS, Life
 from tests.helpers.engines.leaf_traffic import ipv6_frame, usid_address
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
+from p4c.model import Program
+from p4c.model.actions import Action
+from p4c.model.expressions import FieldRef, LastField
+from p4c.model.headers import Field, Header
+from p4c.model.parsers import Extract, Lookahead, StackNext, State
+from p4c.model.pipelines import Key, Table
 from switch.engine import PRIORITIES, MeterConfig, PortConfig, QueueConfig, Replica
-from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
-from switch.model import Program
-from switch.model.actions import Action
-from switch.model.expressions import FieldRef, LastField
-from switch.model.headers import Field, Header
-from switch.model.parsers import Extract, Lookahead, StackNext, State
-from switch.model.pipelines import Key, Table
 
 PORTS = (1, 2, 3, 4)
 STATES_MAX = 40

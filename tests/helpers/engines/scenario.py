@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
+from p4c.entries import Entry
+from p4c.model import Program
+from p4c.model.pipelines import Table
 from switch.engine import EngineError
-from switch.entries import Entry
-from switch.model import Program
-from switch.model.pipelines import Table
 from switch.stf.programs import make_engine
 from tests.helpers.engines.random_inputs import PORTS, ControlMaker, PacketMaker, Pool
 

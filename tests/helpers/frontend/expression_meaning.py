@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from switch.frontend.check.types import Bits, Type, strip
-from switch.frontend.parse import ast
+from p4c.frontend.check.types import Bits, Type, strip
+from p4c.frontend.parse import ast
 
 
 def cut(value: int, t: Type) -> int:

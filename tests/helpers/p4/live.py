@@ -13,8 +13,8 @@ from typing import Any, Self
 import grpc
 from google.protobuf import text_format
 
+from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
 from switch.engine import CounterValue, MeterConfig, PortConfig, Transmitted
-from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
 from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2
 from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.p4.wires import Namespace, Wires

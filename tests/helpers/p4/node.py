@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from p4c.entries import ActionCall, Entry, Exact, Lpm, Match
+from p4c.model import Program
 from switch.engine import MeterConfig, PortConfig, Transmitted
-from switch.entries import ActionCall, Entry, Exact, Lpm, Match
-from switch.model import Program
 
 NO_TRIM, TRIMMABLE, RETRANSMIT, TRIMMED, LAST_HOP, CONTROL, ROCE = range(7)
 DSCP = {NO_TRIM: 0, TRIMMABLE: 10, RETRANSMIT: 12, TRIMMED: 20, LAST_HOP: 22, CONTROL: 46, ROCE: 26}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.frontend import compile_program
+from p4c.model import Program, load_program
 from switch.engine import Engine
-from switch.frontend import compile_program
-from switch.model import Program, load_program
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from switch.model import Program
+from p4c.model import Program
 from tests.helpers.engines.scenario import PROGRAMS, Scenario
 
 SEEDS = range(6)

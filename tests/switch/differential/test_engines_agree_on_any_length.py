@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from p4c.model import Program
 from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, EngineError, PortConfig
-from switch.model import Program
 from tests.helpers.engines.random_inputs import PORTS
 from tests.helpers.engines.scenario import PROGRAMS, Scenario
 

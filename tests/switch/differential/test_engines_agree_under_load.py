@@ -10,8 +10,8 @@ import pytest
 from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.tables import tables
+from p4c.model import load_program
 from switch.engine import PRIORITIES, Engine, PortConfig, QueueConfig
-from switch.model import load_program
 from switch.stf.programs import make_engine
 from topo.graph import port_queues, ports
 from topo.node import Host

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
+from p4c.model import Program
 from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
-from switch.model import Program
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 

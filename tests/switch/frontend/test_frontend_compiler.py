@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from p4c.frontend import CompileError, compile_program
+from p4c.frontend.cli import FORMS
+from p4c.frontend.compilation import Compilation
+from p4c.frontend.emit.p4info import name_hash
 from switch.__main__ import main
-from switch.frontend import CompileError, compile_program
-from switch.frontend.cli import FORMS
-from switch.frontend.compilation import Compilation
-from switch.frontend.emit.p4info import name_hash
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[3]

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from switch.frontend import CompileError
-from switch.frontend.compilation import Compilation
-from switch.frontend.diagnostics import PHASES
+from p4c.frontend import CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.frontend.diagnostics import PHASES
 
 BAD = Path(__file__).parent / "bad"
 CASES = sorted(p.relative_to(BAD) for p in BAD.glob("*/*.p4"))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from switch.frontend import CompileError, compile_program
-from switch.frontend.cache import SOURCE_BYTES_MAX
-from switch.frontend.compilation import Compilation
+from p4c.frontend import CompileError, compile_program
+from p4c.frontend.cache import SOURCE_BYTES_MAX
+from p4c.frontend.compilation import Compilation
 
 MB = 1_000_000
 WHOLE = """#include <core.p4>
@@ -185,7 +185,7 @@ def test_the_size_is_that_of_all_files_together_each_as_often_as_it_is_included(
 
 def test_a_program_has_a_most_of_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = program(tmp_path, "#define A 1\n")
-    monkeypatch.setattr("switch.frontend.parse.preprocessor.TOKENS_MAX", 1000)
+    monkeypatch.setattr("p4c.frontend.parse.preprocessor.TOKENS_MAX", 1000)
     assert "a program must have at most 500000 tokens" in refused(path)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from switch.frontend import Compiled, CompileError
-from switch.frontend.compilation import Compilation
-from switch.frontend.diagnostics import Diagnostics
-from switch.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
-from switch.frontend.printing import intermediate
+from p4c.frontend import Compiled, CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.frontend.diagnostics import Diagnostics
+from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
+from p4c.frontend.printing import intermediate
 
 COMMON = Path(__file__).parent / "bad"  # has common.p4
 PROGRAM = """{top}

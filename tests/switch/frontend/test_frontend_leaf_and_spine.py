@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
 from switch.engine import PortConfig, QueueConfig
-from switch.frontend.compilation import Compilation
-from switch.model import load
 from switch.reference import ReferenceEngine
 from switch.stf import parse, run
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.frontend.diagnostics import Diagnostics
-from switch.frontend.parse.lexer import integer, tokenize
-from switch.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
+from p4c.frontend.diagnostics import Diagnostics
+from p4c.frontend.parse.lexer import integer, tokenize
+from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
 
 
 def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:

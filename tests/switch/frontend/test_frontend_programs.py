@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
+from p4c.frontend import Compiled
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
+from p4c.model.errors import UnsupportedError
 from switch.engine import Engine
-from switch.frontend import Compiled
-from switch.frontend.compilation import Compilation
-from switch.model import load
-from switch.model.errors import UnsupportedError
 from switch.native.engine import NativeEngine
 from switch.p4rt.bindings import p4info_pb2
 from switch.reference import ReferenceEngine

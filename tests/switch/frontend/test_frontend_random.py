@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p4c.frontend.compilation import Compilation
+from p4c.frontend.parse import ast
+from p4c.model import load
 from switch.engine import PortConfig
-from switch.frontend.compilation import Compilation
-from switch.frontend.parse import ast
-from switch.model import load
 from switch.reference import ReferenceEngine
 from tests.helpers.frontend.expression_meaning import meaning
 from tests.helpers.frontend.random_expressions import RandomExpressions

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.frontend import CompileError
-from switch.frontend.compilation import Compilation
-from switch.model import load
-from switch.model.errors import UnsupportedError
+from p4c.frontend import CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
+from p4c.model.errors import UnsupportedError
 from tests.helpers.frontend.random_programs import mutated
 
 PROGRAMS = Path(__file__).parent / "programs"

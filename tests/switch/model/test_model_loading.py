@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from p4c.entries import ActionCall, Ternary
+from p4c.frontend import compile_program
+from p4c.model import ModelError, UnsupportedError, load, load_program
+from p4c.model.expressions import FieldRef, ValidBit
 from switch.engine import PortConfig
-from switch.entries import ActionCall, Ternary
-from switch.frontend import compile_program
-from switch.model import ModelError, UnsupportedError, load, load_program
-from switch.model.expressions import FieldRef, ValidBit
 from switch.reference import ReferenceEngine
 
 STF = Path(__file__).resolve().parents[1] / "stf"

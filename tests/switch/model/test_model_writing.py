@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from switch.frontend.compilation import Compilation
-from switch.model import document, load
+from p4c.frontend.compilation import Compilation
+from p4c.model import document, load
 from tests.helpers.frontend.random_expressions import RandomExpressions
 from tests.helpers.frontend.random_parsers import RandomParser
 from tests.helpers.frontend.random_programs import RandomProgram

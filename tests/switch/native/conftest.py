@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.model import Program, load
+from p4c.model import Program, load
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,10 +30,10 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Progr
         if source not in known:
             directory = tmp_path_factory.mktemp(source.stem)
             try:
-                frontend = importlib.import_module("switch.frontend")
+                frontend = importlib.import_module("p4c.frontend")
             except ModuleNotFoundError:
                 if not shutil.which("p4c"):
-                    pytest.skip("neither switch.frontend nor p4c is there to compile with")
+                    pytest.skip("neither p4c.frontend nor p4c is there to compile with")
                 known[source] = load(compile_with_p4c(source, directory))
             else:
                 known[source] = load(frontend.compile_program(source).json)

@@ -11,8 +11,8 @@ import pytest
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 
+from p4c.model import Program
 from switch.engine import Engine, EngineError, PortConfig, Transmitted
-from switch.model import Program
 from switch.native.engine import NativeEngine
 from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.life_inputs import PROGRAMS

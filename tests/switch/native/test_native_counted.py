@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.model import Program
 from switch.engine import EngineError, PortConfig
 from switch.fabric import End, HostFrame, NicPort
-from switch.model import Program
 from switch.native import binding
 from switch.native.fabric import NativeFabric
 from switch.packet_log import Fate, in_order

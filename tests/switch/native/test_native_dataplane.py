@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.model import Program
 from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.engine import PortConfig, PortCounters
-from switch.model import Program
 from switch.native.dataplane import DrivenEngine, NativeDataPlane
 from tests.helpers.engines.leaf_traffic import OWN_USID, install_own_usid, install_route, ipv6_frame, usid_address
 from topo.emulation.namespace import entered

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.model import Program
+from p4c.model import Program
 from tests.helpers.engines.differential import Life
 from tests.helpers.engines.leaf_traffic import usid_address
 from tests.helpers.engines.life_inputs import DSCPS, FRAMES, OWN, PROGRAMS, fabric_frames, populate_fabric

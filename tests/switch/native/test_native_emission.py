@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from p4c.frontend import compile_program
+from p4c.model import Program, UnsupportedError, load
 from switch.engine import Engine, PortConfig
-from switch.frontend import compile_program
-from switch.model import Program, UnsupportedError, load
 from switch.native import binding
 from switch.native.emit import emit
 from switch.native.engine import NativeEngine

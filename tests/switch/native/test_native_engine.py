@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Exact, Lpm
+from p4c.model import Program
 from switch.engine import EngineError, PortConfig, QueueConfig
-from switch.entries import ActionCall, Entry, Exact, Lpm
-from switch.model import Program
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.leaf_traffic import (
     OWN_USID,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.frontend import compile_program
+from p4c.model import Program, load
 from switch.engine import Engine, PortConfig
-from switch.frontend import compile_program
-from switch.model import Program, load
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 from tests.helpers.frontend.random_expressions import SKELETON, RandomExpressions

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from p4c.frontend import compile_program
+from p4c.model import Program, load
 from switch.engine import Engine, EngineError, PortConfig, QueueConfig
 from switch.fabric import End, HostFrame, NicPort
-from switch.frontend import compile_program
-from switch.model import Program, load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric

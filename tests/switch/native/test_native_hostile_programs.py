@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from switch.frontend import compile_program
-from switch.model import ModelError, load
+from p4c.frontend import compile_program
+from p4c.model import ModelError, load
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.scenario import Scenario
 

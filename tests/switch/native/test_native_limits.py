@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef
+from p4c.frontend import compile_program
+from p4c.model import ModelError, Program, load
 from switch.engine import (
     COPIES_MAX,
     FRAME_BYTES_MAX,
@@ -19,9 +22,6 @@ from switch.engine import (
     PortConfig,
     Replica,
 )
-from switch.entries import ActionCall, Entry, Exact, GroupRef
-from switch.frontend import compile_program
-from switch.model import ModelError, Program, load
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine

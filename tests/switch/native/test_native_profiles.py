@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, MemberRef
+from p4c.model import Program
 from switch.engine import PortConfig
-from switch.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, MemberRef
-from switch.model import Program
 from switch.native import binding
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.scenario import Handles, Pair

@@ -15,10 +15,10 @@ import pytest
 from google.protobuf import text_format
 from google.rpc import status_pb2
 
+from p4c.entries import ActionCall, Entry, Exact
 from switch.config import DeviceConfig, PortSpec
 from switch.device import Devices, Lateness
 from switch.engine import CounterValue, EngineError, PortCounters
-from switch.entries import ActionCall, Entry, Exact
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache

@@ -21,7 +21,7 @@ import pytest
 from google.protobuf import text_format
 from google.rpc import code_pb2, status_pb2
 
-from switch.frontend import compile_program
+from p4c.frontend import compile_program
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.switch_process import ready_words

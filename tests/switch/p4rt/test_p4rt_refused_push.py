@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Range
+from p4c.frontend import compile_program
+from p4c.model import Program, load_program
 from switch.engine import EngineError
-from switch.entries import ActionCall, Entry, Range
-from switch.frontend import compile_program
-from switch.model import Program, load_program
 from switch.p4rt import server
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError

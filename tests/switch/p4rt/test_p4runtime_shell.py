@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from controller.cli import shell_python
-from switch.frontend import compile_program
+from p4c.frontend import compile_program
 from tests.helpers.switch_process import ready_words, stop
 
 try:

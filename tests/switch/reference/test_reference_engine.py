@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
+from p4c.frontend import compile_program
+from p4c.model import Program, load
+from p4c.model import expressions as ex
+from p4c.model.headers import Field, Union, UnionStack
 from switch.engine import FRAME_BYTES_MAX, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
-from switch.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
-from switch.frontend import compile_program
-from switch.model import Program, load
-from switch.model import expressions as ex
-from switch.model.headers import Field, Union, UnionStack
 from switch.packet_log import Fate
 from switch.reference import ReferenceEngine, Trace
 from switch.reference.expressions import fit

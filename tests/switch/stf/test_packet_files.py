@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.model import Program
+from p4c.model import Program
 from switch.stf import parse, run
 from switch.stf.programs import ENGINES, make_engine
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from switch.frontend import compile_program
-from switch.model import load
+from p4c.frontend import compile_program
+from p4c.model import load
 from switch.stf import parse, run
 from switch.stf.statements import Expect, NoPacket, StateCheck, Statement, StfPacket, SwitchCommand
 from tests.helpers.engines.bmv2_files import Bmv2Files

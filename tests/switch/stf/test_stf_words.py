@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from p4c.entries import Lpm, Range, Ternary
+from p4c.frontend import compile_program
+from p4c.model import load
 from switch.__main__ import main
-from switch.entries import Lpm, Range, Ternary
-from switch.frontend import compile_program
-from switch.model import load
 from switch.reference import ReferenceEngine
 from switch.stf import StfError, parse, run
 from switch.stf.names import find_key

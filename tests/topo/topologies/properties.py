@@ -11,7 +11,7 @@ from itertools import pairwise, product
 
 from controller.entries import Entity, GroupEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.tables import tables
-from switch.entries import Lpm
+from p4c.entries import Lpm
 from topo.address import host_address, switch_usid
 from topo.graph import PortRef, device_id, links, peer, port_count, port_towards, ports
 from topo.node import Host, Node, Switch

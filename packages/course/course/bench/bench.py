@@ -20,11 +20,11 @@ from common import files
 from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import StudentWork, shown
+from p4c.frontend.diagnostics import CompileError, Diagnostics
+from p4c.frontend.parse.lexer import tokenize
+from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE
+from p4c.model import ModelError, Program
 from switch.engine import EngineError, PortConfig, Transmitted
-from switch.frontend.diagnostics import CompileError, Diagnostics
-from switch.frontend.parse.lexer import tokenize
-from switch.frontend.parse.preprocessor import STANDARD_INCLUDE
-from switch.model import ModelError, Program
 from switch.reference import ReferenceEngine
 from switch.stf.control import StfControl
 from switch.stf.programs import read_program

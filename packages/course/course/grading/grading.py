@@ -31,7 +31,7 @@ JUDGES = (
     "course/writable.py", "judging", "operations/incident", "paper", "studies/hunting",
 )  # fmt: skip
 """The code that decides a result beside that of a run. Labs share code, so one version is for all of them."""
-PROGRAMS = ("course/bench", "p4/parts", "switch/frontend/include")
+PROGRAMS = ("course/bench", "p4/parts", "p4c/frontend/include")
 
 
 def version() -> str:

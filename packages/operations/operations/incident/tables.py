@@ -11,7 +11,7 @@ from controller.entries import Entity, TableEntry
 from controller.tables import tables
 from controller.words import match, number
 from operations.incident.draw import Hidden
-from switch.entries import ActionCall, GroupRef, Lpm
+from p4c.entries import ActionCall, GroupRef, Lpm
 from switch.p4rt.p4info import TableInfo
 from switch.p4rt.store import EntityStore, StoredEntry
 from switch.reference.engine import ReferenceEngine

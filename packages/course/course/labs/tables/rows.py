@@ -10,7 +10,7 @@ from typing import Any
 from controller.entries import Entity, TableEntry
 from controller.tables import tables
 from course.box.box import Box, BoxError
-from switch.entries import Exact, Lpm
+from p4c.entries import Exact, Lpm
 from topo.node import Switch
 from topo.plan import Plan
 

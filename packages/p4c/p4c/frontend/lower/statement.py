@@ -1,0 +1,217 @@
+"""Statements; control flow stays structured (`flow.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from p4c.frontend.check.scope import Callee
+from p4c.frontend.check.types import BOOL, Bits
+from p4c.frontend.diagnostics import SourceSpan
+from p4c.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, leaves_early, walk
+from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
+from p4c.frontend.lower.block import apply_control, variable
+from p4c.frontend.lower.checksum import conditional
+from p4c.frontend.lower.context import LowerContext, RefusalError, Statements
+from p4c.frontend.lower.extern import call_extern
+from p4c.frontend.lower.inline import call_action, call_function
+from p4c.frontend.lower.operator import binary, operation
+from p4c.frontend.lower.states.parser import apply_parser
+from p4c.frontend.lower.storage import temporary
+from p4c.frontend.lower.table import action_name, apply_table
+from p4c.frontend.lower.values import StackValue
+from p4c.frontend.parse import ast
+from p4c.frontend.scalar import Scalar, constant
+from p4c.model.expressions import Const, FieldRef, Local
+
+
+def _block(cx: LowerContext, s: ast.BlockStatement) -> None:
+    if any(a.name == "atomic" for a in s.annotations):
+        with cx.apart() as made:
+            for item in s.statements:
+                cx.statement(item)
+        if any(isinstance(inner, Apply) for inner in walk(made)):
+            message = "BMv2 is atomic within one action: this block, which applies a table, is not"
+            cx.diagnostics.warning("target", message, s.span)
+            cx.out.extend(made)
+            return
+        if leaves_early(made):
+            raise RefusalError("an @atomic block cannot return: BMv2 is atomic within one action only", s.span)
+        cx.out.append(Region(made, whole=True, span=s.span))
+        return
+    for item in s.statements:
+        cx.statement(item)
+
+
+def _empty(cx: LowerContext, _s: ast.EmptyStatement) -> None:
+    pass
+
+
+def _exit(cx: LowerContext, _s: ast.ExitStatement) -> None:
+    cx.out.append(Quit())
+
+
+def _return(cx: LowerContext, s: ast.ReturnStatement) -> None:
+    if s.value is not None and cx.result is not None:
+        assign(cx, cx.result, cx.value_of(s.value), s.span)
+    cx.out.append(Leave())
+
+
+def _assignment(cx: LowerContext, s: ast.AssignmentStatement) -> None:
+    if s.op == "=" or not isinstance(s.value, ast.BinaryExpression):
+        target, value = evaluated(cx, (s.target, True), (s.value, False))
+    else:
+        target, right = evaluated(cx, (s.target, True), (s.value.right, False))
+        target = pinned(cx, target, s.span)
+        value = binary(cx, s.value, target, right)
+    assign(cx, target, value, s.span)
+
+
+def _declare(cx: LowerContext, s: ast.DeclarationStatement) -> None:
+    if isinstance(s.declaration, ast.Variable):
+        variable(cx, s.declaration)
+
+
+def _if(cx: LowerContext, s: ast.IfStatement) -> None:
+    if cx.block in ("verify", "compute"):
+        conditional(cx, s)
+        return
+    if _branch_on_table(cx, s):
+        return
+    condition = cx.scalar_of(s.condition)
+    if condition.number is not None:
+        taken = s.then if condition.number else s.otherwise
+        if taken is not None:
+            cx.statement(taken)
+        return
+    then, otherwise = cx.body(s.then), cx.body(s.otherwise)
+    cx.out.append(Branch(condition, then, otherwise, s.condition.span))
+
+
+def _branch_on_table(cx: LowerContext, s: ast.IfStatement) -> bool:
+    """`if (table.apply().hit)` and its kin become next tables by hit and miss."""
+    condition, negated = s.condition, False
+    while isinstance(condition, ast.UnaryExpression) and condition.op == "!":
+        condition, negated = condition.operand, not negated
+    if not isinstance(condition, ast.MemberExpression) or not isinstance(condition.base, ast.CallExpression):
+        return False
+    callee = condition.base.target
+    if not isinstance(callee, Callee) or callee.kind != "table":
+        return False
+    applied = apply_table(cx, condition.base)
+    then, otherwise = cx.body(s.then), cx.body(s.otherwise)
+    if (condition.name == "hit") != negated:
+        applied.hit, applied.miss = then, otherwise
+    else:
+        applied.hit, applied.miss = otherwise, then
+    return True
+
+
+def _switch(cx: LowerContext, s: ast.SwitchStatement) -> None:
+    subject = s.subject
+    if isinstance(subject, ast.MemberExpression) and subject.name == "action_run":
+        _switch_on_action(cx, s, subject)
+        return
+    value = cx.scalar_of(subject)
+    if not isinstance(value.of, Const | FieldRef | Local):
+        kept = temporary(cx, value.type)
+        assign_scalar(cx, kept, value, s.span)
+        value = kept
+    written = _switch_chain(cx, s, value)
+    cx.out.extend(written)
+
+
+def _switch_chain(cx: LowerContext, s: ast.SwitchStatement, value: Scalar) -> list[Flow]:
+    """Cases in order as a chain of branches, the default last wherever it stands."""
+    result: list[Flow] = []
+    chain: list[tuple[Scalar, list[Flow], SourceSpan]] = []
+    for labels, is_default, case in _arms(s):
+        tests = [operation("==", (value, cx.scalar_of(label)), BOOL, label.span) for label in labels]
+        made = cx.body(case.body)
+        if is_default:
+            result = made
+        else:
+            condition = tests[0]
+            for other in tests[1:]:
+                condition = operation("||", (condition, other), BOOL, case.span)
+            chain.append((condition, made, case.span))
+    for condition, made, span in reversed(chain):
+        result = [Branch(condition, made, result, span)]
+    return result
+
+
+def _switch_on_action(cx: LowerContext, s: ast.SwitchStatement, subject: ast.MemberExpression) -> None:
+    call = subject.base
+    assert isinstance(call, ast.CallExpression)
+    applied = apply_table(cx, call)
+    for labels, is_default, case in _arms(s):
+        names = [action_name(cx, label, call) for label in labels if isinstance(label, ast.Name)]
+        body = cx.body(case.body)
+        applied.cases.update(dict.fromkeys(names, body))
+        if is_default:
+            applied.default = body
+    if set(applied.cases) >= {definition.name for definition, _ in applied.table.actions}:
+        applied.default = None
+
+
+def _arms(s: ast.SwitchStatement) -> Iterator[tuple[list[ast.Expression], bool, ast.SwitchCase]]:
+    """The cases that have a body, with all labels that lead there; and whether `default`, which is left out, does."""
+    labels: list[ast.Expression] = []
+    is_default = False
+    for case in s.cases:
+        if isinstance(case.labels[0], ast.Default):
+            is_default = True
+        else:
+            labels.append(case.labels[0])
+        if case.body is not None:
+            yield labels, is_default, case
+            labels, is_default = [], False
+
+
+def _call(cx: LowerContext, s: ast.CallStatement) -> None:
+    e = s.call
+    callee: Callee = e.target
+    match callee.kind:
+        case "header":
+            _header_method(cx, e, callee)
+        case "stack":
+            assert callee.base is not None
+            stack = cx.value_of(callee.base)
+            assert isinstance(stack, StackValue)
+            count = constant(min(e.arguments[0].expression.value, stack.type.size), Bits(32))
+            op = "push" if callee.name == "push_front" else "pop"
+            cx.emit(op, stack.stack, count, span=e.span)
+        case "table":
+            apply_table(cx, e)
+        case "action":
+            call_action(cx, e, callee)
+        case "function":
+            call_function(cx, e, callee)
+        case "control":
+            apply_control(cx, e, callee)
+        case "parser":
+            apply_parser(cx, e, callee)
+        case "extern_function" | "extern_method":
+            call_extern(cx, e, callee)
+        case _:
+            raise RefusalError(f"{callee.name} has no effect as a statement", e.span)
+
+
+def _header_method(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
+    assert callee.base is not None
+    header = header_object(cx.value_of(callee.base), e.span)
+    if callee.name == "isValid":
+        return
+    cx.emit("add_header" if callee.name == "setValid" else "remove_header", header, span=e.span)
+
+
+STATEMENTS: Statements = {
+    ast.BlockStatement: _block,
+    ast.EmptyStatement: _empty,
+    ast.ExitStatement: _exit,
+    ast.ReturnStatement: _return,
+    ast.AssignmentStatement: _assignment,
+    ast.DeclarationStatement: _declare,
+    ast.IfStatement: _if,
+    ast.SwitchStatement: _switch,
+    ast.CallStatement: _call,
+}

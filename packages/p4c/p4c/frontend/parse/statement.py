@@ -1,0 +1,138 @@
+"""Statements (specification, chapter 12), and the declarations that may stand among them."""
+
+from __future__ import annotations
+
+from p4c.frontend.parse import ast
+from p4c.frontend.parse.annotation import read_annotations
+from p4c.frontend.parse.cursor import RESERVED, SOFT, Cursor
+from p4c.frontend.parse.expression import read_arguments, read_expression, read_postfix, read_primary, read_type
+from p4c.frontend.parse.lexer import Token
+
+_ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "&=", "|=", "^="])
+_TYPE_STARTS = frozenset(["bit", "int", "varbit", "bool", "error", "string", "tuple", "list"]) | SOFT
+
+
+def read_block(p: Cursor) -> ast.BlockStatement:
+    annotations = read_annotations(p)
+    opening = p.expect("{")
+    statements: list[ast.Statement] = []
+    p.each(lambda: statements.append(read_statement(p)), "}")
+    p.expect("}", "at the end of a block")
+    return ast.BlockStatement(opening.span, statements, annotations)
+
+
+def read_statement(p: Cursor) -> ast.Statement:
+    token = p.token
+    if p.on("@"):
+        start = p.at
+        read_annotations(p)
+        if p.on("{"):
+            p.at = start
+            return read_block(p)
+        # Annotations of local declarations tell nothing that is used here.
+    if p.on("{"):
+        return read_block(p)
+    if p.accept(";"):
+        return ast.EmptyStatement(token.span)
+    if p.on("if"):
+        return _if(p)
+    if p.on("return"):
+        p.take()
+        value = None if p.on(";") else read_expression(p)
+        p.expect(";", "after return")
+        return ast.ReturnStatement(token.span, value)
+    if p.on("exit"):
+        p.take()
+        p.expect(";", "after exit")
+        return ast.ExitStatement(token.span)
+    if p.on("switch"):
+        return _switch(p)
+    if p.on("const"):
+        return ast.DeclarationStatement(token.span, read_constant(p))
+    if p.on("for", "break", "continue") and p.peek().text in ("(", ";"):
+        raise p.fail("loops are not supported: BMv2 has none; unroll this one by hand")
+    declaration = read_local_declaration(p)
+    if declaration is not None:
+        return ast.DeclarationStatement(token.span, declaration)
+    return _assignment_or_call(p)
+
+
+def _if(p: Cursor) -> ast.Statement:
+    token = p.expect("if")
+    p.expect("(", "after if")
+    condition = read_expression(p)
+    p.expect(")", "after the condition")
+    then = read_statement(p)
+    otherwise = read_statement(p) if p.accept("else") else None
+    return ast.IfStatement(token.span, condition, then, otherwise)
+
+
+def _switch(p: Cursor) -> ast.Statement:
+    token = p.expect("switch")
+    p.expect("(", "after switch")
+    subject = read_expression(p)
+    p.expect(")")
+    p.expect("{")
+    cases: list[ast.SwitchCase] = []
+    while not p.on("}"):
+        at = p.token
+        label: ast.Expression = ast.Default(p.take().span) if p.on("default") else read_expression(p)
+        p.expect(":", "after a switch label")
+        body = read_block(p) if p.on("{") else None
+        cases.append(ast.SwitchCase(at.span, [label], body))
+    p.expect("}")
+    return ast.SwitchStatement(token.span, subject, cases)
+
+
+def _assignment_or_call(p: Cursor) -> ast.Statement:
+    token = p.token
+    # `|+|=`, `|-|=` and the shifts are two tokens.
+    target = read_postfix(p, read_primary(p))
+    if isinstance(target, ast.CallExpression) and p.accept(";"):
+        return ast.CallStatement(token.span, target)
+    op = p.token
+    joined = op.text in ("|+|", "|-|", "<<") and p.peek().text == "="
+    if joined or op.text in _ASSIGNMENTS:
+        text = p.take().text + (p.take().text if joined else "")
+        value = read_expression(p)
+        p.expect(";", "after an assignment")
+        return ast.AssignmentStatement(op.span, target, text, value)
+    if isinstance(target, ast.CallExpression):
+        raise p.fail(f"expected ';' after a call, found {p.shown()}")
+    raise p.fail(f"expected '=' or a call, found {p.shown()}")
+
+
+def read_constant(p: Cursor) -> ast.Constant:
+    p.expect("const")
+    ref = read_type(p)
+    word = p.name("the constant's name")
+    p.expect("=", "after the constant's name")
+    value = read_expression(p)
+    p.expect(";", "after a constant")
+    return ast.Constant(word.span, word.text, ref, value)
+
+
+def read_local_declaration(p: Cursor) -> ast.Variable | ast.Instance | None:
+    """`type name;`, `type name = value;` or `type(arguments) name;`; None if this is something else."""
+    if p.token.kind != "id" or (p.token.text in RESERVED and p.token.text not in _TYPE_STARTS):
+        return None
+    head = p.attempt(_head)
+    if head is None:
+        return None
+    ref, arguments, word = head
+    if arguments is not None:
+        if p.on("=", "{"):
+            raise p.fail("instances with a body are not supported")
+        p.expect(";", "after an instance")
+        return ast.Instance(word.span, word.text, ref, arguments)
+    initial = read_expression(p) if p.accept("=") else None
+    p.expect(";", "after a variable")
+    return ast.Variable(word.span, word.text, ref, initial)
+
+
+def _head(p: Cursor) -> tuple[ast.TypeRef, list[ast.Argument] | None, Token] | None:
+    """A type, perhaps arguments, and a name, behind which a declaration could go on."""
+    ref = read_type(p)
+    arguments = read_arguments(p) if p.on("(") else None
+    word = p.name()
+    return (ref, arguments, word) if p.on(";", "=", "{") else None

@@ -1,0 +1,32 @@
+"""What all parts of an expression have in common: the kind of the value, and how the part reads in messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from enum import Enum
+
+from p4c.records import Frozen
+
+
+class Kind(Enum):
+    DATA = "data"
+    BOOL = "bool"
+    HEADER = "header"
+    STACK = "header_stack"
+    UNION = "header_union"
+    UNION_STACK = "header_union_stack"
+
+
+class Expression(Frozen, eq=False):
+    """Base of all. `str()` is short P4-like text, for messages."""
+
+    @property
+    def kind(self) -> Kind:
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> Iterator[Expression]:
+        """The expressions of which this one consists."""
+        values = (getattr(self, f.name) for f in fields(self))
+        return (value for value in values if isinstance(value, Expression))

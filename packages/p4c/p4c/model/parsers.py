@@ -1,0 +1,133 @@
+"""Parsers and deparsers."""
+
+from __future__ import annotations
+
+from p4c.model.actions import Primitive
+from p4c.model.expressions import Expression, FieldRef, Kind, LastField
+from p4c.model.headers import Field, Header, Stack, UnionStack
+from p4c.records import Frozen
+
+# --- operations of a state ------------------------------------------------------------------------------------
+
+
+class Lookahead(Frozen):
+    """Bits that are not consumed. Too few of them left is PacketTooShort."""
+
+    offset_bits: int
+    width_bits: int
+    notation = "lookahead({0.offset_bits}, {0.width_bits})"
+
+
+class StackNext(Frozen):
+    """The next free element of a stack (StackOutOfBounds when it is full)."""
+
+    stack: Stack
+    notation = "{0.stack}.next"
+
+
+class UnionStackNext(Frozen):
+    stack: UnionStack
+    member_index: int
+
+    def __str__(self) -> str:
+        return f"{self.stack}.next.{self.stack.unions[0].members[self.member_index]}"
+
+
+class Extract(Frozen):
+    """`varbit_width`, in bits, is given for headers with a varbit field only; it must be a multiple of 8."""
+
+    into: Header | StackNext | UnionStackNext
+    varbit_width: Expression | None = None
+
+    def __str__(self) -> str:
+        return f"extract({self.into}{'' if self.varbit_width is None else f', {self.varbit_width}'})"
+
+
+class Set(Frozen):
+    target: FieldRef
+    value: Expression | Lookahead
+    notation = "{0.target} = {0.value}"
+
+
+class Verify(Frozen):
+    condition: Expression
+    error: Expression  # a value of Program.errors
+    notation = "verify({0.condition}, {0.error})"
+
+
+class Advance(Frozen):
+    """Skip `bits`, a multiple of 8."""
+
+    bits: Expression
+    notation = "advance({0.bits})"
+
+
+class Call(Frozen):
+    primitive: Primitive
+    notation = "{0.primitive}"
+
+
+Operation = Extract | Set | Verify | Advance | Call
+
+# --- transitions ------------------------------------------------------------------------------------------------
+
+
+class LastUnionField(Expression):
+    """A field of a member of the last union of a union stack. BMv2 reads it as a part of a key only."""
+
+    stack: UnionStack
+    member_index: int
+    field: Field
+    kind = Kind.DATA
+
+    def __str__(self) -> str:
+        return f"{self.stack.name}.last.{self.stack.unions[0].members[self.member_index]}.{self.field.name}"
+
+
+KeySource = FieldRef | LastField | LastUnionField | Lookahead
+
+
+class KeyPart(Frozen):
+    source: KeySource
+    width_bits: int
+
+
+class Transition(Frozen):
+    """Taken when every part of the key, masked, equals its value."""
+
+    values: tuple[int, ...]  # one per part of the state's key; already masked
+    masks: tuple[int, ...]  # likewise
+    next_state: str | None  # None: accept
+    value_set: str | None = None  # instead of values; compilers emit these, and `load` refuses them
+
+    def __str__(self) -> str:
+        parts = ", ".join(f"{v:#x} &&& {m:#x}" for v, m in zip(self.values, self.masks, strict=True))
+        return f"{self.value_set or parts} -> {self.next_state or 'accept'}"
+
+
+class State(Frozen, eq=False):
+    """Transitions are tried in order, then `default` (None: accept)."""
+
+    name: str
+    index: int
+    operations: tuple[Operation, ...]
+    key: tuple[KeyPart, ...]
+    transitions: tuple[Transition, ...]
+    default: str | None
+
+
+class Parser(Frozen, eq=False):
+    name: str
+    init_state: str | None
+    states: tuple[State, ...]
+
+    def state(self, name: str) -> State:
+        return next(s for s in self.states if s.name == name)
+
+
+class Deparser(Frozen, eq=False):
+    """Emits the valid headers of `order`, then the payload."""
+
+    name: str
+    order: tuple[Header, ...]
+    primitives: tuple[Primitive, ...] = ()  # run after checksums, before the headers are written

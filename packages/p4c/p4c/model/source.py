@@ -1,0 +1,15 @@
+"""Where in the P4 source a part of the program comes from."""
+
+from __future__ import annotations
+
+from p4c.records import Frozen
+
+
+class SourceInfo(Frozen):
+    filename: str
+    line: int
+    column: int
+    fragment: str  # the line, or its beginning
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.line}"

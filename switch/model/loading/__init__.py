@@ -1,1 +1,0 @@
-"""From BMv2 JSON to `switch.model.Program`, one module for each part of the file."""

@@ -1,1 +1,0 @@
-"""From `switch.model.Program` to BMv2 JSON, one module for each part of the file."""
