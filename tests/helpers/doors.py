@@ -33,7 +33,8 @@ def modules(root: Path = ROOT) -> Mapping[str, Path]:
     found = {}
     for path in files_of(root):
         file = path.relative_to(root)
-        if file.suffix == ".py" and len(file.parts) > 1 and file.parts[0] not in OUTSIDE:
+        inside = len(file.parts) > (3 if file.parts[0] == "packages" else 1)
+        if file.suffix == ".py" and inside and file.parts[0] not in OUTSIDE:
             found[dotted(file)] = path
     return found
 
