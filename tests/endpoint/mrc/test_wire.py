@@ -179,11 +179,16 @@ def test_the_icrc_agrees_with_a_crc_computed_bit_by_bit() -> None:
     assert (register ^ 0xFFFFFFFF).to_bytes(4, "little") == inner[-4:]
 
 
-@given(st.binary(max_size=200))
-def test_hostile_bytes_parse_or_are_refused_with_a_reason(data: bytes) -> None:
-    with contextlib.suppress(frame.MalformedFrame):
-        frame.parse(data)
-    icrc.verify(data)
+@given(st.binary(max_size=200), st.binary(max_size=20), st.integers(0, 200))
+def test_hostile_bytes_parse_or_are_refused_with_a_reason(data: bytes, patch: bytes, at: int) -> None:
+    whole = _frame()
+    for hostile in (data, whole[:at] + data, whole[:at] + patch + whole[at + len(patch) :]):
+        with contextlib.suppress(frame.MalformedFrame):
+            parsed = frame.parse(hostile)
+            assert parsed.bth <= len(hostile)
+            assert (hostile[parsed.offset] >> 4, hostile[parsed.offset + 6]) == (6, frame.NEXT_UDP)
+            assert parsed.src + parsed.dst == hostile[parsed.offset + 8 : parsed.offset + 40]
+    assert not icrc.verify(data)
 
 
 @given(HEADERS[5], HEADERS[6], U24)

@@ -237,3 +237,4 @@ def test_a_damaged_file_is_refused_or_runs(matching: dict[str, Any], seed: int) 
     engine.configure_port(1, PortConfig(), 0)
     engine.receive(1, rng.randbytes(20), 0)
     engine.advance(0)
+    assert engine.port_counters(1, 0).rx_packets == 1

@@ -121,7 +121,10 @@ def test_a_table_has_the_size_that_the_memory_of_a_program_has_room_for(engine: 
         return
     engine.load(load(document))
     for dscp in range(9):
-        engine.insert_entry(table["name"], Entry((Exact(dscp),), ActionCall(table["actions"][0], (1, 0))))
+        entry = Entry((Exact(dscp),), ActionCall(table["actions"][0], (1, 0)))
+        engine.insert_entry(table["name"], entry)
+        with pytest.raises(EngineError, match=r"an entry with (this key|the same match)"):
+            engine.insert_entry(table["name"], entry)
 
 
 # --- frames that grow -----------------------------------------------------------------------------------------------
