@@ -19,7 +19,7 @@ from topo.emulation.lab import down
 from topo.emulation.labname import DEFAULT_LAB
 from topo.emulation.state import LabError
 
-pytest_plugins = ["tests.helpers.fuzzing", "tests.helpers.slicing"]
+pytest_plugins = ["tests.helpers.fuzzing", "tests.helpers.rings"]
 
 __all__ = ["made_up"]
 

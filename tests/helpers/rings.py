@@ -1,0 +1,206 @@
+"""A plugin of pytest: the rings of the tests (docs/testing.md), and what each test costs.
+
+python -m pytest --ring 0                       # what needs no process, compiler, network or browser, and is quick
+python -m pytest -m slow --ring due             # slow tests whose turn it is in this run of CI; --ring others: the rest
+python -m pytest -m slow --renew-costs          # write what the tests took to tests/costs.json
+
+In ring 0 the call that would start a process is refused, and the test is skipped: so the ring follows from what tests
+do, and no list of its tests can be wrong.
+"""
+
+from __future__ import annotations
+
+import _posixsubprocess
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.helpers import costs
+from tests.helpers.costs import Costs
+
+REFUSED = {
+    "subprocess.Popen": "a process", "os.fork": "a process", "os.forkpty": "a process", "os.posix_spawn": "a process",
+    "os.system": "a process", "socket.bind": "a socket", "socket.connect": "a socket",
+}  # fmt: skip
+"""Events of `sys.audit`, and what they begin."""
+NAMESPACES = {"unshare", "setns", "mount"}
+OTHER_MARKS = ("slow", "root", "bmv2", "p4c", "vm")
+LEFT = pytest.StashKey[list[str]]()
+TOOK = pytest.StashKey[dict[str, float]]()
+
+
+def passed(config: pytest.Config) -> int:
+    """How many tests have passed so far."""
+    printing: Any = config.pluginmanager.get_plugin("terminalreporter")
+    return len(printing.stats.get("passed", ()))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mrclab")
+    group.addoption("--ring", choices=["0", "due", "others"], help="of the tests, run those of this ring")
+    group.addoption("--until", type=float, help="begin no slow test that would end after this time (time.monotonic())")
+    group.addoption("--at-least", type=int, default=0, help="fail when fewer tests than this pass")
+    group.addoption("--renew-costs", action="store_true", help=f"write what tests took to {costs.FILE}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[LEFT] = []
+    if config.getoption("--ring") == "0":
+        config.pluginmanager.register(Refusals(config))
+    if config.getoption("--ring") in ("due", "others") or config.getoption("--until"):
+        config.pluginmanager.register(Turns(config))
+    if config.getoption("--renew-costs"):
+        config.pluginmanager.register(Clock(config))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Files without a mark that all wanted tests have: reading one takes less time than importing it."""
+    words = str(config.getoption("-m")).split(" and ")
+    wanted = [word for word in words if word in OTHER_MARKS]
+    if not wanted or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return any(f"mark.{word}" not in text for word in wanted) or None
+
+
+class Refusals:
+    """Ring 0: tests that are quick, and what they may not do."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._guarding, self._refused = False, ""
+        config.addinivalue_line("filterwarnings", "ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of refusals
+        sys.addaudithook(self._hear)
+        fork_exec = _posixsubprocess.fork_exec
+
+        def refuse(*arguments: Any) -> int:
+            self._hear("os.fork", ())  # multiprocessing starts processes without an event
+            return fork_exec(*arguments)
+
+        _posixsubprocess.fork_exec = refuse
+
+    def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if not self._guarding:
+            return
+        begins = REFUSED.get(event)
+        if event == "ctypes.dlsym" and arguments[1] in NAMESPACES:
+            begins = "a namespace"
+        if begins:
+            self._refused = f"begins {begins}: a test of ring 1"
+            raise pytest.skip.Exception(self._refused)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        dear = Costs.read(config.rootpath).seconds
+        left = [i for i in items if i.nodeid in dear or any(map(i.get_closest_marker, OTHER_MARKS))]
+        config.hook.pytest_deselected(items=left)
+        left_names = {item.nodeid for item in left}
+        items[:] = [item for item in items if item.nodeid not in left_names]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        self._guarding, self._refused = True, ""
+        try:
+            return (yield)
+        finally:
+            self._guarding = False
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Any:
+        """A refusal may end in another error, or in an error of a thread: the test is skipped all the same."""
+        report = yield
+        if self._refused and (report.failed or report.when != "teardown"):
+            report.outcome, report.longrepr = "skipped", (__file__, 0, self._refused)
+        return report
+
+
+class Turns:
+    """Ring 2: the slow tests in the order in which they run, and those that a budget leaves out."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._until, self._costs = config.getoption("--until"), Costs.read(config.rootpath)
+        try:
+            self._run, self.origin = costs.run_number(config.rootpath)
+        except ValueError as error:
+            raise pytest.UsageError(str(error)) from error
+        self._left = config.stash[LEFT]
+
+    @pytest.hookimpl(trylast=True)  # when -m and -k have chosen
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        slow = {i.nodeid: i for i in items if i.get_closest_marker("slow") and not i.get_closest_marker("by_hand")}
+        due, others = costs.ordered(slow, self._costs, self._run, costs.changes(config.rootpath))
+        wanted = {"due": due, "others": others}.get(config.getoption("--ring"), [*due, *others])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in set(wanted)])
+        items[:] = [slow[name] for name in wanted]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        if self._until is None or time.monotonic() + self._costs.of_slow(item.nodeid) <= self._until:
+            return None
+        self._left.append(item.nodeid)
+        return True
+
+
+class Clock:
+    """Measures tests with their fixtures, in the process that runs them, and adds up what is reported."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._began, self._took = (0.0, 0.0), config.stash.setdefault(TOOK, {})
+
+    @staticmethod
+    def _now() -> tuple[float, float]:
+        took = os.times()
+        return took.elapsed, took.user + took.system + took.children_user + took.children_system
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        self._began = self._now()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
+        report = yield
+        elapsed, processor = (now - began for now, began in zip(self._now(), self._began, strict=True))
+        report.cost = elapsed if item.get_closest_marker("root") else processor
+        return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.when == "teardown":
+            self._took[report.nodeid] = report.cost
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    config = session.config
+    if hasattr(config, "workeroutput"):  # a worker of pytest-xdist tells the process that prints
+        config.workeroutput["left"] = config.stash[LEFT]
+        return
+    if config.getoption("--ring") and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK  # there may be none whose turn it is
+    if session.exitstatus == pytest.ExitCode.OK and passed(config) < config.getoption("--at-least"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    took: dict[str, float] = config.stash.get(TOOK, {})
+    if took:
+        Costs.read(config.rootpath).renewed(took, config.rootpath)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of pytest-xdist has ended."""
+    node.config.stash[LEFT] += getattr(node, "workeroutput", {}).get("left", [])
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    left, wanted = config.stash[LEFT], config.getoption("--at-least")
+    if (passed := len(terminalreporter.stats.get("passed", ()))) < wanted:
+        terminalreporter.write_line(
+            f"at least {wanted} tests must pass (got {passed}): others now do what ring 1 is for"
+        )
+    if left:
+        terminalreporter.section("left out by the budget")
+        terminalreporter.write_line(f"{len(left)} slow tests, the next ones of later runs first:")
+        for line in costs.grouped(left):
+            terminalreporter.write_line(line)

@@ -1,0 +1,100 @@
+"""The rings of the tests, as `./lab test` runs them: python -m tests.rings [--quick | --all [--minutes N]] [WORD...]
+
+Further words go to pytest. docs/testing.md says what each ring is for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+BESIDE = ("-n", "auto", "--dist", "worksteal")
+IN_ORDER = ("-n", "auto", "--dist", "load", "--maxschedchunk", "1")
+ROOT_SHARE = 0.35  # of the time for tests whose turn it is not: those with root run one at a time
+QUICK_TESTS = 4000
+
+
+def pytest(*words: str, form: str | None = None) -> int:
+    """The exit status of pytest, with the endpoint compiled ("on"), interpreted ("off") or as it is built."""
+    environment = {**os.environ, **({"MRCLAB_COMPILED": form} if form else {})}
+    return subprocess.run([sys.executable, "-m", "pytest", "-q", *words], env=environment, check=False).returncode
+
+
+def quick(words: list[str]) -> int:
+    """Ring 0: no process, compiler, network or browser; the endpoint is interpreted, as an edit leaves it."""
+    at_least = () if words else ("--at-least", str(QUICK_TESTS))
+    return pytest("--ring", "0", *BESIDE, *at_least, *words, form="off")
+
+
+def default(words: list[str]) -> int:
+    """Ring 1: all but the slow tests. Those that bring up labs come last: they measure real time.
+
+    Each worker of pytest has links and a /run to itself (tests/conftest.py); where the kernel allows no such thing,
+    tests of labs run one after the other.
+    """
+    private = subprocess.run(["unshare", "--mount", "--net", "true"], capture_output=True, check=False).returncode == 0
+    with_root = ("-n", "auto", "--dist", "loadfile") if private else ()
+    return worst(
+        lambda: pytest(*BESIDE, "-m", "not root and not slow", *words, form="on"),
+        lambda: pytest(*with_root, "-m", "root and not slow", *words),
+    )
+
+
+def slow(until: float | None, words: list[str]) -> int:
+    """Ring 2: the slow tests, up to a time. Those with root run one at a time, since they measure real time."""
+
+    def part(ring: str, marks: str, how: tuple[str, ...], share: float = 1.0) -> int:
+        end = () if until is None else ("--until", str(time.monotonic() + share * (until - time.monotonic())))
+        return pytest("--ring", ring, "-m", marks, *how, *end, *words)
+
+    return worst(
+        lambda: part("due", "slow and not root", IN_ORDER),
+        lambda: part("due", "slow and root", ("-n", "1")),
+        lambda: part("others", "slow and not root", IN_ORDER, 1 - ROOT_SHARE),
+        lambda: part("others", "slow and root", ("-n", "1")),
+    )
+
+
+def worst(*parts: Callable[[], int]) -> int:
+    """Carry out all parts; the status of the first that failed, or 0."""
+    return next(filter(None, [part() for part in parts]), 0)
+
+
+def uptime_s() -> float:
+    """Seconds since the machine's start, which a shell can read as well."""
+    return float(Path("/proc/uptime").read_text().split()[0])
+
+
+def minutes(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= float(text) < float("inf"):
+            return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number of minutes, 0 or more (got {text!r})")
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./lab test", allow_abbrev=False)
+    ring = parser.add_mutually_exclusive_group()
+    ring.add_argument(
+        "--quick", action="store_true", help="ring 0: tests that start no process, in a minute and a half"
+    )
+    ring.add_argument("--all", action="store_true", help="rings 1 and 2: the slow tests too, longest not run first")
+    parser.add_argument("--minutes", type=minutes, help="with --all: begin no slow test that would end after so long")
+    parser.add_argument("--began", type=float, default=uptime_s(), help=argparse.SUPPRESS)  # the part of ./lab counts
+    asked, rest = parser.parse_known_args(words)
+    if asked.minutes is not None and not asked.all:
+        parser.error("--minutes needs --all")
+    if asked.quick:
+        return quick(rest)
+    until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes - (uptime_s() - asked.began)
+    return worst(lambda: default(rest), lambda: slow(until, rest) if asked.all else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
