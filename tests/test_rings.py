@@ -27,6 +27,8 @@ def started(): return subprocess.run(["true"])
 
 def test_pure(): pass
 def test_dear(): pass
+@pytest.mark.smoke
+def test_dear_and_the_one_of_its_kind(): pass
 def test_of_a_process(): subprocess.run(["true"])
 def test_that_holds_it_for_an_error():
     try: os.system("true")
@@ -50,7 +52,7 @@ def test_many(case): pass
 @pytest.mark.by_hand("takes a day")
 def test_for_patient_people(): pass
 """
-MARKS = "[pytest]\nmarkers =\n    root:\n    slow:\n    by_hand(reason):\n"
+MARKS = "[pytest]\nmarkers =\n    root:\n    smoke:\n    slow:\n    by_hand(reason):\n"
 
 
 def ran(folder: Path, *words: str, status: int = 0, run: str = "1") -> tuple[set[str], str]:
@@ -58,7 +60,9 @@ def ran(folder: Path, *words: str, status: int = 0, run: str = "1") -> tuple[set
     (folder / "tests").mkdir()
     (folder / "tests" / "test_small.py").write_text(SUITE)
     (folder / "pytest.ini").write_text(MARKS)
-    (folder / FILE).write_text('{"tests/test_small.py": {"test_dear": 3, "test_many[0]": 500}}')
+    (folder / FILE).write_text(
+        '{"tests/test_small.py": {"test_dear": 3, "test_dear_and_the_one_of_its_kind": 3, "test_many[0]": 500}}'
+    )
     words = ("-p", "tests.helpers.rings", "-p", "no:cacheprovider", f"--basetemp={folder / 'temporary'}", "-rA", *words)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", RUN))}
     done = subprocess.run(
@@ -72,7 +76,7 @@ def ran(folder: Path, *words: str, status: int = 0, run: str = "1") -> tuple[set
 def test_ring_0_refuses_what_starts_something_and_leaves_out_what_is_dear(tmp_path: Path) -> None:
     passed, printed = ran(tmp_path, "--ring", "0")
     assert passed == {"test_pure"}
-    assert "1 passed, 8 skipped, 15 deselected" in printed
+    assert "1 passed, 8 skipped, 16 deselected" in printed
     for begun in ("a process", "a socket", "a namespace"):
         assert f"begins {begun}: a test of ring 1" in printed
 
@@ -83,12 +87,17 @@ def test_ring_0_fails_when_too_few_tests_are_left_in_it(tmp_path: Path) -> None:
 
 def test_a_budget_leaves_out_what_would_end_too_late_and_says_so(tmp_path: Path) -> None:
     passed, printed = ran(tmp_path, "-m", "slow", f"--until={int(time.monotonic()) + 300}", run="7")
-    assert passed == {f"test_many[{case}]" for case in range(1, 12)}
+    assert passed == {"test_dear", *(f"test_many[{case}]" for case in range(1, 12))}
     assert "1 slow tests, the next ones of later runs first:\n  tests/test_small.py\n    test_many [0]" in printed
 
 
+def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_path: Path) -> None:
+    passed, _ = ran(tmp_path, "-m", "not slow", "-k", "dear")
+    assert passed == {"test_dear_and_the_one_of_its_kind"}
+
+
 def test_costs_are_renewed_for_the_tests_that_ran(tmp_path: Path) -> None:
-    ran(tmp_path, "-k", "test_dear", "--renew-costs")
+    ran(tmp_path, "-k", "dear", "--renew-costs")
     assert Costs.read(tmp_path).seconds == {"tests/test_small.py::test_many[0]": 500}
 
 

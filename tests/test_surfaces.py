@@ -36,6 +36,7 @@ def compared(rows: list[dict[str, Any]], found: list[Site]) -> list[str]:
 
 @needs_a_clone
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.smoke
 def test_every_call_has_a_helper_or_a_row(kind: str) -> None:
     wrong = compared(TABLE.get(kind, []), list(sites(ROOT, KINDS[kind])))
     assert not wrong, f"[[{kind}]] of tests/surfaces.toml says which helper to use instead: {wrong}"
@@ -129,6 +130,7 @@ def uncounted(surface_rows: list[dict[str, Any]], found: Counter[str]) -> list[s
 
 
 @needs_a_clone
+@pytest.mark.smoke
 def test_every_place_where_bytes_of_others_enter_is_in_a_surface() -> None:
     wrong = uncounted(SURFACES, surfaces.entries(ROOT))
     assert not wrong, f"tests/surfaces.toml says what its kinds are: {wrong}"

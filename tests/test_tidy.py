@@ -196,6 +196,7 @@ RULES: dict[Rule, dict[str, str]] = {
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone but a copy (vagrant's): git knows no files of it")
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.smoke
 def test_the_tree_keeps_the_rule(rule: Rule) -> None:
     assert list(rule(ROOT, files_of(ROOT))) == []
 

@@ -66,6 +66,7 @@ def product() -> list[Path]:
     return [path for path in paths if path.suffix or path == ROOT / "lab"]
 
 
+@pytest.mark.smoke
 def test_every_use_of_the_wall_clock_is_one_that_a_step_does_not_harm() -> None:
     assert sorted(found(ROOT, product()) - ALLOWED.keys()) == []
     assert sorted(ALLOWED.keys() - found(ROOT, product())) == [], "no such use any more"

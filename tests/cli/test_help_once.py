@@ -6,6 +6,8 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 from tests.helpers.rooms import room_of
 from tests.helpers.tracked import files_of
 
@@ -27,6 +29,7 @@ def sentences(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.smoke
 def test_no_sentence_of_the_help_stands_twice() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in files_of(ROOT):

@@ -229,6 +229,7 @@ NO_USERS_TEXT = {
 """Numbers, the option of a lab's name, and words of this project; `quoted` is what a text needs."""
 
 
+@pytest.mark.smoke
 def test_no_command_is_put_together_from_unquoted_text() -> None:
     found = {(file, ast.unparse(value)) for file, _, value in literals()}
     assert {value for _, value in found} & {"lab.number", "quoted(name)"}, "the search finds nothing"

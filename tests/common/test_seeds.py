@@ -78,6 +78,7 @@ def generators(source: str) -> list[int]:
     return found
 
 
+@pytest.mark.smoke
 def test_every_generator_of_the_product_begins_at_a_purpose() -> None:
     wrong = {str(path.relative_to(ROOT)): lines for path in python_files() if (lines := generators(path.read_text()))}
     assert wrong == {}

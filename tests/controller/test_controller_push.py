@@ -384,6 +384,7 @@ def test_the_commands_refuse_what_does_not_exist(serving, tmp_path):
     assert "./lab controller verify" in run("verify", "--help").stdout
 
 
+@pytest.mark.smoke
 def test_p4runtime_shell_opens_on_a_switch_with_one_command(tiny, serving, pipelines, tmp_path):
     push(tiny, serving.addresses, pipelines=pipelines)
     where = ["--plan", "tiny", "--addresses", serving.addresses_file(tmp_path)]

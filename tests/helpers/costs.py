@@ -20,6 +20,7 @@ FILE = "tests/costs.json"
 TURNS = 10  # a slow test waits for at most so many runs of CI
 RUN = "MRCLAB_CI_RUN"
 RECORDED_S = 0.1  # and more is no test of ring 0
+SLOW_S, SLOW_ROOT_S = 1.0, 2.0  # and more is a slow test, unless it is marked `smoke`
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Costs:
                 tables.setdefault(path, {})[test] = round(cost, 1)
         lines = [f"{json.dumps(path)}: {json.dumps(table, ensure_ascii=False)}" for path, table in tables.items()]
         (root / FILE).write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def slow(self, name: str, root: bool) -> bool:
+        """Whether a test is slow by what it takes. Labs take their time, so tests with root may have more of it."""
+        return self.seconds.get(name, 0.0) >= (SLOW_ROOT_S if root else SLOW_S)
 
     def of_slow(self, name: str) -> float:
         """Of a slow test; of one without a record, the median of all records of a second or more."""

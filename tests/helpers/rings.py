@@ -30,6 +30,8 @@ REFUSED = {
 """Events of `sys.audit`, and what they begin."""
 NAMESPACES = {"unshare", "setns", "mount"}
 OTHER_MARKS = ("slow", "root", "bmv2", "p4c", "vm")
+COSTS = pytest.StashKey[Costs]()
+DEAR = pytest.StashKey[set[str]]()
 LEFT = pytest.StashKey[list[str]]()
 TOOK = pytest.StashKey[dict[str, float]]()
 
@@ -49,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[LEFT] = []
+    config.stash[LEFT], config.stash[COSTS] = [], Costs.read(config.rootpath)
     if config.getoption("--ring") == "0":
         config.pluginmanager.register(Refusals(config))
     if config.getoption("--ring") in ("due", "others") or config.getoption("--until"):
@@ -61,11 +63,32 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files without a mark that all wanted tests have: reading one takes less time than importing it."""
     words = str(config.getoption("-m")).split(" and ")
-    wanted = [word for word in words if word in OTHER_MARKS]
+    wanted = {word for word in words if word in OTHER_MARKS}
     if not wanted or collection_path.suffix != ".py":
         return None
+    if any(name.partition("::")[0] == collection_path.relative_to(config.rootpath).as_posix() for name in dear(config)):
+        wanted.discard("slow")
     text = collection_path.read_text(encoding="utf-8")
     return any(f"mark.{word}" not in text for word in wanted) or None
+
+
+def dear(config: pytest.Config) -> set[str]:
+    """The tests that are slow by what they take, with root or without."""
+    if DEAR not in config.stash:
+        known = config.stash[COSTS]
+        config.stash[DEAR] = {name for name in known.seconds if known.slow(name, root=False)}
+    return config.stash[DEAR]
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What takes long is slow."""
+    known = config.stash[COSTS]
+    for item in items:
+        if known.slow(item.nodeid, item.get_closest_marker("root") is not None) and not item.get_closest_marker(
+            "smoke"
+        ):
+            item.add_marker("slow")
 
 
 class Refusals:
@@ -95,8 +118,8 @@ class Refusals:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        dear = Costs.read(config.rootpath).seconds
-        left = [i for i in items if i.nodeid in dear or any(map(i.get_closest_marker, OTHER_MARKS))]
+        recorded = config.stash[COSTS].seconds
+        left = [i for i in items if i.nodeid in recorded or any(map(i.get_closest_marker, OTHER_MARKS))]
         config.hook.pytest_deselected(items=left)
         left_names = {item.nodeid for item in left}
         items[:] = [item for item in items if item.nodeid not in left_names]
@@ -122,7 +145,7 @@ class Turns:
     """Ring 2: the slow tests in the order in which they run, and those that a budget leaves out."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._until, self._costs = config.getoption("--until"), Costs.read(config.rootpath)
+        self._until, self._costs = config.getoption("--until"), config.stash[COSTS]
         try:
             self._run, self.origin = costs.run_number(config.rootpath)
         except ValueError as error:
@@ -146,10 +169,13 @@ class Turns:
 
 
 class Clock:
-    """Measures tests with their fixtures, in the process that runs them, and adds up what is reported."""
+    """Measures tests in the process that runs them, and adds up what is reported.
+
+    Fixtures that several tests share count for none of them.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._began, self._took = (0.0, 0.0), config.stash.setdefault(TOOK, {})
+        self._began, self._shared, self._took = (0.0, 0.0), [0.0, 0.0], config.stash.setdefault(TOOK, {})
 
     @staticmethod
     def _now() -> tuple[float, float]:
@@ -158,12 +184,23 @@ class Clock:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self) -> None:
-        self._began = self._now()
+        self._began, self._shared = self._now(), [0.0, 0.0]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Any:
+        before, shared = self._now(), list(self._shared)
+        try:
+            return (yield)
+        finally:
+            if fixturedef.scope != "function":  # those that it asks for are within
+                self._shared = [s + now - began for s, now, began in zip(shared, self._now(), before, strict=True)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
         report = yield
-        elapsed, processor = (now - began for now, began in zip(self._now(), self._began, strict=True))
+        elapsed, processor = (
+            now - began - shared for now, began, shared in zip(self._now(), self._began, self._shared, strict=True)
+        )
         report.cost = elapsed if item.get_closest_marker("root") else processor
         return report
 
@@ -184,7 +221,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     took: dict[str, float] = config.stash.get(TOOK, {})
     if took:
-        Costs.read(config.rootpath).renewed(took, config.rootpath)
+        config.stash[COSTS].renewed(took, config.rootpath)
 
 
 @pytest.hookimpl(optionalhook=True)

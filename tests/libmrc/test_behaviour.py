@@ -53,6 +53,7 @@ def sanitized(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.smoke
 def test_a_program_finds_what_verbs_promise(case: str, sanitized: Run) -> None:
     done = sanitized(case)
     if done.returncode == NO_HUGE_PAGES:

@@ -22,6 +22,7 @@ SMOKE = [sys.executable, "-m", "cli", "run", "smoke", "--plain", "--rate", "4", 
 LIMIT_S = 180
 
 
+@pytest.mark.smoke
 def test_smoke_ends_true_on_embedded_switches(tmp_path: Path) -> None:
     done = subprocess.run(
         [*SMOKE, "--runs", str(tmp_path)], capture_output=True, text=True, check=False, timeout=LIMIT_S

@@ -73,6 +73,7 @@ def spelled(name: str, text: str) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.smoke
 def test_no_verb_is_spelled_outside_the_table() -> None:
     assert {name: found for name, text in modules() if (found := spelled(name, text))} == {}
 

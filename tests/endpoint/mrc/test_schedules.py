@@ -167,6 +167,7 @@ def run_schedule(schedule: dict[str, Any]) -> Wire:
 @example(REPORTED_LATE)
 @settings(max_examples=250, suppress_health_check=list(HealthCheck))
 @given(SCHEDULE)
+@pytest.mark.smoke
 def test_every_message_completes_once_whatever_happens_on_the_way(schedule: dict[str, Any]) -> None:
     run_schedule(schedule)
 

@@ -71,6 +71,7 @@ def build() -> None:
         pytest.param("link-flap", "roce", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.smoke
 def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, transport: str) -> None:
     fast, lines, digest = runs("on", name, 7, transport, 0.02)
     slow, *same = runs("off", name, 7, transport, 0.02)
