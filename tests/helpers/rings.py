@@ -112,6 +112,10 @@ class Refusals:
         begins = REFUSED.get(event)
         if event == "ctypes.dlsym" and arguments[1] in NAMESPACES:
             begins = "a namespace"
+        if event == "import" and arguments[0].startswith(
+            "playwright."
+        ):  # refused later, it leaves an event loop behind
+            begins = "a browser"
         if begins:
             self._refused = f"begins {begins}: a test of ring 1"
             raise pytest.skip.Exception(self._refused)
