@@ -29,7 +29,7 @@ def pytest(*words: str, form: str | None = None) -> int:
 def quick(words: list[str]) -> int:
     """Ring 0: no process, compiler, network or browser; the endpoint is interpreted, as an edit leaves it."""
     at_least = () if words else ("--at-least", str(QUICK_TESTS))
-    return pytest("--ring", "0", *BESIDE, *at_least, *words, form="off")
+    return pytest("--ring", "0", "-rfE", *BESIDE, *at_least, *words, form="off")
 
 
 def default(words: list[str]) -> int:

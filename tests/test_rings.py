@@ -42,6 +42,7 @@ def test_of_a_fixture(started): pass
 def test_of_the_same_fixture(started): pass
 def test_of_a_spawned_process(): multiprocessing.get_context("spawn").Process(target=print).start()
 def test_of_a_socket(tmp_path): socket.socket(socket.AF_UNIX).bind(str(tmp_path / "s"))
+def test_of_a_browser(): import playwright
 def test_of_a_namespace(): ctypes.CDLL(None).unshare(0)
 @pytest.mark.root
 def test_of_links(): pass
@@ -76,8 +77,8 @@ def ran(folder: Path, *words: str, status: int = 0, run: str = "1") -> tuple[set
 def test_ring_0_refuses_what_starts_something_and_leaves_out_what_is_dear(tmp_path: Path) -> None:
     passed, printed = ran(tmp_path, "--ring", "0")
     assert passed == {"test_pure"}
-    assert "1 passed, 8 skipped, 16 deselected" in printed
-    for begun in ("a process", "a socket", "a namespace"):
+    assert "1 passed, 9 skipped, 16 deselected" in printed
+    for begun in ("a process", "a socket", "a namespace", "a browser"):
         assert f"begins {begun}: a test of ring 1" in printed
 
 

@@ -112,9 +112,7 @@ class Refusals:
         begins = REFUSED.get(event)
         if event == "ctypes.dlsym" and arguments[1] in NAMESPACES:
             begins = "a namespace"
-        if event == "import" and arguments[0].startswith(
-            "playwright."
-        ):  # refused later, it leaves an event loop behind
+        if event == "import" and arguments[0].split(".")[0] == "playwright":  # later, a loop is left
             begins = "a browser"
         if begins:
             self._refused = f"begins {begins}: a test of ring 1"
