@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.fuzzing import SECONDS, SEED
+from tests.helpers.fuzzing import SECONDS, SEED, first_seed
 from tests.helpers.transport.native_codec import SANITIZE, compiler
 
 ROOT = Path(__file__).parents[2]
@@ -50,15 +50,6 @@ TARGETS = {
         "::test_a_damaged_program_is_refused_or_runs_alike_on_both_engines[0]",
     ],
 }  # fmt: skip
-
-
-def first_seed() -> int:
-    """As given; else from the commit, so that each commit tries other inputs; 1 without a clone."""
-    if given := os.environ.get(SEED):
-        return int(given)
-    words = ["git", "rev-parse", "HEAD"]
-    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    return int(told[:8], 16) if told else 1
 
 
 def environment(target: str) -> Mapping[str, str]:

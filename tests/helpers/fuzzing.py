@@ -6,15 +6,38 @@ seed of a round that fails is in its error: with that seed and 0 seconds the rou
 
 from __future__ import annotations
 
+import itertools
 import os
+import subprocess
 import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
 SECONDS, SEED = "MRCLAB_FUZZ_S", "MRCLAB_FUZZ_SEED"
+ROOT = Path(__file__).parents[2]
 ROUNDS = pytest.StashKey[dict[str, int]]()
+
+
+def first_seed() -> int:
+    """As given; else from the commit, so that each commit tries other inputs; 1 without a clone."""
+    if given := os.environ.get(SEED):
+        return int(given)
+    words = ["git", "rev-parse", "HEAD"]
+    told = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return int(told[:8], 16) if told else 1
+
+
+def seeds() -> Iterator[int]:
+    """Seeds of the commit, at least three, until 40 s or those given are over: a test names the one that fails."""
+    end_s = time.monotonic() + float(os.environ.get(SECONDS, "40"))
+    for number, seed in enumerate(itertools.count(first_seed())):
+        if number >= 3 and time.monotonic() >= end_s:
+            return
+        yield seed
 
 
 def pytest_configure(config: pytest.Config) -> None:
