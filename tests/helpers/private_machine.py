@@ -25,7 +25,7 @@ def enter_private_run() -> None:
     """This thread, and what it starts from now on, has an empty /run of its own. OSError: not on this machine."""
     _call("unshare", CLONE_NEWNS)
     _call("mount", b"none", b"/", None, MS_PRIVATE_REC, None)
-    _call("mount", b"tmpfs", b"/run", b"tmpfs", 0, None)
+    _call("mount", b"tmpfs", b"/run", b"tmpfs", 0, b"mode=755")  # as the system's: without it anybody may write
     os.makedirs("/run/netns")
 
 

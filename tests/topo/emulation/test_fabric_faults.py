@@ -393,7 +393,7 @@ def fake_agent(path, denied, listening, stop):
 def test_drain_tells_the_nics_and_undo_takes_back_only_that(lab):
     with pytest.raises(LabError, match="no agent runs in any host"):
         lab.inject("drain", "p0s0")
-    (lab.root / "agents").mkdir()
+    (lab.root / "agents").mkdir(exist_ok=True)
     own = {"host": "h3", "ev": PLANE1}
     denied, listening, stop = [own], threading.Event(), threading.Event()
     agent = threading.Thread(target=fake_agent, args=(lab.agent_socket(H0), denied, listening, stop))
