@@ -1,4 +1,4 @@
-"""What a command line needs beside Python: packages, which the `lab` script installs.
+"""The packages that a command line needs beside Python; the `lab` script installs them.
 
 The script knows commands of the system, Debian's packages and how p4runtime-shell is installed; which command line
 needs what is decided here, where options are parsed anyway. A command line that cannot be parsed ends here, before

@@ -113,6 +113,6 @@ class _Place:
 
 
 def _entries(folder: int) -> set[tuple[str, int]]:
-    """What is in an open folder, with inodes."""
+    """The entries of an open folder, with their inodes."""
     with os.scandir(folder) as entries:
         return {(entry.name, entry.inode()) for entry in entries if not entry.name.startswith(HIDDEN)}

@@ -1,4 +1,4 @@
-"""What the controller installs in a switch, by name and without gRPC: the values that `tables` computes.
+"""The entries that the controller installs in a switch, by name and without gRPC: the values that `tables` computes.
 
 Names are P4Info's (full names or aliases); arguments are in the order of the action's parameters.
 """

@@ -194,7 +194,7 @@ def _unconfigured_cells(p4info: P4Info) -> frozenset[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What turns a switch's present state into the wanted one. `modify` pairs (present, wanted)."""
+    """The writes that turn a switch's present state into the wanted state. `modify` pairs (present, wanted)."""
 
     insert: tuple[Item, ...] = ()
     modify: tuple[tuple[Item, Item], ...] = ()

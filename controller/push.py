@@ -125,7 +125,7 @@ def reconverge(
     pipelines: Pipelines | None = None,
     journal: Path | None = None,
 ) -> Report:
-    """What a routing protocol would do after a failure: ECMP groups and plain routes without the dead links.
+    """Imitate a routing protocol after a failure: write ECMP groups and plain routes without the dead links.
 
     The caller waits as long as that protocol would take. Only differences are written; without dead links all return.
     """

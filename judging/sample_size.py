@@ -42,7 +42,7 @@ def share_error(packets: float, queue_pairs: int) -> float:
 
 
 def repair_round_trips(run: Run) -> int:
-    """What a burst of faults may cost in this run, in round trips."""
+    """The highest allowed mean cost of a burst of faults in this run, in round trips."""
     return REPAIR_ROUND_TRIPS + (TAIL_ROUND_TRIPS if run.kind("step") else 0)
 
 

@@ -1,4 +1,4 @@
-"""What lines of each kind must hold for judging to read them; a line may hold more (docs/contracts.md, "Journal")."""
+"""The fields that a journal line of each kind must have; more are allowed (docs/contracts.md, "Journal")."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SAMPLES: Mapping[str, Mapping[str, type]] = {"qps": {"qp": int}, "ports": {"port
 
 
 def fault_of(line: Any) -> str:
-    """What is wrong with a line, or ""."""
+    """Describe the error in a line; "" if the line is valid."""
     if not isinstance(line, dict):
         return f"a journal line must be an object (got {type(line).__name__})"
     wrong = _missing(line, LINE) or _missing(line, BY_KIND.get(line["kind"], {}))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PaperRow:
-    """What the paper measured in the experiment that a scenario follows."""
+    """A measurement of the paper, from the experiment that a scenario follows."""
 
     figure: str
     test: str

@@ -17,7 +17,7 @@ WORDS = {True: "true", False: "false", None: "unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one check found. `holds` is None when the evidence does not say; with `spoils` the run is unknown then."""
+    """The result of one check. `holds` is None if the evidence does not say; with `spoils` the run is then unknown."""
 
     check: str
     holds: bool | None

@@ -31,7 +31,7 @@ class RunDirectory:
         self.journals = path / "journal"
         self.packets = path / "packets.jsonl"
         self.made: tuple[Made, ...] = ()
-        """What `create` made, for the user who called sudo: folders that were not there, the run, `latest`."""
+        """The paths that `create` made, for the user who called sudo: new folders, the run, `latest`."""
 
     @classmethod
     def create(cls, root: Path, scenario: str, seed: int) -> RunDirectory:
@@ -82,7 +82,7 @@ class RunDirectory:
         files.write(self.path / SCENARIO, text)
 
     def options(self) -> dict[str, Any]:
-        """What was chosen. ValueError names the file and what is wrong with it."""
+        """The options of the run. ValueError names the file and the error in it."""
         return plain_file.read_object(self.path / "options.json")
 
     def plan(self) -> Plan:
@@ -133,7 +133,7 @@ def folders(root: Path) -> Iterator[Path]:
 
 
 def listing(folder: Path) -> list[Path]:
-    """What is in a folder; nothing when it is none, or no longer there."""
+    """The entries of a folder; empty if the path is no folder or no longer exists."""
     with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
         return [folder / entry.name for entry in entries]
     return []

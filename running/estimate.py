@@ -143,7 +143,7 @@ def ranks_of(workload: Workload, plan: Plan) -> Sequence[str]:
 
 
 class RankMemory(NamedTuple):
-    """What a rank needs, and how much of that all ranks in one process need only once."""
+    """The memory of a rank, and the part that all ranks in one process share."""
 
     bytes: int
     common_bytes: int

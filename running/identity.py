@@ -1,4 +1,4 @@
-"""What a run is: digests of everything that decides its course, and one key over the digests and the user's choices.
+"""The identity of a run: digests of everything that decides its course, and one key over them and the user's choices.
 
 Equal keys are equal runs: in virtual time to the last packet, on real links as far as a machine repeats itself. A sweep
 may take a finished run instead of making it again, and a replay knows whether it would be one.

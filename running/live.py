@@ -1,4 +1,4 @@
-"""What a user sees during a run: planes, path health and goodput as they are, events as they happen.
+"""The live view of a run: planes, path health, goodput, and events as they happen.
 
 The view reads the journals that the run writes; nothing is measured twice. Without a terminal, or with --plain, only
 the events are printed, a line each.

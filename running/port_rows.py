@@ -79,7 +79,7 @@ def class_rows(ref: PortRef, classes: Mapping[str, ClassCounters]) -> list[Row]:
 
 
 def classes_of(program: Mapping[str, Cells], ref: PortRef) -> Mapping[str, ClassCounters]:
-    """What the program of a port's switch counted there, by class."""
+    """The counters of a port in its switch's P4 program, by class."""
     return program.get(ref.node.name, {}).get(ref.port, {})
 
 

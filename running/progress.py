@@ -50,7 +50,7 @@ class Progress:
         return max(last - first, 0) / (last_s - first_s)
 
     def words(self, seconds: float | None) -> str:
-        """What is left and how fast, for a line beside a bar."""
+        """The remaining time and the speed, as text beside a progress bar."""
         left_s = self.left_s(seconds)
         left = "" if left_s is None else f"{int(left_s) // 60}:{int(left_s) % 60:02} left  "
         return f"{left}{self.packets_a_second:,.0f} packets/s"

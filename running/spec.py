@@ -76,7 +76,7 @@ class RunSpec:
 
     @cached_property
     def setting(self) -> Setting:
-        """What the scenario's functions are given."""
+        """The setting that the scenario's functions receive."""
         choices, transport = self.choices, self.choices.transport
         return Setting(
             choices.plan,

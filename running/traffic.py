@@ -111,7 +111,7 @@ class Traffic:
         return group
 
     def asked(self) -> list[Asked]:
-        """What was asked for and not stopped, the oldest first."""
+        """The traffic that was started and not stopped, oldest first."""
         found = [Asked(**json.loads(path.read_text())) for path in sorted(self.folder.glob("*.json"))]
         return sorted(found, key=lambda asked: asked.started_ns)
 
@@ -174,7 +174,7 @@ def check(kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def table(statuses: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """What perftest or nccl-tests would print, a row of each rank that has one, the host's name first."""
+    """The rows that perftest or nccl-tests would print, one per rank that has results, the host's name first."""
     rows: list[list[str]] = []
     for host, status in statuses.items():
         own = status["result"]["table"]

@@ -1,4 +1,4 @@
-"""What `--transport` chooses: which endpoint the hosts run, its settings, and whether the fabric has one plane."""
+"""The choice of `--transport`: the endpoint of the hosts, its settings, and whether the fabric has one plane."""
 
 from __future__ import annotations
 

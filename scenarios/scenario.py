@@ -1,4 +1,4 @@
-"""What an experiment is: a plan, a workload, a timeline of faults and, beside it, the checks that judge it.
+"""The definition of an experiment: a plan, workloads, a timeline of faults, and the checks that judge the run.
 
 One file in this folder holds one `SCENARIO`. Everything that chance decides is drawn from one generator,
 `Setting.new_rng()`, so that a seed repeats a run.
@@ -39,7 +39,7 @@ class TimedFault:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What hosts do from the start of a phase on: a workload kind of the agents, its options, who takes part.
+    """A workload that hosts run from the start of a phase on: the agents' kind of workload, its options, its ranks.
 
     `ranks` None means all hosts. Workloads run until the end of the last phase but "heal", unless `options` end them.
     """
@@ -106,7 +106,7 @@ def phases(
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a scenario's functions may depend on.
+    """The inputs of a scenario's functions.
 
     `plan` is the scenario's own; the baseline runs on `plan.single_plane()` with faults mapped by `carried_out`.
     A scenario's seconds are always seconds of lab time; a second of lab time takes `pace` seconds of the run.
@@ -140,7 +140,7 @@ class Prober:
 
 
 class Load(NamedTuple):
-    """What a run carries that ends with its work: about how many seconds it takes, and the bytes of all messages."""
+    """The work of a run that ends with its work: its approximate duration in seconds, and the bytes of all messages."""
 
     seconds: float
     bytes: int

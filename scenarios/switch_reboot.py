@@ -88,7 +88,7 @@ def judge_tier(role: SwitchRole, setting: Setting) -> Sequence[Check]:
 
 
 def plane_away(setting: Setting, fault: FaultSpan) -> float:
-    """What a plane less costs while a leaf is away, and until probes have brought its paths back, in ns of the run.
+    """The cost of running without a plane while a leaf is away and until probes restore its paths, in ns of the run.
     All other hosts wait for those under the leaf at the end of a step."""
     away_ns = (fault.stop_ns or fault.start_ns) - fault.start_ns + RETURN_S * setting.pace * 1e9
     return away_ns / setting.plan.planes

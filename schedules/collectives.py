@@ -25,7 +25,7 @@ SHARES = {"all_reduce": 2, "all_gather": 1, "all_to_all": 1}
 
 @dataclass(frozen=True, slots=True)
 class CollectiveSchedule:
-    """What to write. `size` is nccl-tests': the larger of a rank's send and receive buffers, in bytes.
+    """The options of a collective. `size` is nccl-tests': the larger of a rank's send and receive buffers, in bytes.
 
     A message has at most `segment` bytes; each rank computes for `compute_ns` before each round.
     """

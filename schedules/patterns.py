@@ -28,7 +28,7 @@ class MatrixConnection(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What to write: `size` bytes per connection. Permutations are drawn from the seed."""
+    """The options of a pattern: `size` bytes per connection. Permutations are drawn from the seed."""
 
     nodes: int
     size: int = 2_000_000

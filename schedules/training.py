@@ -60,7 +60,7 @@ MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class TrainingSchedule:
-    """What to write. The numbers of ranks multiply; 0 for layers or tokens is the model's."""
+    """The options of a training job. The numbers of ranks multiply; 0 layers or tokens means the model's own number."""
 
     model: str = "small"
     tensor: int = 2

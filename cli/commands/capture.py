@@ -79,7 +79,7 @@ def captured(arguments: argparse.Namespace) -> int:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """What cannot be, before anybody is asked for root."""
+    """Reject impossible options before root is asked for."""
     check_seconds("--seconds", arguments.seconds)
     if arguments.count is not None and not 1 <= arguments.count <= COUNT_MAX:
         raise ValueError(f"--count must be between 1 and {COUNT_MAX} (got {arguments.count})")

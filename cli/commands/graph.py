@@ -76,7 +76,7 @@ def rendered(drawn: Graph, form: str) -> str | bytes:
 
 
 def measured_load(seconds: float) -> Load:
-    """What each link carried, the busier direction, as a share of its rate, over about so many seconds from now."""
+    """The load of each link, in its busier direction, as a share of its rate, over about so many seconds from now."""
     from cli.commands.counters import traffic_managers
     from topo.emulation.lab import Lab
     from topo.graph import link_at, peer, ports

@@ -69,7 +69,7 @@ def interfaces_table(interfaces: Sequence[Mapping[str, Any]]) -> list[list[str]]
 
 
 def pauses(lab: Lab, nodes: Sequence[Node]) -> dict[str, dict[int, dict[str, int]]]:
-    """What of PAUSES each node counts, by name and port: embedded switches, and hosts whose agent has flow control."""
+    """The counters of PAUSES, by node name and port: embedded switches, and hosts whose agent has flow control."""
     from common.client import ControlClient
 
     managers = traffic_managers(lab)

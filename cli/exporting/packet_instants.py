@@ -41,7 +41,7 @@ def check_head(line: dict[str, Any]) -> None:
 
 
 def events_of(line: dict[str, Any], converter: Converter) -> list[str]:
-    """What one packet did at one place. A queue's counter is the depth that each packet found on arrival."""
+    """The events of one packet at one place. A queue's counter is the depth that each packet found on arrival."""
     node, fate, t_ns = str(line["node"]), str(line["fate"]), int(line["t_ns"])
     port = line["port"] if line["port"] is not None else line["port_in"]
     track, told = f"packets, port {port}", {key: line[key] for key in TOLD}

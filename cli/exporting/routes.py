@@ -1,4 +1,4 @@
-"""What a switch of the plan forwards, as any router would be told: its own uSID, and a route a neighbour and prefix."""
+"""The routes of a switch of the plan, as for any router: its own uSID, and one route per neighbour and prefix."""
 
 from __future__ import annotations
 

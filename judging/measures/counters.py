@@ -53,7 +53,7 @@ def last_ports(run: Run) -> Iterator[Collection[Mapping[str, Any]]]:
 
 
 def switch_drops(run: Run) -> Counter[str]:
-    """What switches dropped, by reason, over the whole run: the traffic managers, and (`drop_program`) P4 programs."""
+    """Packets dropped by switches in the whole run, by reason: traffic managers, and P4 programs (`drop_program`)."""
     drops: Counter[str] = Counter()
     for ports in last_ports(run):
         for port in ports:
@@ -68,7 +68,7 @@ PAUSES = ("pause_sent", "paused_ns", "pause_watchdog", "pause_ignored")
 
 
 def switch_pauses(run: Run) -> Counter[str]:
-    """What switches counted of flow control over the whole run, all ports together; nothing where there is none."""
+    """The switches' flow-control counters over the whole run, summed over all ports; empty without flow control."""
     found: Counter[str] = Counter()
     for port in (port for ports in last_ports(run) for port in ports):
         found.update({field: int(port.get(field, 0)) for field in PAUSES})

@@ -77,7 +77,7 @@ def communication(run: Run) -> list[Span] | None:
 
 
 def usual(run: Run, reference: Span, bin_ns: int, talking: Sequence[Span] | None) -> float:
-    """What the reference phase's bins carry at least, but for one in ten, bit/s: a rate that is not low."""
+    """The 10th percentile of the rates of the reference phase's bins, bit/s: a lower rate counts as low."""
     ends = instants(reference.start_ns + bin_ns, reference, bin_ns)
     ends = ends[inside(ends, bin_ns, talking) & apart(ends, bin_ns, stalls.spans(run))]
     if not len(ends):

@@ -1,4 +1,4 @@
-"""What a host's queue pairs and ports had counted at each of its samples: read once for everything that asks."""
+"""The totals of a host's queue pairs and ports at each of its samples, read once for all measures."""
 
 from __future__ import annotations
 

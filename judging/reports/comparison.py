@@ -94,7 +94,7 @@ def picture(runs: Sequence[Run]) -> str:
 
 
 def shown(runs: Sequence[Run]) -> list[Finding]:
-    """What the runs show against each other (`judging.reports.contrast`)."""
+    """The conclusions from comparing the runs (`judging.reports.contrast`)."""
     return contrast.findings(list(zip(names(runs), runs, strict=True)))
 
 

@@ -64,7 +64,7 @@ def csv_rows(run: Run) -> Iterable[Sequence[Any]]:
 
 
 def section(run: Run) -> list[str]:
-    """What the report shows; nothing where no schedule ran."""
+    """The report's section about completion times; empty if no schedule ran."""
     table = rows(run)
     return [page.paragraph(NOTE, soft=True), distributions(run), page.table(HEAD, table)] if table else []
 

@@ -1,4 +1,4 @@
-"""What two runs of the same experiment show against each other: sentences with figures, each true, false or unknown.
+"""The conclusions from two runs of the same experiment: sentences with figures, each true, false or unknown.
 
 The claims are two: a baseline fails or stalls where MRC does not, and without trimming congestion looks like broken
 paths. Nothing is claimed of runs that are not alike, or whose evidence is not sound.

@@ -45,7 +45,7 @@ FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longes
 
 
 def baseline(options: Mapping[str, Any]) -> str:
-    """What the baseline of a run was, in a sentence."""
+    """A sentence about the baseline of a run: its rate control and flow control."""
     rate = "DCQCN" if options.get("settings", {}).get("dcqcn", True) else "no rate control"
     return BASELINE.format(f"{rate}, and {'PFC' if options.get('priority_flow_control') else 'no PFC'}")
 

@@ -50,7 +50,7 @@ class Ranks:
         self._ends = communicator.Dup()  # apart from all other calls: one process may be alone at the end
 
     def together(self, act: Callable[[], Answer]) -> Answer:
-        """What `act` returns here. Where it raises in any process, all of them raise that exception."""
+        """Return the result of `act` here. If it raises in any process, all processes raise that exception."""
         error: Exception | None = None
         answer: Answer | None = None
         try:

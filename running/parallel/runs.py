@@ -111,7 +111,7 @@ class Mpiexec:
 
 
 def words_of(said: Iterable[str]) -> str:
-    """What `mpiexec` gives as the reason, or the last words before it, without its banner."""
+    """The reason that `mpiexec` gives, or the last lines before it, without its banner."""
     lines = [line for line in said if line and not set(line) <= {"="} and not line.startswith("=  ")]
     named = [line.partition("EXIT STRING: ")[2] for line in lines if "EXIT STRING: " in line]
     return named[0] if named else " · ".join(lines[-3:])

@@ -55,7 +55,7 @@ it thaws, and the collector looks at the old so seldom that a night's hunt would
 
 @contextmanager
 def _long_lived() -> Iterator[None]:
-    """What is made here lives as long as the world, and the collector of garbage need not look at it again and again.
+    """Keep objects that live as long as the world out of garbage collection.
 
     Without this a thousand hosts take half as long again to make.
     """

@@ -94,7 +94,7 @@ class SimulatedSwitch:
             self._control.install(entities)
 
     def program_counters(self) -> Cells:
-        """What the P4 program has counted, by port and class; nothing after a crash."""
+        """The P4 program's counters, by port and class; empty after a crash."""
         if self._control is None:
             return {}
         engine = self.engine

@@ -1,4 +1,4 @@
-"""What a runner needs of a world: hosts to command, faults, a clock to wait on, and tables to verify."""
+"""The interface of a world to a runner: hosts to command, faults, a clock to wait on, and tables to verify."""
 
 from __future__ import annotations
 

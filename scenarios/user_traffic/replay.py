@@ -35,7 +35,7 @@ pairs fills a journal otherwise."""
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a user wrote: files, and where their ranks go."""
+    """A user's workload: the files, and the hosts of their ranks."""
 
     files: tuple[Path, ...]
     placement: str = PACKED
@@ -57,7 +57,7 @@ class Source:
         return [stem if stems.count(stem) == 1 else f"{stem}-{index}" for index, stem in enumerate(stems)]
 
     def schedules(self) -> list[Schedule]:
-        """What the files hold. ScheduleError names file, line and rule."""
+        """The schedules in the files. ScheduleError names the file, the line and the rule."""
         found = [shared(file, digest_of(file)) for file in self.files]
         for schedule in found:
             if not schedule.messages:
@@ -90,7 +90,7 @@ def find(text: str) -> Scenario:
 
 
 def story(name: str) -> Story:
-    """What a report says above such a run."""
+    """The introduction of such a run's report."""
     return Story(f"The workload {name}", "Messages and calculations as a workload file asks for them.")
 
 

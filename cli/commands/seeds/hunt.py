@@ -151,7 +151,7 @@ def keep(path: Path | None, seed: int, runs: Path) -> str:
 
 
 def document(hunt: Hunt, kept: list[str]) -> dict[str, Any]:
-    """What a hunt did, as JSON."""
+    """The results of a hunt, as JSON."""
     return {
         "seed": hunt.seed,
         "tries": hunt.tries,
