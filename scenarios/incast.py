@@ -12,6 +12,8 @@ from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, Workload, phases
 
 SENDERS = 7
+IN_FLIGHT = 8 * 262_144
+"""Bytes that a sender of the incast has posted at a time: with more, the incast would outlast the pause behind it."""
 
 
 def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
@@ -29,8 +31,10 @@ def hosts(setting: Setting) -> tuple[list[str], tuple[str, str]]:
 
 def workloads(setting: Setting) -> Sequence[Workload]:
     incast, victim = hosts(setting)
-    stream = {"size": 262144, "depth": 8, "qps": setting.queue_pairs, "messages": 0}
-    burst = {**stream, "duration_ns": round(setting.phases["faults"] * setting.pace * SECOND_NS)}
+    pairs, lasts_ns = setting.queue_pairs, round(setting.phases["faults"] * setting.pace * SECOND_NS)
+    stream = {"size": 262144, "depth": 8, "qps": pairs, "messages": 0}
+    depth = max(1, 8 // pairs)  # of each queue pair
+    burst = {**stream, "size": IN_FLIGHT // (pairs * depth), "depth": depth, "duration_ns": lasts_ns}
     return [
         Workload("write_bw", stream, ranks=victim, name="victim"),
         Workload("incast", burst, ranks=tuple(incast), name="incast", phase="faults"),
