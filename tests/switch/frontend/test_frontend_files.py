@@ -174,7 +174,7 @@ def test_a_source_costs_at_most_ten_times_its_size(
     """Of an eighth of the size that is allowed: counting each byte of a longer one takes a minute."""
     if text == "tokens" and size < SOURCE_BYTES_MAX // 8:
         pytest.skip("a token of two characters takes 200 bytes: TOKENS_MAX bounds them")
-    monkeypatch.setattr("switch.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 8)
+    monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 8)
     path = program(tmp_path, "#define A 1\n")
     cost(path)  # what is made once for all programs
     program(tmp_path, TEXTS[text](size) + "\n#define A 1\n")
