@@ -24,6 +24,10 @@ _KINDS = (
 )
 
 
+TEXT_BYTES_MAX = 64 << 20
+"""Of a text that is read whole: plans, options, verdicts, schedules."""
+
+
 class TooLongError(OSError):
     """The file has more bytes than its reader takes."""
 
@@ -77,16 +81,19 @@ def is_public(path: Path) -> bool:
     return bool(path.stat().st_mode & stat.S_IROTH) and all(p.stat().st_mode & stat.S_IXOTH for p in path.parents)
 
 
-def read_named(path: str | Path) -> str:
-    """The text of a regular file that a user has named, UTF-8 with any line ends."""
-    with io.TextIOWrapper(open_named(path), encoding="utf-8") as file:
+def read_named(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
+    """The text of a regular file that a user has named, UTF-8 with any line ends. TooLongError above `bytes_max`."""
+    with io.TextIOWrapper(io.BytesIO(read_up_to(path, bytes_max)), encoding="utf-8") as file:
         return file.read()
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a regular file."""
+def read_bytes(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
+    """The content of a regular file. TooLongError above `bytes_max`."""
     with open_plain(path) as file:
-        return file.read()
+        size = os.fstat(file.fileno()).st_size
+        if size > bytes_max:
+            raise TooLongError(f"{path} must have at most {bytes_max} bytes (got {size})")
+        return file.read(size)
 
 
 def read_object(path: Path) -> dict[str, Any]:
