@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
@@ -35,6 +36,11 @@ PLANS_DIR = Path(__file__).parent / "plans"
 
 TOPO = ".topo"
 """The ending of a topology file of htsim (`htsim.py`)."""
+
+PLAN_BYTES_MAX = 4 << 20
+DOTS_MAX = 16
+"""In a line, beside those of numbers and IPv4 addresses."""
+_NUMBER = re.compile(r"(?<![\w.-])\d+(\.\d+){1,3}(?![\w.-])")
 
 USID_BLOCK = "fcbb:bbbb::/32"
 _RATE = (1_000, 1_600_000_000_000)
@@ -106,7 +112,7 @@ def load_plan(
                 f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml or {TOPO}"
             )
     try:
-        text = plain_file.read_named(path)
+        text = plain_file.read_named(path, PLAN_BYTES_MAX)
     except OSError as error:
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
@@ -123,6 +129,10 @@ def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | N
 
 
 def _document(text: str, source: str) -> dict[str, Any]:
+    # tomllib's memory grows with the square of a key's parts.
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > DOTS_MAX and (dots := _NUMBER.sub("", line).count(".")) > DOTS_MAX:
+            raise PlanError(f"{source}: line {number} must have at most {DOTS_MAX} dots beside numbers (got {dots})")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

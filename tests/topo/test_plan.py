@@ -102,6 +102,8 @@ def test_a_plan_is_found_by_its_path_too(tmp_path):
         ('encapsulation = "none"\n' + MINIMAL, ["encapsulation", "planes"]),
         ("[fabric", ["must be TOML"]),
         ("x = " + "[" * 5000, ["must be TOML"]),
+        ("\n" + ".".join(["a"] * 24_000) + " = 1", ["at most 16 dots", "got 23999"]),
+        (".".join(["1"] * 18) + " = 1", ["at most 16 dots", "got 17"]),
         (MINIMAL + "[link]\n", ["link is no key", "links"]),
         ("links = 3\n" + MINIMAL, ["links is 3; it must be", "table"]),
     ],
