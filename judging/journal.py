@@ -16,6 +16,9 @@ from common import plain_file
 from common.journal import Line
 from judging.shape import fault_of
 
+JOURNAL_BYTES_MAX = 1 << 30
+"""Of one process's journal: a file that other people send may claim any size."""
+
 READER = "reader"
 """The node of `error` lines that replace lines that cannot be read."""
 
@@ -26,7 +29,7 @@ def read_file(path: Path) -> list[Line]:
     A line that is not a journal line becomes an `error` line, so that the rest of the file still counts; a torn last
     line is skipped, because its writer was killed in the middle of it.
     """
-    return [line for _, _, line in scan(plain_file.read_bytes(path), path.name)]
+    return [line for _, _, line in scan(plain_file.read_bytes(path, JOURNAL_BYTES_MAX), path.name)]
 
 
 def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
