@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from common.scratch import LOCK
+from running.identity import import_roots
 from tests.helpers.descendants import descendants
 from tests.helpers.other_user import PYTHON, achieved, runs, trying
 from topo.emulation import namespace, process, state
@@ -59,6 +60,7 @@ def shared() -> Iterator[Path]:
 
 PUBLIC = {"", "lab.json", "faults.json", "switch.json", "switch-ready.json", "profiles", "traffic", "traffic/long.json"}
 PUBLIC |= {f"profiles/h{number}.json" for number in range(4)}
+PUBLIC |= {"agents", *(f"agents/h{number}.jsonl" for number in range(4))}  # for the page's server
 """Of the lab's folder, what docs/security.md says that every user may read."""
 
 
@@ -176,7 +178,7 @@ class Anna:
             os.chown(folder, ANNA, ANNA)
 
     def environment(self, home: Path) -> dict[str, str]:
-        packages = os.pathsep.join([str(ROOT), sysconfig.get_paths()["purelib"]])
+        packages = os.pathsep.join([*map(str, import_roots()), sysconfig.get_paths()["purelib"]])
         own = {"HOME": str(home), "TMPDIR": str(self.shared), "PYTHONPATH": packages, "MRCLAB_COMPILED": "off"}
         return {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", **own}
 

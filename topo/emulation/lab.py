@@ -152,8 +152,8 @@ class Lab:
         from topo.emulation.network import network  # Mininet: slow to import, and `attach` does without
 
         plan = self.plan
-        for name in ("logs", "agents"):  # programs and traffic of the lab's owner: not for other users
-            (self.root / name).mkdir(mode=0o700)
+        (self.root / "logs").mkdir(mode=0o700)  # of the owner's programs: not for other users
+        (self.root / "agents").mkdir(mode=0o755)  # the page's server, which has no rights, reads the journals
         network(plan, self.name).create(progress)
         for index, host in enumerate(plan.hosts(), 1):
             hosts.configure(self.site, host)
