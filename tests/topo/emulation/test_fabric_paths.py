@@ -5,7 +5,9 @@ knows a switch's tables.
 """
 
 import mmap
+import re
 import socket
+import statistics
 import struct
 import time
 from collections import Counter
@@ -218,19 +220,23 @@ def test_host_kernels_reach_each_other_and_can_be_steered(lab):
 
 
 def test_a_round_trip_takes_the_time_that_the_plan_says(lab):
-    """Eight cables of 5 ms for a ping across a spine, two of them on hosts, whose transmit sides have no delay.
+    """Cables of 5 ms for a ping, two of them on hosts, whose transmit sides have no delay.
 
-    Plain routes may lead over the shortest path only.
+    Plain routes may lead over the shortest path only. Switches move frames in turns of R/32: one ping may gain half a
+    turn at either end of a way, which their mean must not.
     """
     if lab.plan.switch != "embedded" or lab.plan.switch_overrides:
         pytest.skip("only the embedded switch delays")
     links = lab.plan.links
     source, destination = lab.plan.host("h0"), lab.plan.host(f"h{lab.plan.host_count - 1}")
     crossed = min(len(path.switches) for path in paths(lab.plan, source, destination))
-    ping = ["ping", "-c", "1", "-W", "5", str(host_address(lab.plan, destination))]
-    shown = lab.run(source, ping).stdout
-    rtt_ms = float(shown.split("time=")[1].split()[0])
-    assert rtt_ms >= 2 * (2 * links.host_delay_ns + (crossed - 1) * links.fabric_delay_ns) / 1e6
+    ping = ["ping", "-c", "20", "-i", "0.1", "-W", "5", str(host_address(lab.plan, destination))]
+    rtts_ms = [float(rtt) for rtt in re.findall(r"time=([\d.]+)", lab.run(source, ping).stdout)]
+    planned_ms = 2 * (2 * links.host_delay_ns + (crossed - 1) * links.fabric_delay_ns) / 1e6
+    turn_ms = lab.plan.base_rtt_ns / 32e6
+    assert len(rtts_ms) == 20
+    assert min(rtts_ms) >= planned_ms - 2 * turn_ms
+    assert statistics.mean(rtts_ms) >= planned_ms - turn_ms / 4
 
 
 def test_the_fabric_is_silent_when_nobody_sends(lab):
