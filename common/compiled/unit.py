@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sys
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import NamedTuple
 
 from common import cache
 
-FORMAT = "4"
+FORMAT = "5"
 """Changes when builds are made in another way."""
 DIRECT = "_direct.c"
 CHECKED = "checked"
@@ -61,8 +60,8 @@ class Unit(NamedTuple):
         return list(_files(self.root, self.folders, DIRECT))
 
     def key(self) -> str:
-        """16 hexadecimal digits of the sources, the Python that runs, and the way of building."""
-        digest = hashlib.sha256("\0".join([FORMAT, sys.version, EXTENSION_SUFFIXES[0], *self.sources()]).encode())
+        """16 hexadecimal digits of the sources, the binary interface of this Python, and the way of building."""
+        digest = hashlib.sha256("\0".join([FORMAT, EXTENSION_SUFFIXES[0], *self.sources()]).encode())
         for path in [*_files(self.root, self.packages, ".py"), *_files(self.root, self.folders, (".c", ".h"))]:
             with open(os.path.join(self.root, path), "rb") as source:
                 content = source.read()
@@ -80,9 +79,9 @@ def _files(root: str, folders: tuple[str, ...], suffix: str | tuple[str, ...]) -
                     yield os.path.relpath(os.path.join(place, name), root)
 
 
-def record_path(unit: Unit, key: str) -> str:
+def record_path(unit: Unit, key: str, folder: str | None = None) -> str:
     """The file that names the build for a key. It is replaced whole, so that no reader sees a build half made."""
-    return os.path.join(cache.directory(), f"{unit.name}-{key}.build")
+    return os.path.join(cache.directory() if folder is None else folder, f"{unit.name}-{key}.build")
 
 
 def record(build: Build) -> str:
@@ -95,8 +94,12 @@ def record(build: Build) -> str:
 
 
 def find(unit: Unit, key: str) -> Build | None:
-    """The build of a unit for a key, if there is one and all its files are there in full size."""
-    path = record_path(unit, key)
+    """The build of a unit for a key, if there is one and all its files are there in full size: the user's own, or the
+    one that came with the lab."""
+    return _read(record_path(unit, key)) or _read(record_path(unit, key, cache.SHIPPED))
+
+
+def _read(path: str) -> Build | None:
     try:
         with open(path, encoding="utf-8") as file:
             lines = file.read().splitlines()

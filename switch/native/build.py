@@ -2,7 +2,8 @@
 
 A shared object is named by the hash of everything that went into it: sources, flags, compiler and its version. It is
 written under `$XDG_CACHE_HOME/mrclab` (default `~/.cache/mrclab`) and moved into place in one step, so that any number
-of processes may build at once. A build removes files that were not used for a month.
+of processes may build at once. A build removes files that were not used for a month. A wheel of the lab brings the
+runtime and the shipped programs built, which no compiler's version is part of.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from common import cache as caches
 from common import files
 
 RUNTIME = Path(__file__).parent / "runtime"
@@ -72,7 +74,7 @@ def _python_flags() -> tuple[str, ...]:
 
 def build_program(text: str, name: str, sanitize: str = "") -> Path:
     """The shared object of an emitted program."""
-    return _build(f"program-{name}", text, [], sanitize)
+    return _build(name, text, [], sanitize)
 
 
 @cache
@@ -84,13 +86,23 @@ def _runtime_digest(sources: bool) -> str:
     return digest.hexdigest()
 
 
+def shipped(name: str, text: str = "") -> Path:
+    """Where a wheel has an emitted program, or the runtime if there is no text. Clones have no such file."""
+    soabi = "" if text else str(sysconfig.get_config_var("SOABI"))
+    digest = hashlib.sha256("\0".join([*FLAGS, soabi, _runtime_digest(not text), text]).encode()).hexdigest()[:24]
+    return Path(caches.SHIPPED) / f"{_file_name(Path(name).name)}-{digest}.so"
+
+
 def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple[str, ...] = ()) -> Path:
+    if not sanitize and (built := shipped(name, text)).exists():
+        return built
     hidden = ("-fvisibility=hidden",) if text else ()
     flags = (*FLAGS, *hidden, *WARNINGS, *SANITIZERS[sanitize], f"-I{RUNTIME}", *more)
     material = [*compiler(), _compiler_version(), *FLAGS, *more, sanitize, _runtime_digest(bool(sources)), text]
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
     directory = files.cache_directory()
-    target = directory / f"{_file_name(name)}-{digest}{f'-{sanitize}' if sanitize else ''}.so"
+    own = f"program-{_file_name(name)}" if text else name
+    target = directory / f"{own}-{digest}{f'-{sanitize}' if sanitize else ''}.so"
     if files.in_use(target):
         return target
     directory.mkdir(parents=True, exist_ok=True)

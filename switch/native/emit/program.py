@@ -35,9 +35,10 @@ def _text(program: Program) -> str:
 
 def _description(program: Program, parsers: Parsers) -> list[str]:
     counts = [program.tables, program.profiles, program.meters, program.counters, program.registers]
+    name = program.name.rpartition("/")[2]  # the folder would make another build of each checkout
     return [
         '__attribute__((visibility("default"))) const struct program mrclab_program = {',
-        f"    PROGRAM_ABI, {c_string(program.name)}, sizeof(struct headers), {parsers.headroom()},",
+        f"    PROGRAM_ABI, {c_string(name)}, sizeof(struct headers), {parsers.headroom()},",
         f"    {', '.join(str(len(objects)) for objects in counts)},",
         "    tables, profiles, meters, counters, registers,",
         "    arrive, parse, ingress, egress, deparse, preserve,",
