@@ -202,18 +202,23 @@ def test_a_header_that_declares_what_python_does_not_have_is_refused(tree: Tree)
     assert "round.py has no function turned" in errors
 
 
+def library(tree: Tree) -> Path:
+    """The file that has the code of all compiled modules."""
+    (found,) = tree.cache.glob("shapes-*.d/*__mypyc.so")
+    return found
+
+
 def damaged_size(tree: Tree) -> None:
-    next(tree.cache.glob("shapes-*.d/shapes.flat.square.so")).write_bytes(b"")
+    library(tree).write_bytes(b"")
 
 
 def damaged_library(tree: Tree) -> None:
     """Of the right size, but no extension."""
-    (library,) = tree.cache.glob("shapes-*.d/*__mypyc.so")
-    library.write_bytes(bytes(library.stat().st_size))
+    library(tree).write_bytes(bytes(library(tree).stat().st_size))
 
 
 def missing_file(tree: Tree) -> None:
-    next(tree.cache.glob("shapes-*.d/shapes.flat.square.so")).unlink()
+    library(tree).unlink()
 
 
 def half_a_record(tree: Tree) -> None:
