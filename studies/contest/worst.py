@@ -19,21 +19,27 @@ def kept(folder: Path, task: Task) -> Path | None:
     return next((verdict.parent for verdict in (folder / task.key[:DIGITS]).glob("*/*/verdict.json")), None)
 
 
-def keep(folder: Path, wanted: Sequence[tuple[Subject, int]], engine: RunEngine, replay: Callable[[Path], None]) -> int:
-    """Make the runs of these subjects and seeds that are not kept yet; returns how many could not be kept.
+def keep(
+    folder: Path, wanted: Sequence[tuple[Subject, int]], engine: RunEngine, replay: Callable[[Path], None]
+) -> list[str]:
+    """Make the runs of these subjects and seeds that are not kept yet. Returns why runs could not be kept, each with
+    its command.
 
     `replay` writes the replay of a run into the run's folder. A run that was broken off is made again the next time.
     """
     tasks = {task.key: task for task in (subject.task(seed) for subject, seed in wanted)}
+    commands = {subject.key(seed): subject.variant.command(seed) for subject, seed in wanted}
     for task in tasks.values():
         if kept(folder, task) is None:
             place = folder.resolve() / task.key[:DIGITS]
             rmtree(place, ignore_errors=True)  # what a broken-off run has left
             engine.submit(whole(task, str(place)))
+    broken: dict[str, str] = {}
     while engine.pending:
-        engine.next()
-    runs = [kept(folder, task) for task in tasks.values()]
-    for run in runs:
+        row = engine.next()
+        broken[row.key] = row.error
+    for task in tasks.values():
+        run = kept(folder, task)
         if run is not None and not (run / REPLAY).exists():
             replay(run)
-    return runs.count(None)
+    return [f"{commands[key]}: {why}" for key, why in broken.items() if why]

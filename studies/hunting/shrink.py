@@ -8,6 +8,7 @@ shrink to equal cases, in the same number of runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ class Shrunk:
     case: Case
     outcome: AttemptOutcome
     runs: int
-    finished: bool  # False: RUNS_MAX came first, and something smaller may break as well
+    finished: bool  # False: RUNS_MAX or a full disk came first, and something smaller may break as well
 
 
 class Shrinker:
@@ -56,12 +57,13 @@ class Shrinker:
         """From a failing case to the smallest like it. The case itself is not run again."""
         self._case, self._outcome = case, outcome
         smaller = True
-        while smaller and self.runs < RUNS_MAX:
-            before = self._case
-            self._entries()
-            for candidates in (rounds, workloads, settings, fabrics, lengths, entries, sizes):
-                self._greedily(candidates)
-            smaller = self._case != before
+        with suppress(OSError):  # such as a full disk: what was found stays found
+            while smaller and self.runs < RUNS_MAX:
+                before = self._case
+                self._entries()
+                for candidates in (rounds, workloads, settings, fabrics, lengths, entries, sizes):
+                    self._greedily(candidates)
+                smaller = self._case != before
         return Shrunk(self._case, self._outcome, self.runs, not smaller)
 
     def _breaks(self, candidate: Case) -> bool:

@@ -12,11 +12,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from common.terminal.printable import printable
 from studies.sweeping.engine import RunEngine
 from studies.sweeping.proportion import share
 from studies.sweeping.sweep import Sweep
 
 LINE_S = 10.0  # between two lines where the output cannot be redrawn
+NAMED = 10
+"""Runs that were broken off, each named at the end; of more of them only the number."""
 REFRESH_HZ = 2
 
 
@@ -45,8 +48,14 @@ class SweepProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Name the runs that were broken off, whatever else ended the sweep."""
         if self._live is not None:
             self._live.stop()
+        broken = self._sweep.broken
+        lines = [f"broken off: {variant.command(row.seed)}: {row.error}" for variant, row in broken[:NAMED]]
+        lines += [f"and {len(broken) - NAMED} more were broken off"] if len(broken) > NAMED else []
+        for line in lines:
+            self._console.print(printable(line), highlight=False, soft_wrap=True, markup=False)
 
     def tell(self) -> None:
         """A run has ended."""
@@ -66,6 +75,8 @@ class SweepProgress:
         made, left = self._sweep.made, self._left()
         minutes = (self._clock() - self._began_s) / 60
         words = f"{made} runs made, {self._sweep.found} kept from before"
+        if self._sweep.broken:
+            words += f", {len(self._sweep.broken)} broken off"
         if made and minutes > 0:
             words += f", {made / minutes:.1f} a minute"
             if left:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
+from common.outcome import told
 from judging.verdict import WORDS, Verdict
 
 VERDICTS = (*WORDS.values(), "made")
@@ -73,5 +73,5 @@ def by_check(verdict: Verdict) -> tuple[dict[str, bool | None], dict[str, str]]:
 
 def broken(key: str, seed: int, error: BaseException) -> Row:
     """The row of a run that an exception ended: unknown, with what the exception said."""
-    said: Any = str(error) or "no more is known"
-    return Row(key, seed, WORDS[None], error=f"{type(error).__name__}: {said}"[:2000])
+    said = told(error) if isinstance(error, OSError) else str(error)
+    return Row(key, seed, WORDS[None], error=f"{type(error).__name__}: {said or 'no more is known'}"[:2000])

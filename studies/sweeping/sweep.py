@@ -10,12 +10,14 @@ from studies.sweeping.row import Row
 from studies.sweeping.store import RowStore
 from studies.sweeping.subject import Subject
 from studies.sweeping.until import Until
+from studies.sweeping.variant import Variant
 
 AHEAD = 2  # tasks for each worker: one that it makes and one that waits for it
 
 
 class Sweep:
-    """Every subject on every seed. `made` counts the runs that were made now; the others were in the store.
+    """Every subject on every seed. `made` counts the runs that were made now, `broken` has those that an exception
+    ended; the others were in the store.
 
     Rows are kept the moment they come, so a sweep that is broken off at any point goes on from there. Results do not
     depend on who made a run when: with `until`, a subject's rows end where its test does, in the order of seeds.
@@ -29,6 +31,7 @@ class Sweep:
         self.seeds = seeds
         self.store = store
         self.made = 0
+        self.broken: list[tuple[Variant, Row]] = []
         self._target = until
         self._rows: list[dict[int, Row]] = [{} for _ in subjects]
         self._tests = [Until(until) if until is not None else None for _ in subjects]
@@ -95,10 +98,12 @@ class Sweep:
 
     def _take(self, row: Row) -> None:
         index, seed = self._keys[row.key]
-        self.made += 1
         self._rows[index][seed] = row
-        if not row.error:  # a full disk is no property of the run: it is made again the next time
+        if row.error:  # a full disk is no property of the run: it is made again the next time
+            self.broken.append((self.subjects[index].variant, row))
+        else:
             self.store.add(row)
+            self.made += 1
         self._test(index)
 
     def _test(self, index: int) -> None:

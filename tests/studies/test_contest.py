@@ -6,6 +6,7 @@ import csv
 import errno
 import json
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -294,6 +295,18 @@ def test_runs_that_an_error_ended_are_named_and_the_contest_is_unknown(
 
     assert held(tmp_path, 6, monkeypatch, full) == 3
     assert "2 runs were broken off" in files(tmp_path)["contest.html"]
+
+
+def test_a_run_that_could_not_be_kept_is_named_with_its_command_and_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(task: Task) -> Row:
+        return replace(made_up(task), error="OSError: /x: no space left on device" if task.keep else "")
+
+    assert held(tmp_path, 1, monkeypatch, full, keep=contest.keep_worst) in (0, 3)
+    found = re.findall(r"could not be kept, broken off: (.*)\n", capsys.readouterr().out)
+    assert len(found) == 2
+    assert all(re.fullmatch(r"\./lab run .* --seed 1: OSError: /x: no space left on device", one) for one in found)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -218,6 +219,20 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
         results.append((shrunk.case, shrunk.runs))
     assert results[0] == results[1]
     assert len(results[0][0].faults) == 3
+
+
+def test_a_disk_that_fills_while_a_case_is_shrunk_leaves_the_finding() -> None:
+    tries = 0
+
+    def full(case: Case) -> AttemptOutcome:
+        nonlocal tries
+        tries += 1
+        if tries > 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
+        return AttemptOutcome({"made up": "it broke"})
+
+    shrunk = Shrinker(full).shrink(a_case(*FAULTS), AttemptOutcome({"made up": "it broke"}))
+    assert (shrunk.outcome.broken, shrunk.finished, shrunk.runs) == ({"made up": "it broke"}, False, 3)
 
 
 def test_shrinking_never_changes_what_breaks_nor_makes_a_case_that_need_not_be_survived() -> None:

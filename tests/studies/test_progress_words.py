@@ -35,6 +35,7 @@ class OneVariant:
     """As much of a sweep as its progress reads."""
 
     made = found = 1
+    broken: tuple[Any, ...] = ()
     seeds = (1,)
     subjects = (type("Subject", (), {"variant": Variant("/tmp/[/x]", settings=(("a", "[true,false]"),))}),)
 
@@ -58,3 +59,14 @@ def test_a_title_with_brackets_does_not_end_a_sweep(terminal: bool) -> None:
     ) as progress:
         progress.tell()
     assert "x] mrc a=[true,false]" in out.getvalue()
+
+
+def test_runs_that_were_broken_off_are_named_at_the_end_and_count_as_none_made() -> None:
+    sweep, error = OneVariant(), "OSError: /x: full\x1b[2J"
+    sweep.broken = tuple((Variant("smoke"), Row("k", seed, "unknown", error=error)) for seed in range(12))
+    shown, out = console(terminal=False)
+    with SweepProgress(shown, cast(Sweep, sweep), cast(Any, type("Engine", (), {"died": 0}))) as progress:
+        assert progress.pace().startswith("1 runs made, 1 kept from before, 12 broken off")
+    first, *rest = out.getvalue().splitlines()
+    assert first == f"broken off: ./lab run smoke --transport mrc --seed 0: {error}".replace("\x1b", "\ufffd")
+    assert (len(rest), rest[-1]) == (10, "and 2 more were broken off")

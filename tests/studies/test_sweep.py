@@ -18,8 +18,10 @@ from pathlib import Path
 import pytest
 
 from cli.commands.run import chosen
+from cli.commands.seeds import sweep as sweep_module
 from cli.commands.seeds.sweep import asked, name_of, parse_seeds
 from cli.main import main, parser
+from studies.sweeping import perform as perform_module
 from studies.sweeping import report
 from studies.sweeping.engine import Inline, WorkerDiedError
 from studies.sweeping.perform import kept, perform
@@ -174,6 +176,7 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
         sweep.run(engine)
         assert [row.verdict for row in sweep.rows(0)] == ["true", "unknown", "true"]
         assert "no space" in report.html(statements(sweep))
+        assert (sweep.made, [row.seed for _, row in sweep.broken]) == (2, [2])
     with RowStore(tmp_path) as store, Inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
@@ -384,6 +387,16 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
     with RowStore(runs / "sweeps") as store:
         kept = len(store)
     assert main(["sweep", str(path), "--seeds", str(kept), "--runs", str(runs), "--plain"]) == 0
+
+
+def test_a_worst_run_that_could_not_be_kept_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sweep_module, "make_engine", lambda *_: Inline(fake))
+    monkeypatch.setattr(perform_module, "made", lambda *_: Path("/proc/none").write_text(""))
+    words = ["sweep", str(write_quick(tmp_path)), "--seeds", "1", "--runs", str(tmp_path / "runs")]
+    assert main([*words, "--plain", "--keep-worst", "1"]) == 0
+    assert "could not be kept, broken off: FileNotFoundError: /proc/none: no such file" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -20,8 +20,7 @@ from common.terminal.standard_streams import write_out
 from topo.summaries import SET
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from common.terminal.console import LastingConsole
     from studies.contest.algorithm import Algorithm
     from studies.contest.report import Kept
     from studies.contest.result import Match
@@ -157,7 +156,7 @@ def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> lis
     ]
 
 
-def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, console: Console) -> None:
+def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, console: LastingConsole) -> None:
     """Make the worst run of each algorithm and scenario again, with journal, report and replay, on this machine."""
     from page.export import beside_report
     from studies.contest import worst
@@ -177,5 +176,5 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, consol
     own = Inline(partial(perform, chosen, "")) if arguments.cluster else None
     with own or make_engine(arguments, arguments.runs / "sweeps", sweep.subjects, console) as engine:
         failed = worst.keep(folder, wanted, engine, beside_report)
-    if failed:
-        console.print(f"{failed} of {len(wanted)} runs could not be kept: they were broken off", highlight=False)
+    for why in failed:
+        console.tell(f"could not be kept, broken off: {why}")

@@ -28,8 +28,7 @@ from running.transport_choice import TRANSPORTS
 from studies.sweeping.address import ClusterAddress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from common.terminal.console import LastingConsole
     from studies.sweeping.engine import RunEngine
     from studies.sweeping.statement import VariantStatement
     from studies.sweeping.subject import Subject
@@ -199,7 +198,7 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
 
 
 def make_engine(
-    arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: Console
+    arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: LastingConsole
 ) -> RunEngine:
     """The engine that makes the runs: on this machine no more at once than its memory holds."""
     from running import estimate
@@ -226,7 +225,7 @@ def make_engine(
     return Pool(workers, chosen, folder)
 
 
-def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) -> None:
+def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: LastingConsole) -> None:
     """Make the worst runs again, each with journals and a report."""
     from studies.sweeping.perform import perform
     from studies.sweeping.statement import statements
@@ -236,7 +235,8 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: Console) ->
         for row in one.worst()[: arguments.keep_worst]:
             words = f"making again, to be kept: {one.variant.command(row.seed)}"
             console.print(words, highlight=False, soft_wrap=True, markup=False)
-            perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs)))
+            if why := perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs))).error:
+                console.tell(f"could not be kept, broken off: {why}")
 
 
 def name_of(variants: Sequence[Variant], *others: str) -> str:
