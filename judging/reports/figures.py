@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from common import files
+from common.csv_text import csv_text
 from judging.measures import counters, goodput, paths, recovery, steps
 from judging.reports import completion
 from judging.run import Run
@@ -108,9 +107,5 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
 
 def table(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
     """One file of comma-separated values, with its head."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(rows)
-    files.write(path, text.getvalue())
+    files.write(path, csv_text(head, rows))
     return path

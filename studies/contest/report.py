@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common import csv_text as csv
 from common import files
 from judging.reports import page
 from judging.reports.report import REPLAY
@@ -44,11 +43,7 @@ def write(folder: Path, matches: Sequence[Match], kept: Kept) -> Path:
 
 def csv_text(matches: Sequence[Match]) -> str:
     """The results, as `result.table` has them."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(HEAD)
-    writer.writerows(table(matches))
-    return buffer.getvalue()
+    return csv.csv_text(HEAD, table(matches))
 
 
 def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from common import csv_text as csv
 from common import files
 from judging.reports import page
 from studies.sweeping import picture, text
@@ -41,12 +40,7 @@ def write(folder: Path, found: Sequence[VariantStatement]) -> Path:
 
 def csv_text(found: Sequence[VariantStatement]) -> str:
     """The rows, as `statement.table` has them."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    head, lines = table(found)
-    writer.writerow(head)
-    writer.writerows(lines)
-    return buffer.getvalue()
+    return csv.csv_text(*table(found), as_it_is=("options",))
 
 
 def html(found: Sequence[VariantStatement]) -> str:

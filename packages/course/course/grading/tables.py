@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
+from common.csv_text import csv_text
 from course.grading.submissions import Submission
 from course.result import CheckResult
 
 Graded = Sequence[tuple[Submission, CheckResult]]
 STATUS = {0: "passed", 1: "not yet", 2: "not run"}
-SAFE = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would take such a cell for a formula
-
-
-def cell(text: str) -> str:
-    """A text that no spreadsheet executes."""
-    return f"'{text}" if text.startswith(SAFE) else text
+HEAD = (
+    "student", "lab", "name", "status", "score", "points", "passed", "tests", "seconds", "first failure", "defects",
+)  # fmt: skip
 
 
 def grades(graded: Graded) -> str:
     """A line per submission; `defects` are the tests that ended with an error."""
-    lines = io.StringIO()
-    writer = csv.writer(lines)
-    writer.writerow(
-        [
-            "student",
-            "lab",
-            "name",
-            "status",
-            "score",
-            "points",
-            "passed",
-            "tests",
-            "seconds",
-            "first failure",
-            "defects",
-        ]
-    )
+    rows = []
     for one, result in graded:
         first = result.first_failure
         why = result.trouble or (f"{first.title}: {first.outcome.happened}" if first else "")
-        writer.writerow([
-            cell(one.student), one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
-            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, cell(" ".join(why.split())),
+        rows.append([
+            one.student, one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
+            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, " ".join(why.split()),
             " ".join(test.name for test in result.defects),
         ])  # fmt: skip
-    return lines.getvalue()
+    return csv_text(HEAD, rows)
 
 
 def pairs(found: Sequence[tuple[str, float, str, str]]) -> str:
     """A line per similar pair: lab, share, two students."""
-    lines = io.StringIO()
-    writer = csv.writer(lines)
-    writer.writerow(["lab", "share", "one", "other"])
-    for lab, share, one, other in found:
-        writer.writerow([lab, f"{share:.2f}", cell(one), cell(other)])
-    return lines.getvalue()
+    rows = ((lab, f"{share:.2f}", one, other) for lab, share, one, other in found)
+    return csv_text(("lab", "share", "one", "other"), rows)
 
 
-HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+PAGE_HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Grades</title><style>
 :root { color-scheme: light dark } body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto }
 body { padding: 0 1rem } table { border-collapse: collapse } th, td { padding: .25rem .7rem; text-align: right }
@@ -100,4 +76,4 @@ def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]], ref
             f" ways to be right: look before you judge.</p><table><tr><th>lab<th>share<th>one<th>other</tr>{alike}"
             "</table>"
         )
-    return f"{HEAD}<table><tr><th>student</th>{head}<th>total</th></tr>{''.join(rows)}</table>{more}</html>\n"
+    return f"{PAGE_HEAD}<table><tr><th>student</th>{head}<th>total</th></tr>{''.join(rows)}</table>{more}</html>\n"
