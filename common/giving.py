@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from common.outcome import carry_out
+from common.rights import sudo_id
 from common.scratch import LOCK
 
 
@@ -24,11 +26,9 @@ class Receiver(NamedTuple):
 
 
 def sudo_caller(environment: Mapping[str, str] = os.environ) -> Receiver | None:
-    """The user who called sudo; None without sudo."""
-    user, group = environment.get("SUDO_UID", ""), environment.get("SUDO_GID", "")
-    if os.geteuid() != 0 or not user.isdecimal() or not group.isdecimal():
-        return None
-    return Receiver(int(user), int(group))
+    """The user who called sudo; None without sudo. ValueError names what is wrong with its environment."""
+    user, group = sudo_id("SUDO_UID", environment), sudo_id("SUDO_GID", environment)
+    return None if user is None or group is None else Receiver(user, group)
 
 
 class Made(NamedTuple):
@@ -118,14 +118,15 @@ def _is_scratch(name: Path | str, folder: int | None) -> bool:
     return True
 
 
-def main(places: Sequence[str]) -> None:
+def main(places: Sequence[str]) -> int:
     """Give what root has made in these places to the user who called sudo, also below folders of that user (`lab`)."""
     if (receiver := sudo_caller()) is not None:
         for place in places:
             give(receiver, place)
             with suppress(FileNotFoundError, NotADirectoryError):
                 _give_below(receiver, place)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(carry_out("lab", lambda: main(sys.argv[1:])))

@@ -9,24 +9,35 @@ from collections.abc import Mapping
 from pathlib import Path
 
 NOBODY = 65534
+ID_END = 2**32 - 1
+"""Ids are below: this one means "as it was" to `chown`."""
 _PR_SET_DUMPABLE = 4
+
+
+def sudo_id(name: str, environment: Mapping[str, str] = os.environ) -> int | None:
+    """What `SUDO_UID` or `SUDO_GID` says, for root; None where it is not set. ValueError for what is no id."""
+    text = environment.get(name, "")
+    if os.geteuid() != 0 or not text:
+        return None
+    if not (text.isascii() and text.isdecimal() and len(text) < 11 and int(text) < ID_END):
+        raise ValueError(
+            f"{name} must be a decimal id from 0 to {ID_END - 1}, as sudo sets it (got {text[:20]!r}): unset {name}, or"
+            " start the command with sudo"
+        )
+    return int(text)
 
 
 def ordinary_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
     """(uid, gid) that a server takes on: the user who called sudo, else nobody. None when this is no root."""
     if os.geteuid() != 0:
         return None
-    uid, gid = environment.get("SUDO_UID", ""), environment.get("SUDO_GID", "")
-    if uid.isdecimal() and gid.isdecimal() and int(uid) and int(gid):
-        return int(uid), int(gid)
-    return NOBODY, NOBODY
+    uid, gid = sudo_id("SUDO_UID", environment), sudo_id("SUDO_GID", environment)
+    return (uid, gid) if uid and gid else (NOBODY, NOBODY)
 
 
 def is_our_folder(path: Path, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether this is a folder, and no link, of root, of this process's user, or of the user who called sudo."""
-    ours = {0, os.geteuid()}
-    if os.geteuid() == 0 and (caller := environment.get("SUDO_UID", "")).isdecimal():
-        ours.add(int(caller))
+    ours = {0, os.geteuid(), sudo_id("SUDO_UID", environment)}
     try:
         status = path.lstat()
     except OSError:

@@ -103,7 +103,7 @@ def parse_address(value: object, where: str) -> str:
             raise SwitchConfigError(f"{where}: {error}") from None
         return value
     host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         raise SwitchConfigError(
             f'{where} is {shown(value)}; it must be "HOST:PORT" with a port from 0 to 65535, or "unix:/PATH"'
         )

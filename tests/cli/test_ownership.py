@@ -36,6 +36,27 @@ def test_what_root_wrote_is_handed_to_who_called_sudo(tmp_path: Path) -> None:
     assert outside.stat().st_uid == 0  # what a link points to was not ours to give
 
 
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others have no sudo")
+@pytest.mark.parametrize("name", ["SUDO_UID", "SUDO_GID"])
+@pytest.mark.parametrize("text", ["4294967296", "4294967295", "-1", "0x1f", "1_0", " 5", "٣", "x", "9" * 5000])
+def test_an_id_that_sudo_never_sets_is_an_error_that_names_it(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for one in ("SUDO_UID", "SUDO_GID"):
+        monkeypatch.setenv(one, text if one == name else "1000")
+    assert cli.main(["list"]) == 2
+    said = capsys.readouterr().err
+    assert f"{name} must be a decimal id from 0 to 4294967294, as sudo sets it (got {text[:9]!r}"[:-1] in said
+    assert f"unset {name}, or start the command with sudo" in said
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others have no sudo")
+def test_the_largest_id_is_one() -> None:
+    assert giving.sudo_caller({"SUDO_UID": "4294967294", "SUDO_GID": "0"}) == (2**32 - 2, 0)
+
+
 def test_without_sudo_nothing_changes_hands(tmp_path: Path) -> None:
     before = tmp_path.stat()
     hand_over(tmp_path, environment={})

@@ -109,7 +109,7 @@ def undo_faults(lab: Lab, which: str | None = None) -> str:
         return f"undone: {len(faults)} faults"
     if not faults:
         return "no fault in force"
-    number = len(faults) if which is None else int(which) if which.isdecimal() else 0
+    number = len(faults) if which is None else int(which) if which.isascii() and which.isdecimal() else 0
     if not 1 <= number <= len(faults):
         raise FaultError(f"undo: {which!r} is no number of a fault in force, 1 to {len(faults)}, nor 'all'")
     lab.undo(faults[number - 1])
