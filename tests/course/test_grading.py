@@ -79,6 +79,8 @@ def test_a_table_has_no_formulas_and_a_page_no_markup_of_students(tmp_path: Path
     graded = [(Submission("=cmd()", USIDS, tmp_path), result(happened="<script>"))]
     row = next(csv.DictReader(io.StringIO(tables.grades(graded))))
     assert row["student"] == "'=cmd()"
+    graded = [(Submission("anna", USIDS, tmp_path), result(happened="a\x1b[2J\x9bb"))]
+    assert "a\ufffd[2J\ufffdb" in tables.grades(graded)
     assert "<script>" not in tables.overview(graded, [("usids", 0.9, "<b>", "x")])
 
 
@@ -98,6 +100,32 @@ def test_hostile_folders_are_read_with_suspicion(tmp_path: Path) -> None:
             submissions[name].source()
     with pytest.raises(CourseError, match="no submission"):
         found(tmp_path / "good", [USIDS], "k")
+
+
+def test_every_folder_and_link_that_is_left_out_is_listed_with_the_reason(tmp_path: Path) -> None:
+    for name in ("anna", "..evil", ".hidden", "\x1b[2Jx"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "usids.py").write_text("ANSWERS = {}\n")
+    (tmp_path / "ben\nnot graded: carl").symlink_to("anna")
+    (tmp_path / "dora").symlink_to("/none")
+    submissions, left_out = found(tmp_path, [USIDS], "k")
+    assert [one.student for one in submissions] == ["anna"]
+    links = [
+        f"{tmp_path / name} must be a directory (it is a symbolic link)"
+        for name in ("ben\ufffdnot graded: carl", "dora")
+    ]
+    dots = [f"a student's folder must not begin with a dot (got {name!r})" for name in ("..evil", ".hidden")]
+    assert set(left_out) >= {*links, *dots}
+    assert len(left_out) == 5
+    assert all(why.isprintable() for why in left_out)
+
+
+def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna" / "usids.py").symlink_to("/etc/passwd")
+    (submission,) = found(tmp_path, [USIDS], "k")[0]
+    trouble = Grading(tmp_path / "out", "k", False).grade(submission).trouble
+    assert trouble == f"{submission.path} must be a regular file (it is a symbolic link)"
 
 
 def test_parts_are_disjoint_and_whole(tmp_path: Path) -> None:

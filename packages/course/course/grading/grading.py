@@ -88,7 +88,7 @@ class Grading:
         try:
             source = submission.source()
         except (OSError, CourseError) as error:
-            result, source = checking.not_run(submission.lab, student, seed, str(error)), ""
+            result, source = checking.not_run(submission.lab, student, seed, told(error)), ""
         else:
             folder = pages / submission.lab.name
             folder.mkdir(parents=True, exist_ok=True)

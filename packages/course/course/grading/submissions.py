@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import plain_file
+from common.outcome import told
+from common.terminal.printable import printable
 from course.checking import text_of
 from course.exercise import Exercise
 from course.student import Student
@@ -26,29 +28,27 @@ class Submission:
 
     def source(self) -> str:
         """The text; a file that is no ordinary one, or too large, is refused. OSError or CourseError."""
-        handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise CourseError(f"{self.path} must be an ordinary file")
+        with plain_file.open_plain(self.path) as file:
             return text_of(file, self.path)
 
 
 def found(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submission], list[str]]:
-    """All submissions, by student and lab; and for each folder whose name can't be a student's, why. CourseError for a
-    folder without any submission."""
+    """All submissions, by student and lab; and for each folder or link that was left out, why. CourseError for a folder
+    without any submission."""
     if not folder.is_dir():
         raise CourseError(f"{folder} must be a folder with a folder for each student, as in {folder}/anna/usids.py")
-    students = sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    students = sorted(path for path in folder.iterdir() if path.is_dir() or path.is_symlink())
     if len(students) > STUDENTS_MAX:
         raise CourseError(f"{folder} must have at most {STUDENTS_MAX} folders (got {len(students)})")
     result, refused = [], []
     for path in students:
-        if path.name.startswith("."):
-            continue
         try:
+            plain_file.check_folder(path)
             Student(path.name, key)
-        except ValueError as error:
-            refused.append(str(error))
+            if path.name.startswith("."):
+                raise ValueError(f"a student's folder must not begin with a dot (got {path.name!r})")
+        except (ValueError, OSError) as error:
+            refused.append(printable(told(error)))
             continue
         result += [Submission(path.name, lab, path / lab.file) for lab in labs if os.path.lexists(path / lab.file)]
     if not result:
