@@ -10,6 +10,7 @@ import os
 import sys
 from typing import NoReturn
 
+from common.outcome import told
 from common.terminal.standard_streams import write_out
 
 WORTH_S = 20.0
@@ -67,7 +68,7 @@ def _built() -> str:
     try:
         build(compiled.UNIT, say)
     except (ExtensionBuildError, OSError) as error:
-        return str(error).replace("\n", " · ")
+        return told(error).replace("\n", " · ")
     raise StartAgainError
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from common.terminal.printable import printable_text
+from common.terminal.printable import printable, printable_text
 from common.terminal.standard_streams import drop_unread, write_out
 
 TRUE: Final = 0
@@ -42,10 +43,26 @@ def carry_out(program: str, command: Callable[[], int]) -> int:
         drop_unread()
 
 
+@contextmanager
+def at_the_end(act: Callable[[], None]) -> Iterator[None]:
+    """Carry out `act` at the end. After an exception, an error of `act` is a note to it and never takes its place: a
+    full disk also keeps a run from being judged, and the file that is missing there is not the reason."""
+    try:
+        yield
+    except BaseException as reason:
+        try:
+            act()
+        except Exception as error:
+            reason.add_note(f"and then: {told(error)}")
+        raise
+    act()
+
+
 def _not_done(program: str, error: Exception) -> int:
     """The status of a command that an exception ended, after a line that says why."""
     trace = traceback.format_exc() if os.environ.get(DEBUG) == "1" else ""
-    write_out(f"{trace}{program}: {printable_text(told(error))}\n", sys.stderr)
+    notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
+    write_out(f"{trace}{program}: {printable_text(told(error) + notes)}\n", sys.stderr)
     return NOT_DONE
 
 
@@ -55,9 +72,11 @@ def told(error: Exception) -> str:
         return f"the input is nested too deeply ({DEBUG}=1 shows where)"
     if isinstance(error, UnicodeDecodeError):
         return f"a file must be UTF-8 (byte {error.start} is {error.object[error.start]:#x}; {DEBUG}=1 shows which)"
-    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+    if isinstance(error, OSError) and error.errno is not None and error.strerror:
         # Files are written beside their place and moved there: the place is what the user knows.
-        return f"{error.filename2 or error.filename}: {error.strerror.lower()}"
+        place = error.filename2 or error.filename
+        why = error.strerror.lower() if error.strerror == os.strerror(error.errno) else error.strerror
+        return why if place is None else f"{printable(str(place))}: {why}"
     if isinstance(error, _SAID) and str(error):
         return str(error)
     where = traceback.extract_tb(error.__traceback__)[-1:]

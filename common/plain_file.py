@@ -109,6 +109,8 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def what(error: Exception) -> str:
     """The fault of a text file, for a message that names the file and the format that it must have."""
+    if isinstance(error, OSError):
+        return why(error)
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     if isinstance(error, UnicodeDecodeError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlClient, ControlError
+from common.outcome import told
 from endpoint import agent, factory
 from endpoint.packet_sockets.driver import RING_BYTES
 
@@ -65,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         )
     except (ControlError, OSError, ValueError, RuntimeError) as error:
-        print(f"endpoint {options.command}: {error}", file=sys.stderr)
+        print(f"endpoint {options.command}: {told(error)}", file=sys.stderr)
         return 2
 
 

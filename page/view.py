@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import plain_file
+from common.outcome import told
 from page.scene import all_refusals, scene, verbs
 from running import directory
 from topo.plan import Plan
@@ -84,6 +85,6 @@ def running_plan(run: Path, options: Mapping[str, Any]) -> Plan:
     try:
         plan = directory.RunDirectory(run).plan()
     except (OSError, PlanError) as error:
-        raise ValueError(f"{run} has no plan to be drawn from: {error}") from None
+        raise ValueError(f"{run} has no plan to be drawn from: {told(error)}") from None
     built = plan.single_plane() if options.get("single_plane") else plan
     return built.with_pfc() if options.get("priority_flow_control") else built

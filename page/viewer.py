@@ -17,6 +17,7 @@ from typing import Any
 
 from common.giving import Receiver, give
 from common.interpreter import python
+from common.outcome import told
 from common.rights import ordinary_user
 from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
@@ -152,7 +153,7 @@ class Viewer:
         try:
             result = self._handler.do(request)
         except (ValueError, RuntimeError, OSError, LookupError, ArithmeticError, TypeError) as error:
-            reply({"id": ident, "ok": False, "error": str(error) or type(error).__name__})
+            reply({"id": ident, "ok": False, "error": told(error)})
             return
         reply({"id": ident, "ok": True, "result": result})
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from common import unix_socket
+from common import plain_file, unix_socket
 from common.fields import Fields
 from common.journal import Journal
 from common.server import ControlServer, Reply, ThreadReaders
@@ -60,7 +60,7 @@ class SwitchControl:
                 unix_socket.path_of(where) or where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX
             )
         except OSError as error:
-            raise SwitchConfigError(f"control: {error}") from None
+            raise SwitchConfigError(f"control: {plain_file.what(error)}") from None
 
     @property
     def address(self) -> str:

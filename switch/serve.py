@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common import unix_socket
+from common import plain_file, unix_socket
 from common.files import write_json
 from common.journal import Journal
 from switch.config import ServeConfig, SwitchConfigError, load_config
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             config = replace(config, control=options.control)
         asyncio.run(serve(config, options.ready_file, options.exit_with_parent, options.allow_admin))
     except (SwitchConfigError, OSError) as error:
-        print(f"switch serve: {error}", file=sys.stderr)
+        print(f"switch serve: {plain_file.what(error)}", file=sys.stderr)
         return 1
     return 0
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cli.compiled_form import LONG_S, want_compiled
 from cli.options import seed_of
 from cli.ownership import hand_over
+from common.outcome import at_the_end
 from common.quoting import command
 from common.terminal.standard_streams import write_out
 from running.directory import RunDirectory
@@ -86,14 +87,16 @@ def race_command(arguments: argparse.Namespace) -> int:
         going = [Going.of(one.spec.choices, one.directory) for one in racers]
         view = stack.enter_context(RunView(going, console.tell, hand_over=hand_over, paused=arguments.paused))
         write_out(f"view: {view.viewer.address}\n", sys.stderr)
-        try:
-            run_all(racers, view)
-        finally:
-            verdicts = []
+        verdicts = []
+        made = [path for one in racers for path in one.directory.made]
+
+        def judged() -> None:
             for one in racers:
                 export.beside_report(one.directory.path)
                 verdicts.append(judge(one.directory.path, one.spec.checks(), scenario.story))
-            hand_over(*(path for one in racers for path in one.directory.made))
+
+        with at_the_end(lambda: hand_over(*made)), at_the_end(judged):
+            run_all(racers, view)
     for one in racers:
         write_out(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
         write_out(f"\nreport: {one.directory.path / 'report.html'}\n")

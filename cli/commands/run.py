@@ -15,6 +15,7 @@ from cli.options import add_plain, add_runs, add_time
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
+from common.outcome import at_the_end
 from common.terminal.standard_streams import write_out
 from running import fault_words
 from running.directory import RunDirectory
@@ -276,16 +277,18 @@ def run_command(arguments: argparse.Namespace) -> int:
         watcher.seconds = runner.seconds
         watcher.options(spec.options())
         watcher.tell(f"this run takes {prepared.needed.words()}")
-        try:
+        verdicts = []
+
+        def judged() -> None:
+            """An interrupted run is judged too: it is unknown, and its directory opens like any other."""
+            export.beside_report(directory.path)
+            verdicts.append(judge(directory.path, spec.checks(), scenario.story))
+
+        with at_the_end(lambda: hand_over(*directory.made)), at_the_end(judged):
             if arguments.processes > 1:
                 launch_parts(arguments, spec, directory, watcher)
             else:
                 launch(runner, view.opened) if view is not None else launch(runner)
-        finally:
-            # An interrupted run is judged too: it is unknown, and its directory opens like any other.
-            export.beside_report(directory.path)
-            verdict = judge(directory.path, spec.checks(), scenario.story)
-            hand_over(*directory.made)
     if told:
         write_out("\n" + (directory.path / "summary.txt").read_text())
         write_out(f"\nreport: {directory.path / 'report.html'}\n")
@@ -293,4 +296,4 @@ def run_command(arguments: argparse.Namespace) -> int:
         parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
         whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}
         write_out(json.dumps(whole, indent=1) + "\n")
-    return verdict.exit_status
+    return verdicts[0].exit_status

@@ -114,7 +114,7 @@ def _use(unit: Unit) -> Form:
     try:
         key = unit.key()
     except OSError as error:
-        return Form(False, f"its sources cannot be read: {error}")
+        return Form(False, f"its sources cannot be read: {error.strerror}: {error.filename}")
     build = find(unit, key)
     if build is None:
         return Form(False, "there is no build of these sources for this Python")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from common.outcome import told
 from mrclab.context import Context
 from mrclab.cq import WC, WCStatus
 from mrclab.errors import MRCError
@@ -84,6 +85,6 @@ def main(
     except KeyboardInterrupt:
         return 130
     except (MRCError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
+        print(f"{program}: {told(error)}", file=sys.stderr)
         return 1
     return 0

@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of
 import numpy as np
 
 from common.journal import Journal
+from common.outcome import told
 from mrclab.connection import in_virtual_time
 from mrclab.context import Context
 from mrclab.errors import JobFailedError, MRCError
@@ -48,9 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except (JobFailedError, MRCError, OSError) as error:
-        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
-        journal.write("error", message=f"{options.name}: {error}", fatal=False)
-        _journal_state(journal, options, "stop", outcome="failed", cause=str(error))
+        cause = told(error)
+        print(f"{options.name}: {cause}", file=sys.stderr, flush=True)
+        journal.write("error", message=f"{options.name}: {cause}", fatal=False)
+        _journal_state(journal, options, "stop", outcome="failed", cause=cause)
         return 1
     finally:
         journal.close()

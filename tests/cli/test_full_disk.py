@@ -140,6 +140,23 @@ def test_a_finding_of_a_hunt_is_told_without_room_and_written_with_it(disk: Smal
     assert "report.html" in said
 
 
+@pytest.mark.parametrize("early", [True, False], ids=["before its first line", "in its middle"])
+@pytest.mark.parametrize("own", [["mrc"], ["mrc,roce", "--view"]], ids=["run", "race"])
+def test_a_run_on_a_full_disk_says_so_first(early: bool, own: list[str], disk: SmallDisk, tmp_path: Path) -> None:
+    """The files that are missing for its verdict are no reason."""
+    disk.path.joinpath("runs").mkdir()
+    if early:
+        disk.fill()
+    words = ("run", "smoke", "--world", "simulated", "--plain", "--transport", *own, "--runs")
+    called = Called(tmp_path, *words, str(disk.path / "runs"))
+    if not early:
+        called.until(lambda: bool(list(disk.path.glob("runs/**/journal/h0.jsonl"))))
+        disk.fill()
+    status, said = called.ended()
+    *_, reason = [line for line in said.splitlines() if line.startswith("mrclab: ")]
+    assert (status, NO_ROOM in reason) == (2, True), said
+
+
 def test_down_ends_a_lab_while_run_is_full(tmp_path: Path) -> None:
     """In a /run of its own: records and locks of labs lie there."""
     script = """

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from common.outcome import FALSE, INTERRUPTED, NOT_DONE, carry_out, told
+from common.outcome import FALSE, INTERRUPTED, NOT_DONE, at_the_end, carry_out, told
+from common.plain_file import NotPlainError
+from tests.helpers.rooms import python_files
 
 
 def raising(error: BaseException) -> Callable[[], int]:
@@ -68,3 +73,52 @@ def test_a_terminal_does_not_obey_an_error(capsys: pytest.CaptureFixture[str]) -
         capsys.readouterr().err
         == "mrclab: the agent ended:\n\N{REPLACEMENT CHARACTER}[2Jgone\N{REPLACEMENT CHARACTER}\n"
     )
+
+
+def test_what_fails_at_the_end_does_not_take_the_place_of_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    def judge() -> None:
+        raise FileNotFoundError(2, os.strerror(2), "options.json")
+
+    def full() -> int:
+        with at_the_end(judge):
+            raise OSError(28, os.strerror(28), "h0.jsonl")
+
+    assert carry_out("mrclab", full) == NOT_DONE
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "mrclab: h0.jsonl: no space left on device"
+    assert second == "and then: options.json: no such file or directory"
+    with pytest.raises(FileNotFoundError), at_the_end(judge):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(28, os.strerror(28), "run\n\x1b[2Jx/a"), "run\ufffd\ufffd[2Jx/a: no space left on device"),
+        (OSError(40, os.strerror(40)), "too many levels of symbolic links"),
+        (OSError(1, "belongs to Anna", "/run/a"), "/run/a: belongs to Anna"),
+        (NotPlainError("a", "must be a regular file"), "a must be a regular file"),
+    ],
+)  # fmt: skip
+def test_an_error_of_the_system_is_told_in_words_without_its_number(error: OSError, said: str) -> None:
+    assert told(error) == said
+
+
+def raw_errors(file: Path) -> Iterator[int]:
+    """Lines that put an error of the system into a text as it is: `[Errno 28] …`."""
+    for handler in (one for one in ast.walk(ast.parse(file.read_bytes())) if isinstance(one, ast.ExceptHandler)):
+        caught = {one.id for one in ast.walk(handler.type or ast.Pass()) if isinstance(one, ast.Name)}
+        for one in ast.walk(handler) if "OSError" in caught else ():
+            text = one.value if isinstance(one, ast.FormattedValue) else None
+            if isinstance(one, ast.Call) and ast.unparse(one.func) == "str" and one.args:
+                text = one.args[0]
+            if isinstance(text, ast.Name) and text.id == handler.name:
+                yield text.lineno
+
+
+def test_no_part_of_the_lab_tells_an_error_of_the_system_with_its_number(tmp_path: Path) -> None:
+    sample = tmp_path / "sample.py"
+    sample.write_text('try: ...\nexcept (OSError, ValueError) as e:\n    f"{e}"\n    str(e)\n')
+    assert sorted(raw_errors(sample)) == [3, 4], "the search finds nothing"
+    found = [f"{file}:{line}" for file in python_files() for line in raw_errors(file) if "tests" not in file.parts]
+    assert not found

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 import controller
 from cli.commands.run import chosen
 from cli.commands.seeds.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
+from common.terminal.console import LastingConsole
 from controller.provisioning import ProvisionError
 from paper import catalogue
 from paper import perform as figures
@@ -161,7 +161,7 @@ def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(
     arguments = parser.parse_args(["sweep", "quick.py", "--workers", "8"])
     for available, workers in ((20 * needed, 8), (3.4 * needed, 3), (1.2 * needed, 1)):
         monkeypatch.setattr(estimate, "available_memory", lambda available=available: int(available))
-        assert make_engine(arguments, tmp_path, subjects, Console(width=200)).workers == workers
+        assert make_engine(arguments, tmp_path, subjects, LastingConsole(width=200)).workers == workers
     said = capsys.readouterr().out
     assert "3 runs at once instead of 8: each takes about" in said
     assert "8 runs at once" not in said

@@ -282,7 +282,7 @@ def test_a_contest_whose_disk_fills_while_runs_are_kept_says_where_its_table_is(
     (page,) = (tmp_path / "runs" / "contests").glob("*/contest.html")
     said = capsys.readouterr().err
     assert f"the page has the results so far: {page}\n" in said
-    assert "No space left on device" in said
+    assert "no space left on device" in said
     assert len(files(tmp_path)["rows.csv"].splitlines()) == 1 + 2 * 3
 
 

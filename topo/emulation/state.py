@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from common import files, locks
+from common import files, locks, plain_file
 from topo.emulation import labname, namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.process import alive, command_line, start_ticks
@@ -125,7 +125,7 @@ def read_record(root: Path | None = None) -> LabState | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise LabError(f"{root / 'lab.json'} cannot be read: {error}") from None
+        raise LabError(f"{root / 'lab.json'} cannot be read: {plain_file.what(error)}") from None
     try:
         document["plan"] = parse_document(document["plan"])
         return LabState(**{"token": _read_token(root), **document})
@@ -191,7 +191,8 @@ def read_remains(root: Path) -> Remains | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LabError(
-            f"{path} is not this program's ({type(error).__name__}: {error}): end what it names by hand, then remove it"
+            f"{path} is not this program's ({type(error).__name__}: {plain_file.what(error)}): end what it names by"
+            " hand, then remove it"
         ) from None
 
 

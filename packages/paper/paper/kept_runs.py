@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from common import files
+from common import files, plain_file
 from paper import catalogue
 from paper.reproduction import Place, Reproduction
 from studies.sweeping.row import Row
@@ -41,7 +41,7 @@ def read(path: Path) -> dict[Place, Row]:
     except FileNotFoundError:
         raise
     except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
-        raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {error})") from None
+        raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {plain_file.what(error)})") from None
     return found
 
 

@@ -14,6 +14,7 @@ from cli.compiled_form import LONG_S, want_compiled
 from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
+from common.outcome import at_the_end
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -106,20 +107,21 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
             want_compiled(arguments, 0 if arguments.short else LONG_S)
-        try:
+
+        def write() -> None:
+            """The page has every figure of which results are kept, whichever were asked for this time."""
+            every = Reproduction(catalogue.figures(), store, arguments.short, intervals=arguments.intervals)
+            now = {outcome.figure.name: outcome for outcome in reproduction.outcomes()}
+            write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()])
+            if arguments.keep is not None:
+                kept_runs.write(arguments.keep, {**rows, **every.rows, **reproduction.rows})
+
+        with at_the_end(write):
             if budget:
                 engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
                 with Told(console, reproduction, arguments.plain) as told:
                     reproduction.run(engine, budget, told.tell)
-        finally:
-            # The page has every figure of which results are kept, whichever were asked for this time.
-            outcomes = reproduction.outcomes()
-            every = Reproduction(catalogue.figures(), store, arguments.short, intervals=arguments.intervals)
-            kept = every.outcomes()
-            now = {outcome.figure.name: outcome for outcome in outcomes}
-            write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in kept])
-            if arguments.keep is not None:
-                kept_runs.write(arguments.keep, {**rows, **every.rows, **reproduction.rows})
+        outcomes = reproduction.outcomes()
     write_out(f"{results(arguments, outcomes)}page: {folder / 'reproduction.html'}\n")
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
@@ -239,15 +241,16 @@ def ablate(arguments: argparse.Namespace) -> int:
         sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
         if not sweep.decided:
             want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        try:
+
+        def write() -> None:
+            made_by = ablation.command(arguments.figures, words, arguments.short, factor)
+            shown = ablation.markdown(statements(sweep), made_by, arguments.short, len(subjects) * len(seeds))
+            write_page(arguments, page, shown)
+
+        with at_the_end(write):
             if not sweep.decided:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
                 with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
-        finally:
-            found = statements(sweep)
-            made_by = ablation.command(arguments.figures, words, arguments.short, factor)
-            shown = ablation.markdown(found, made_by, arguments.short, len(subjects) * len(seeds))
-            write_page(arguments, page, shown)
     write_out(f"page: {page}\n")
     return 1 if sweep.broken else 0
