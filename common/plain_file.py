@@ -81,6 +81,22 @@ def is_public(path: Path) -> bool:
     return bool(path.stat().st_mode & stat.S_IROTH) and all(p.stat().st_mode & stat.S_IXOTH for p in path.parents)
 
 
+def read_by_writers(path: Path, folder: Path) -> bool:
+    """Whether every user who may write a folder may read a file below it; both absolute and without links. Root
+    may read everything."""
+    writers = folder.stat()
+    for place in (path, *(one for one in path.parents if one.is_relative_to(folder) and one != folder)):
+        state = place.stat()
+        user, group, others = (0o100, 0o010, 0o001) if stat.S_ISDIR(state.st_mode) else (0o400, 0o040, 0o004)
+        if state.st_mode & others:
+            continue
+        own = writers.st_uid == 0 or (writers.st_uid == state.st_uid and state.st_mode & user)
+        of_group = writers.st_gid == state.st_gid and state.st_mode & group
+        if not own or (writers.st_mode & stat.S_IWGRP and not of_group) or writers.st_mode & stat.S_IWOTH:
+            return False
+    return True
+
+
 def read_named(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
     """The text of a regular file that a user has named, UTF-8 with any line ends. TooLongError above `bytes_max`."""
     with io.TextIOWrapper(io.BytesIO(read_up_to(path, bytes_max)), encoding="utf-8") as file:

@@ -136,6 +136,40 @@ def test_other_files_are_shown_as_ever(why: str, public: Path, monkeypatch: pyte
     assert "const bit<8> q = ;" in refused(path, *([folder] if why == "included" else []))
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="the others may read what they name")
+@pytest.mark.parametrize(
+    ("folder", "file", "shown"),
+    [
+        ((12345, 0, 0o755), (0, 0, 0o600), False),
+        ((12345, 0, 0o755), (0, 0, 0o644), True),
+        ((12345, 0, 0o755), (12345, 0, 0o600), True),
+        ((0, 12345, 0o775), (0, 0, 0o640), False),
+        ((0, 12345, 0o775), (0, 12345, 0o640), True),
+        ((0, 0, 0o1777), (0, 0, 0o600), False),
+        ((12345, 0, 0o777), (12345, 0, 0o600), False),
+        ((0, 0, 0o755), (12345, 0, 0o600), True),
+    ],
+)
+@pytest.mark.parametrize("below", [False, True])
+def test_a_secret_beside_a_program_is_shown_only_if_all_who_may_write_there_may_read_it(
+    folder: tuple[int, int, int], file: tuple[int, int, int], shown: bool, below: bool, public: Path
+) -> None:
+    """The author of a program may be each of those. A folder below hides what a file's mode opens."""
+    name = "below/a.p4" if below else "a.p4"
+    path = program(public / "theirs", f'#include "{name}"\n#define A 1')
+    secret = public / "theirs" / name
+    secret.parent.mkdir(exist_ok=True)
+    secret.write_text("const bit<8> q = ;\n")
+    for place, (user, group, mode) in ((secret, file), (public / "theirs", folder)):
+        os.chown(place, user, group)
+        place.chmod(mode)
+    if below:
+        os.chown(secret.parent, *file[:2])
+        secret.parent.chmod(file[2] | (file[2] & 0o444) >> 2)
+        secret.chmod(0o644)
+    assert ("const bit<8> q = ;" in refused(path)) == shown
+
+
 # --- how much ----------------------------------------------------------------------------------------------------
 
 TEXTS = {

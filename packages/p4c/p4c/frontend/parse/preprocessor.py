@@ -119,12 +119,17 @@ class Preprocessor:
         return data.decode().replace("\r\n", "\n").replace("\r", "\n"), len(data)
 
     def _is_secret(self, path: Path) -> bool:
-        """Whether only root may read a file that is none of the program's own. No message shows such a file's text."""
+        """Whether the program's author may be one who may not read the file. No message shows such a file's text.
+
+        The author may be each user who may write the program's folder; root answers for the folders that it names.
+        """
         if os.geteuid() or self.includable is not None:
             return False
         real = path.resolve()
-        own = (self._folder, *self.include_paths, STANDARD_INCLUDE)
-        return not any(real.is_relative_to(folder.resolve()) for folder in own) and not plain_file.is_public(real)
+        folder, named = self._folder.resolve(), (*self.include_paths, STANDARD_INCLUDE)
+        if plain_file.is_public(real) or any(real.is_relative_to(one.resolve()) for one in named):
+            return False
+        return not (real.is_relative_to(folder) and plain_file.read_by_writers(real, folder))
 
     def _flush(self, pending: list[Token]) -> None:
         if pending:
