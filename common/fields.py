@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from common import plain_file
+
 REQUIRED: Any = object()
 """The default of a field that must be there."""
 _SHOWN = 80  # characters of an offending value
@@ -119,9 +121,9 @@ class Fields:
 def read_json(path: Path, error: type[Exception]) -> Any:
     """A JSON document from a file. Raises `error` when the file cannot be read or is not JSON."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(plain_file.read_named(path))
     except OSError as why:
-        raise error(f"{path}: cannot be read: {why.strerror}") from why
+        raise error(f"{path}: cannot be read: {plain_file.why(why)}") from why
     except (ValueError, RecursionError) as why:
         raise error(f"{path}: is not JSON: {why}") from why
 

@@ -12,7 +12,7 @@ import json
 import os
 import stat
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
@@ -28,16 +28,16 @@ TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read whole: plans, options, verdicts, schedules."""
 
 
-class TooLongError(OSError):
-    """The file has more bytes than its reader takes."""
-
-
 class NotPlainError(OSError):
     """The path is no regular file; the message says what it is, and `strerror` says so without the path."""
 
     def __init__(self, path: str | Path, rule: str) -> None:
         super().__init__(f"{path} {rule}")
         self.strerror = rule
+
+
+class TooLongError(NotPlainError):
+    """The file has more bytes than its reader takes."""
 
 
 def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader:
@@ -61,19 +61,20 @@ def open_named(path: str | Path) -> io.BufferedReader:
 
 
 def read_up_to(path: str | Path, bytes_max: int) -> bytes:
-    """The content of a regular file that a user, or a file of his, has named. TooLongError above `bytes_max`.
-
-    No more is read than the file says that it has: some of /proc, which are regular files of 0 bytes, make a reader
-    wait for ever.
-    """
+    """The content of a regular file that a user, or a file of his, has named. TooLongError above `bytes_max`."""
     with open_named(path) as file:
-        state = os.fstat(file.fileno())
-        size = state.st_size
-        if not size and state.st_dev == os.stat("/proc").st_dev:
-            raise NotPlainError(path, "must be a file of a disk (it is the kernel's)")
-        if size > bytes_max:
-            raise TooLongError(f"{path} must have at most {bytes_max} bytes (got {size})")
-        return file.read(size)
+        return file.read(checked_size(file, path, bytes_max))
+
+
+def checked_size(file: IO[bytes], path: str | Path, bytes_max: int) -> int:
+    """How many bytes an open file has, for a reader that reads no more: some of /proc, which are regular files of 0
+    bytes, make a reader wait for ever. TooLongError above `bytes_max`."""
+    state = os.fstat(file.fileno())
+    if not state.st_size and state.st_dev == os.stat("/proc").st_dev:
+        raise NotPlainError(path, "must be a file of a disk (it is the kernel's)")
+    if state.st_size > bytes_max:
+        raise TooLongError(path, f"must have at most {bytes_max} bytes (got {state.st_size})")
+    return state.st_size
 
 
 def is_public(path: Path) -> bool:
@@ -106,10 +107,7 @@ def read_named(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> str:
 def read_bytes(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
     """The content of a regular file. TooLongError above `bytes_max`."""
     with open_plain(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > bytes_max:
-            raise TooLongError(f"{path} must have at most {bytes_max} bytes (got {size})")
-        return file.read(size)
+        return file.read(checked_size(file, path, bytes_max))
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from common import files, plain_file
+from common import files, plain_file, toml_file
 from common.giving import Made
 from topo.plan import Plan
-from topo.planfile import PLAN_BYTES_MAX, PlanError, parse_plan, plan_document
+from topo.planfile import PlanError, parse_plan, plan_document
 
 RUNS = Path("runs")
 NAME = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9]+(?:-([0-9]+))?", re.ASCII)
@@ -89,7 +89,7 @@ class RunDirectory:
         """The run's own plan. PlanError or OSError names the file and what is wrong with it."""
         file = self.path / "plan.toml"
         try:
-            text = plain_file.read_bytes(file, PLAN_BYTES_MAX).decode()
+            text = plain_file.read_bytes(file, toml_file.BYTES_MAX).decode()
         except UnicodeDecodeError as error:
             raise PlanError(f"{file} must be UTF-8 ({error})") from None
         return parse_plan(text, source=str(file))

@@ -10,6 +10,18 @@ from common import plain_file
 from schedules.errors import at, unreadable
 
 LINE_CHARACTERS_MAX = 65_536
+FILE_BYTES_MAX = 512 << 20
+
+
+def opened(path: Path) -> io.BufferedReader:
+    """A workload file, open. OSError; TooLongError above `FILE_BYTES_MAX`."""
+    file = plain_file.open_named(path)
+    try:
+        plain_file.checked_size(file, path, FILE_BYTES_MAX)
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -19,7 +31,7 @@ def lines(path: Path) -> Iterator[str]:
     """
     number = 0
     try:
-        with io.TextIOWrapper(plain_file.open_named(path), encoding="utf-8-sig", newline=None) as file:
+        with opened(path) as plain, io.TextIOWrapper(plain, encoding="utf-8-sig", newline=None) as file:
             while line := file.readline(LINE_CHARACTERS_MAX):
                 number += 1
                 if len(line) >= LINE_CHARACTERS_MAX:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from common import plain_file
 from schedules import goal, matrix
 from schedules.errors import ScheduleError, unreadable
-from schedules.lines import lines
+from schedules.lines import lines, opened
 from schedules.schedule import Schedule
 
 READERS: dict[str, Callable[[str], goal.GoalReader | matrix.MatrixReader]] = {
@@ -31,7 +30,7 @@ def read(path: Path) -> Schedule:
 def digest_of(path: Path) -> str:
     """SHA-256 of a file, 16 hexadecimal digits. ScheduleError when it cannot be read."""
     try:
-        with plain_file.open_named(path) as file:
+        with opened(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     except OSError as error:
         raise unreadable(path, error) from error

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common import plain_file
+from common import plain_file, toml_file
 from common.fields import Fields
 from topo import htsim
 from topo.errors import PlanError as PlanError
@@ -36,11 +34,6 @@ PLANS_DIR = Path(__file__).parent / "plans"
 
 TOPO = ".topo"
 """The ending of a topology file of htsim (`htsim.py`)."""
-
-PLAN_BYTES_MAX = 4 << 20
-DOTS_MAX = 16
-"""In a line, beside those of numbers and IPv4 addresses."""
-_NUMBER = re.compile(r"(?<![\w.-])\d+(\.\d+){1,3}(?![\w.-])")
 
 USID_BLOCK = "fcbb:bbbb::/32"
 _RATE = (1_000, 1_600_000_000_000)
@@ -112,7 +105,7 @@ def load_plan(
                 f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml or {TOPO}"
             )
     try:
-        text = plain_file.read_named(path, PLAN_BYTES_MAX)
+        text = plain_file.read_named(path, toml_file.BYTES_MAX)
     except OSError as error:
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
@@ -120,23 +113,12 @@ def load_plan(
         raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
     if path.suffix == TOPO:
         return _changed(htsim.document(text, str(path)), str(path), overrides or {}, overridden_by)
-    return _changed(_document(text, str(path)), str(path), overrides or {}, overridden_by)
+    return _changed(toml_file.parse(text, str(path), PlanError), str(path), overrides or {}, overridden_by)
 
 
 def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | None = None) -> Plan:
     """A plan from TOML text; `source` names it in errors. Raises PlanError with the key, the rule and the range."""
-    return _changed(_document(text, source), source, overrides or {}, "--set ")
-
-
-def _document(text: str, source: str) -> dict[str, Any]:
-    # tomllib's memory grows with the square of a key's parts.
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.count(".") > DOTS_MAX and (dots := _NUMBER.sub("", line).count(".")) > DOTS_MAX:
-            raise PlanError(f"{source}: line {number} must have at most {DOTS_MAX} dots beside numbers (got {dots})")
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PlanError(f"{source}: must be TOML ({plain_file.what(error)})") from error
+    return _changed(toml_file.parse(text, source, PlanError), source, overrides or {}, "--set ")
 
 
 def _changed(document: dict[str, Any], source: str, overrides: Mapping[str, str], overridden_by: str) -> Plan:
@@ -178,8 +160,8 @@ def _override(document: dict[str, Any], key: str, value: str) -> None:
     if not isinstance(table, dict):
         raise PlanError(f"{section} is no section of a plan")
     try:
-        table[name] = tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
+        table[name] = toml_file.parse(f"value = {value}", "", ValueError)["value"]
+    except ValueError:
         table[name] = value
 
 

@@ -47,7 +47,9 @@ def written(folder: Path, text: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name = ", r"change.toml: Invalid value"),
+        ("name = ", r"change.toml: must be TOML \(Invalid value"),
+        (".".join(["a"] * 24_000) + " = 1", r"change.toml: line 1 must have at most 16 dots .*got 23999"),
+        ("x = " + "[" * 5000, r"change.toml: must be TOML \(it is nested too deeply"),
         (HEAD, r"step is missing"),
         (HEAD.replace('"tiny"', '"huge"') + STEP, r"change.toml:\d: .*huge.*tiny"),
         (HEAD.replace("seconds = 4", "seconds = 400") + STEP, r"change.toml:3: seconds is 400; it must be .*120"),

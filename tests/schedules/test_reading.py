@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from schedules.errors import ScheduleError
+from schedules.lines import FILE_BYTES_MAX
 from schedules.reading import digest_of, read, shared
 
 
@@ -28,6 +29,15 @@ def test_what_cannot_be_read_is_named(tmp_path: Path):
     (tmp_path / "c.cm").write_text("Nodes 2\n" + "x" * 70_000)
     with pytest.raises(ScheduleError, match=r"c\.cm:2: a line must have fewer than 65536 characters"):
         read(tmp_path / "c.cm")
+
+
+@pytest.mark.parametrize("name", ["long.cm", "long.goal"])
+def test_a_file_above_the_limit_is_refused_unread(name: str, tmp_path: Path):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(FILE_BYTES_MAX + 1)
+    for reader in (read, digest_of):
+        with pytest.raises(ScheduleError, match=rf"{name}: must have at most 536870912 bytes \(got 536870913\)$"):
+            reader(tmp_path / name)
 
 
 def test_a_file_that_changes_during_a_run_is_refused(tmp_path: Path):

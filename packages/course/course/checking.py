@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 from pathlib import Path
-from typing import BinaryIO
 
 from common import plain_file
 from common.interpreter import python
@@ -16,7 +15,6 @@ from course.box.box import SOURCE_BYTES_MAX
 from course.exercise import Exercise
 from course.result import CheckResult
 from course.student import Student
-from course.student_folder import CourseError
 
 MEMORY_BYTES = 4 << 30  # of addresses, not of memory: libraries reserve much that they never touch
 P4_MEMORY_BYTES = 1 << 30  # of a check of P4, which compiles no C: a check needs 320 MiB, a program at most 256 MiB
@@ -24,17 +22,8 @@ SECONDS_MAX = 600.0
 
 
 def read(path: Path) -> str:
-    """The text of a student's file. OSError when it cannot be read, CourseError when it is too large."""
-    with plain_file.open_named(path) as file:
-        return text_of(file, path)
-
-
-def text_of(file: BinaryIO, path: Path) -> str:
-    """The text of an open file. CourseError when it is too large."""
-    size = os.fstat(file.fileno()).st_size
-    if size > SOURCE_BYTES_MAX:
-        raise CourseError(f"{path} must have at most {SOURCE_BYTES_MAX} bytes (got {size})")
-    return file.read(SOURCE_BYTES_MAX).decode(errors="replace")
+    """The text of a student's file. OSError when it cannot be read or is too large."""
+    return plain_file.read_up_to(path, SOURCE_BYTES_MAX).decode(errors="replace")
 
 
 def not_run(lab: Exercise, student: Student, seed: int, trouble: str) -> CheckResult:

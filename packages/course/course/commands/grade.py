@@ -137,7 +137,7 @@ def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, fl
             if one.lab.number == number:
                 try:
                     texts[one.student] = one.source()
-                except (OSError, CourseError):
+                except OSError:
                     continue
         with suppress(CourseError):  # a clone that was handed out without references
             texts["(the reference)"] = reference(lab, 0)

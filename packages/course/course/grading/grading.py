@@ -20,7 +20,6 @@ from course.grading.submissions import Submission
 from course.page import page
 from course.result import CheckResult
 from course.student import Student
-from course.student_folder import CourseError
 from course.writable import writable
 from running import identity
 
@@ -87,7 +86,7 @@ class Grading:
         pages = self.output / PAGES / submission.student
         try:
             source = submission.source()
-        except (OSError, CourseError) as error:
+        except OSError as error:
             result, source = checking.not_run(submission.lab, student, seed, told(error)), ""
         else:
             folder = pages / submission.lab.name

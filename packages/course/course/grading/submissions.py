@@ -10,7 +10,7 @@ from pathlib import Path
 from common import plain_file
 from common.outcome import told
 from common.terminal.printable import printable
-from course.checking import text_of
+from course.box.box import SOURCE_BYTES_MAX
 from course.exercise import Exercise
 from course.student import Student
 from course.student_folder import CourseError
@@ -27,9 +27,8 @@ class Submission:
     path: Path
 
     def source(self) -> str:
-        """The text; a file that is no ordinary one, or too large, is refused. OSError or CourseError."""
-        with plain_file.open_plain(self.path) as file:
-            return text_of(file, self.path)
+        """The text. OSError for a file that is no ordinary one, or too large."""
+        return plain_file.read_bytes(self.path, SOURCE_BYTES_MAX).decode(errors="replace")
 
 
 def found(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submission], list[str]]:

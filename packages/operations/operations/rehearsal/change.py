@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import plain_file
+from common import plain_file, toml_file
 from common.fields import Fields
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, FaultError, make_fault
@@ -91,12 +90,8 @@ class Planned:
 
 def read(path: Path) -> Planned:
     """The change in a file. ChangeError or OSError."""
-    text = plain_file.read_named(path)
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ChangeError(f"{path}: {error}") from None
-    return _Reader(path, text).planned(document)
+    text = plain_file.read_named(path, toml_file.BYTES_MAX)
+    return _Reader(path, text).planned(toml_file.parse(text, str(path), ChangeError))
 
 
 class _Reader:

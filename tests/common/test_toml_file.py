@@ -1,0 +1,50 @@
+"""TOML that a user gives has one reader, with its limits."""
+
+from __future__ import annotations
+
+import ast
+import tracemalloc
+
+import pytest
+
+from common import toml_file
+from tests.helpers.rooms import python_files
+
+SHIPPED = {"main.py", "command_table.py", "profile.py", "readings.py", "solving.py"}
+"""Readers of files that are part of the project: no user gives them one."""
+
+
+class GivenError(ValueError):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a = ", r"mine\.toml: must be TOML \(Invalid value"),
+        ("a = " + "[" * 5000, r"mine\.toml: must be TOML \(it is nested too deeply\)"),
+        ("\n" + ".".join("a" * 18) + " = 1", r"mine\.toml: line 2 must have at most 16 dots beside numbers \(got 17\)"),
+    ],
+)
+def test_what_is_no_toml_is_named(text: str, said: str) -> None:
+    with pytest.raises(GivenError, match=said):
+        toml_file.parse(text, "mine.toml", GivenError)
+
+
+def test_the_longest_text_costs_a_multiple_of_its_size() -> None:
+    """The worst that the limits let through: keys of as many parts as a line may have."""
+    text = "".join(f"{'.'.join(['a'] * 15)}.b{number} = 1\n" for number in range(4000))
+    tracemalloc.start()
+    toml_file.parse(text, "mine.toml", GivenError)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most_bytes < 100 * len(text)
+
+
+def test_no_other_part_of_the_lab_parses_toml_of_users() -> None:
+    importers = set()
+    for file in python_files():
+        if "tests" not in file.parts and "tomllib" in (text := file.read_text()):
+            imported = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Import)]
+            importers |= {file.name for one in imported if one.names[0].name == "tomllib"}
+    assert importers == {"toml_file.py", *SHIPPED}
