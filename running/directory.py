@@ -14,6 +14,7 @@ from typing import Any
 
 from common import files, plain_file, toml_file
 from common.giving import Made
+from common.terminal.printable import printable
 from topo.plan import Plan
 from topo.planfile import PlanError, parse_plan, plan_document
 
@@ -111,10 +112,15 @@ def find(root: Path, name: str) -> Path:
     for path in reversed(runs):
         if path.parent.name == name:
             return path.resolve()
-    known = [str(path.relative_to(root)) for path in runs]
+    known = [words(path) for path in runs]
     none = f"none in {root} that has an options.json: ./lab run makes one"
     choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]]) if known else none
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
+
+
+def words(run: Path) -> str:
+    """What a run is called, SCENARIO/RUN, for people."""
+    return printable(f"{run.parent.name}/{run.name}")
 
 
 def by_age(root: Path) -> list[Path]:
@@ -150,5 +156,7 @@ def before(run: Path) -> Path:
     siblings = [path for path in by_age(run.parent.parent) if path.parent == run.parent]
     earlier = siblings[: siblings.index(run)] if run in siblings else []
     if not earlier:
-        raise FileNotFoundError(f"{run} is the first run of {run.parent.name}: there is none to compare it with")
+        raise FileNotFoundError(
+            f"{words(run)} is the first run of {printable(run.parent.name)}: there is none to compare it with"
+        )
     return earlier[-1]

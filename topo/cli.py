@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files
+from common.terminal.printable import path_line
 from topo.count import count_parts
 from topo.draw import draw_text
 from topo.emulation import labname, state
@@ -98,7 +99,7 @@ def run_draw(arguments: argparse.Namespace) -> int:
     from topo.pictures.fabric import picture  # late: matplotlib
 
     files.write_named(arguments.output, picture(part_of(plan, bold), "svg"))
-    print(f"wrote {arguments.output}")
+    print(path_line("wrote", arguments.output), end="")
     return 0
 
 

@@ -12,7 +12,8 @@ from cli.damage import told_of
 from cli.options import add_runs
 from cli.ownership import hand_over
 from common import files
-from running.directory import before, by_age, find
+from common.terminal.printable import path_line, printable
+from running.directory import before, by_age, find, words
 
 EXAMPLES = """examples:
   ./lab compare                                    the newest run and the one of its scenario before it
@@ -47,8 +48,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     for path in paths:
         if paths.count(path) > 1:
             raise ValueError(
-                f"{path.parent.name}/{path.name} would be compared with itself: name two runs;"
-                f" {earlier(arguments.runs, path)}"
+                f"{words(path)} would be compared with itself: name two runs; {earlier(arguments.runs, path)}"
             )
     output = arguments.output or paths[-1] / "compare.html"
     with told_of(*paths):
@@ -64,14 +64,14 @@ def compare_command(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         sys.stdout.write(json.dumps(comparison.as_json(runs), indent=2) + "\n")
     else:
-        sys.stdout.write(f"{summary}\nreport: {output}\n")
+        sys.stdout.write(summary + path_line("\nreport:", output))
     return 0
 
 
 def earlier(root: Path, run: Path) -> str:
     """The other runs of a scenario, the newest last, as a hint for the user."""
-    others = [f"{path.parent.name}/{path.name}" for path in by_age(root) if path.resolve() != run]
-    same = [name for name in others if name.startswith(f"{run.parent.name}/")]
+    others = [path for path in by_age(root) if path.resolve() != run and path.parent.name == run.parent.name]
+    scenario = printable(run.parent.name)
     return (
-        f"others of {run.parent.name}: {', '.join(same[-5:])}" if same else f"it is the only run of {run.parent.name}"
+        f"others of {scenario}: {', '.join(map(words, others[-5:]))}" if others else f"it is the only run of {scenario}"
     )

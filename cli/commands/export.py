@@ -14,6 +14,7 @@ from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
 from common import files
+from common.terminal.printable import path_line
 from running.directory import find
 from schedules.training import MODELS, OPTIONS
 from topo.cli import chosen_plan
@@ -101,7 +102,7 @@ def export_command(arguments: argparse.Namespace) -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     for switch in plan.switches():
         files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
-    sys.stdout.write(f"wrote {plan.switch_count} files into {arguments.output}\n")
+    sys.stdout.write(path_line(f"wrote {plan.switch_count} files into", arguments.output))
     return 0
 
 
@@ -124,7 +125,7 @@ def print_or_write(arguments: argparse.Namespace, parts: Iterable[str]) -> int:
         with_what = arguments.form if arguments.switch is None else "--switch"
         raise ValueError(f"--output must be a file with {with_what} (got the folder {arguments.output})")
     files.write_named(arguments.output, (part.encode() for part in parts))
-    sys.stdout.write(f"wrote {arguments.output}\n")
+    sys.stdout.write(path_line("wrote", arguments.output))
     return 0
 
 
@@ -159,7 +160,7 @@ def export_run(arguments: argparse.Namespace) -> int:
         files.write_named(output, content)
     if converter.unreadable:
         sys.stderr.write(f"left out {converter.unreadable} journal lines that lack fields of their kind\n")
-    sys.stdout.write(f"wrote {output}; open it at https://ui.perfetto.dev\n")
+    sys.stdout.write(path_line("wrote", output, "; open it at https://ui.perfetto.dev"))
     return 0
 
 

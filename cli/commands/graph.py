@@ -12,6 +12,7 @@ from pathlib import Path
 from cli.command_table import add
 from cli.options import check_seconds
 from common import files
+from common.terminal.printable import path_line
 from topo.emulation import labname, state
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 from topo.plan import Plan
@@ -60,7 +61,7 @@ def graph_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(written if isinstance(written, str) else written.decode())
     else:
         files.write_named(output, written)
-        sys.stdout.write(f"wrote {output}\n")
+        sys.stdout.write(path_line("wrote", output))
     return 0
 
 

@@ -16,6 +16,7 @@ from cli.options import seed_of
 from cli.ownership import hand_over
 from common.outcome import at_the_end
 from common.quoting import command
+from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from running.directory import RunDirectory
 from running.transport_choice import TRANSPORTS, transport
@@ -99,7 +100,7 @@ def race_command(arguments: argparse.Namespace) -> int:
             run_all(racers, view)
     for one in racers:
         write_out(f"\n{one.spec.choices.transport.name}\n" + (one.directory.path / "summary.txt").read_text())
-        write_out(f"\nreport: {one.directory.path / 'report.html'}\n")
+        write_out(path_line("\nreport:", one.directory.path / "report.html"))
     write_out(f"again: {command('view', *(one.directory.path for one in racers))}\n")
     return verdicts[0].exit_status
 

@@ -12,7 +12,7 @@ from cli.damage import told_of
 from cli.options import add_runs
 from cli.ownership import handing_over
 from common import plain_file
-from common.terminal.printable import printable
+from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 from running.directory import find
 
@@ -54,15 +54,15 @@ def report_command(arguments: argparse.Namespace) -> int:
         with told_of(path):
             verdict = judge(path, judged_with.checks, judged_with.story, again)
     for notice in [judged_with.notice] if judged_with.notice else []:
-        write_out(f"{notice}\n", sys.stdout if arguments.format == "text" else sys.stderr)
+        write_out(printable(notice) + "\n", sys.stdout if arguments.format == "text" else sys.stderr)
     if first not in (None, verdict.word):
         kept = f", kept in {verdict_file.name}" if again else ""
         write_out(printable(f"the first verdict was {first}{kept}") + "\n", sys.stderr)
     if arguments.csv is not None:
         for file in write_csv(Run.open(path), arguments.csv):
-            write_out(f"wrote {file}\n", sys.stderr)
+            write_out(path_line("wrote", file), sys.stderr)
     name = f"summary{again}.txt" if arguments.format == "text" else f"verdict{again}.json"
     write_out(plain_file.read_bytes(path / name).decode())
     if arguments.format == "text":
-        write_out(f"\nreport: {path / f'report{again}.html'}\n")
+        write_out(path_line("\nreport:", path / f"report{again}.html"))
     return verdict.exit_status

@@ -16,6 +16,7 @@ from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from common.outcome import at_the_end
+from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from running import fault_words
 from running.directory import RunDirectory
@@ -291,7 +292,7 @@ def run_command(arguments: argparse.Namespace) -> int:
                 launch(runner, view.opened) if view is not None else launch(runner)
     if told:
         write_out("\n" + (directory.path / "summary.txt").read_text())
-        write_out(f"\nreport: {directory.path / 'report.html'}\n")
+        write_out(path_line("\nreport:", directory.path / "report.html"))
     else:
         parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
         whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}

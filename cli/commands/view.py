@@ -13,6 +13,7 @@ from cli.options import add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.scratch import Scratch
+from common.terminal.printable import path_line, printable
 from topo.emulation import labname
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def view_command(arguments: argparse.Namespace) -> int:
         if plans:
             raise ValueError("--export writes the replay of runs, and this is a plan: ./lab graph draws it")
         size = export.write(runs, arguments.export)
-        sys.stdout.write(f"wrote {arguments.export}, {size / 1e6:.1f} MB\n")
+        sys.stdout.write(path_line("wrote", arguments.export, f", {size / 1e6:.1f} MB"))
         return 0
     handler = RequestHandler(
         shown.plans, Microscope(shown.plans), answer=PacketAnswers(shown.runs), why_not=WHY_NOT[shown.mode]
@@ -121,7 +122,7 @@ def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
 
 def say(title: str, address: str) -> None:
     """The one address, at once."""
-    sys.stdout.write(f"{title}: {address}\n")
+    sys.stdout.write(f"{printable(title)}: {address}\n")
     sys.stdout.flush()
 
 

@@ -18,5 +18,10 @@ def printable_text(text: str) -> str:
     return "\n".join(map(printable, text.split("\n")))
 
 
+def path_line(label: str, path: object, more: str = "") -> str:
+    """The line by which a command names a file or a folder, such as `wrote PATH`: another party may have named it."""
+    return f"{label} {printable(str(path))}{more}\n"
+
+
 def _shown(character: str) -> bool:
     return character.isprintable() or character == "\t" or unicodedata.category(character) == "Zs"

@@ -13,6 +13,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from hypothesis import given, settings
 from prometheus_client.parser import text_string_to_metric_families
 
 from cli.exporting.frr import frr
+from cli.main import main
 from cli.metrics import exposition
 from common.journal import Line
+from common.terminal.printable import path_line
 from controller.pipelines import read_pipeline
 from course.bench.bench import trace_look
 from course.catalogue import find
@@ -316,3 +319,72 @@ def test_a_plan_keeps_its_texts_and_other_gear_gets_no_line_of_them(place: Path,
     info.add(1, plan=plan.name)
     (family,) = text_string_to_metric_families(exposition.text([info]))
     assert family.samples[0].labels == {"plan": plan.name}
+
+
+# --- lines that name files -------------------------------------------------------------------------------------------
+
+PATH_LABEL = re.compile(r"(?:^|[\s;])(?:wrote|new:|report:|page:|CSV:|grades:) *$")
+
+
+def lines_with_paths() -> Iterator[str]:
+    """Texts of the product that put a value behind a label of a path as it is, and not by `path_line`."""
+    for file in files_of_the_product():
+        if room_of(file.relative_to(ROOT)) == "docs":
+            continue
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            for before, part in pairwise(node.values) if isinstance(node, ast.JoinedStr) else ():
+                value = ast.unparse(part.value) if isinstance(part, ast.FormattedValue) else ""
+                harmless = not value or re.match(r"printable\(|plan\.switch_count$", value)
+                if isinstance(before, ast.Constant) and not harmless and PATH_LABEL.search(str(before.value)):
+                    yield f"{file.relative_to(ROOT)}: {ast.unparse(node)}"
+
+
+@pytest.mark.smoke
+def test_each_line_that_names_a_file_is_made_by_path_line() -> None:
+    assert PATH_LABEL.search("\nreport: "), "the search finds nothing"
+    assert not list(lines_with_paths())
+
+
+@given(name=texts)
+@few
+def test_a_line_that_names_a_file_is_one_line_that_no_terminal_obeys(name: str) -> None:
+    line = path_line("wrote", Path(name))
+    assert line.endswith("\n")
+    assert line[:-1].replace("\t", "").replace("\xa0", "").isprintable()
+
+
+@pytest.fixture(scope="module")
+def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs in folders of another party."""
+    root = tmp_path_factory.mktemp("place") / "runs\x1b[2J\nreport: mine"
+    for seed in ("1", "2"):
+        words_ = ("run", "smoke", "--time", "0.3", "--world", "simulated", "--plain", "--seed", seed)
+        assert main([*words_, "--runs", str(root)]) in (0, 1, 3)
+    for number, run in enumerate(sorted((root / "smoke").iterdir())):
+        run.rename(run.with_name(f"{number}\nreport: other\x9b2J"))
+    (root / "smoke").rename(root / "sm\x1b]0;t\x07oke\nreport: third")
+    (root / "latest").unlink()
+    return root
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report", "report --csv {new}", "report nope", "export perfetto", "export perfetto -o {new}", "compare",
+        "export json -o {new}", "export frr -o {new}", "graph tiny -o {new}.dot", "topo draw -o {new}.svg",
+        "compare {newest}", "view {newest} --export {new}", "view nope", "export cm nope -o {new}",
+    ],
+)  # fmt: skip
+def test_no_command_prints_a_folders_name_raw(
+    command: str, hostile_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new, newest = f"{tmp_path}/new\x1b[1m\nwrote nothing", str(sorted(hostile_runs.glob("*/*"))[-1])
+    given_words = [word.format(new=new, newest=newest) for word in command.split()]
+    reads = any(word in given_words for word in ("report", "compare", "view", "perfetto", "nope"))
+    capsys.readouterr()
+    status = main([*given_words, *(["--runs", str(hostile_runs)] if reads else [])])
+    said = capsys.readouterr()
+    assert status in ((2,) if "nope" in command else (0, 1, 2, 3)), said.err
+    for line in (said.out + said.err).split("\n"):
+        assert line.isprintable(), ascii(line)
+        assert not line.startswith(("report: mine", "report: other", "report: third", "wrote nothing")), said

@@ -124,7 +124,7 @@ def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "usids.py").symlink_to("/etc/passwd")
     (submission,) = found(tmp_path, [USIDS], "k")[0]
-    trouble = Grading(tmp_path / "out", "k", False).grade(submission).trouble
+    trouble = Grading(tmp_path / "out", "k").grade(submission).trouble
     assert trouble == f"{submission.path} must be a regular file (it is a symbolic link)"
 
 

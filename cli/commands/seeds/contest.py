@@ -16,6 +16,7 @@ from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
+from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_out
 from topo.summaries import SET
 
@@ -106,7 +107,8 @@ def contest_command(arguments: argparse.Namespace) -> int:
         matches = matches_of(sweep, algorithms, reference)
         page = report.write(place, matches, find)
     if told:
-        write_out("\n" + text.summary(matches) + f"\npage: {page}\nCSV:  {place / 'contest.csv'}\n")
+        write_out("\n" + printable_text(text.summary(matches)))
+        write_out(path_line("\npage:", page) + path_line("CSV: ", place / "contest.csv"))
     else:
         write_out(json.dumps(records(matches), indent=1) + "\n")
     return 3 if any(one.verdicts["unknown"].count for match in matches for one in match.statements) else 0

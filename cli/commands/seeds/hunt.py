@@ -17,7 +17,7 @@ from common.interrupts import sigterm_too
 from common.outcome import told
 from common.pairs import json_or_text, parse_pair
 from common.quoting import command
-from common.terminal.printable import printable
+from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -102,12 +102,11 @@ def hunt_command(arguments: argparse.Namespace) -> int:
                 + command("hunt", "--seed", seed, "--tries", catch.number, "--go-on", *settings)
             )
             write_out(
-                f"\nfound at try {catch.number}: {catch.sentence}\n"
+                f"\nfound at try {catch.number}: {printable(catch.sentence)}\n"
                 f"  drawn   {catch.drawn.words()}\n"
                 f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"
                 f"{'' if shrunk.finished else ' (not to the end)'}\n"
-                f"  {repeated}\n"
-                f"  report: {report}\n"
+                f"  {repeated}\n" + path_line("  report:", report)
             )
     if broken_off is not None:
         raise broken_off

@@ -23,6 +23,7 @@ from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from common.outcome import told
+from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_out
 from running.transport_choice import TRANSPORTS
 from studies.sweeping.address import ClusterAddress
@@ -176,7 +177,8 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         found = statements(sweep)
         page = report.write(place, found)
     if told:
-        write_out("\n" + text.summary(found) + f"\npage: {page}\nrows: {place / 'rows.csv'}\n")
+        write_out("\n" + printable_text(text.summary(found)))
+        write_out(path_line("\npage:", page) + path_line("rows:", place / "rows.csv"))
     else:
         write_out(json.dumps(document(found), indent=1) + "\n")
     return status(found)
@@ -190,7 +192,7 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
         yield
     except BaseException:
         try:
-            said = f"the page has the results so far: {write()}"
+            said = f"the page has the results so far: {printable(str(write()))}"
         except OSError as error:
             said = f"rows are kept, and the page cannot be written: {told(error)}"
         write_out(f"mrclab: {said}\n", sys.stderr)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from cli.command_table import add
 from cli.options import add_exercise
 from cli.ownership import hand_over
+from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         terminal.show(console, lab, result, what)
         if not arguments.reference:
             page_file = mylab.folder / "checked" / lab.name / "page.html"
-            console.print(f"on a page: {page_file}", style="dim", markup=False)
+            console.print(path_line("on a page:", page_file), style="dim", markup=False, end="")
     return result.status
 
 

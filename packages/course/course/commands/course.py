@@ -10,6 +10,7 @@ from pathlib import Path
 from cli.command_table import add
 from cli.options import add_exercise
 from cli.ownership import handing_over
+from common.terminal.printable import path_line
 
 DESCRIPTION = "The labs of the course, and which of them are done."
 EXAMPLES = """examples:
@@ -76,5 +77,5 @@ def pack(arguments: argparse.Namespace) -> int:
     path = arguments.output or Path(f"{lab.name}-{arguments.service}.zip")
     with handing_over(path):
         size = packing.gradescope(lab, arguments.key, path)
-    sys.stdout.write(f"wrote {path}, {size / 1e6:.1f} MB\n")
+    sys.stdout.write(path_line("wrote", path, f", {size / 1e6:.1f} MB"))
     return 0

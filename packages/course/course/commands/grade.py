@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import check_workers
-from common.terminal.printable import printable
+from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def grade_command(arguments: argparse.Namespace) -> int:
             suffix = "xml" if name == "junit" else "json"
             files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
     passed = sum(result.status == 0 for _, result in graded)
-    write_out(f"{passed} of {len(graded)} submissions pass; {output / 'grades.csv'}, {output / 'index.html'}\n")
+    write_out(f"{passed} of {len(graded)} submissions pass\n")
+    write_out(path_line("grades:", output / "grades.csv") + path_line("page:", output / "index.html"))
     there = write_tables(output, graded, everyone, grading.stored, arguments.similar, refused)
     if len(everyone) > len(graded):
         write_out(f"the tables have {there} of {len(everyone)} results, of all parts so far\n")

@@ -7,6 +7,7 @@ import sys
 
 from cli.command_table import add
 from cli.options import add_exercise
+from common.terminal.printable import path_line
 
 DESCRIPTION = "Put the starter of a lab into mylab/. A file that is there is never overwritten."
 EXAMPLES = """examples:
@@ -30,6 +31,6 @@ def start_command(arguments: argparse.Namespace) -> int:
     lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     made = mylab.start(lab, mylab.student(arguments.student, arguments.key), arguments.from_stage)
     for path in made:
-        sys.stdout.write(f"new: {path}\n")
+        sys.stdout.write(path_line("new:", path))
     sys.stdout.write(f"read ./lab course page {lab.number}, fill the gaps, then ./lab check {lab.number}\n")
     return 0

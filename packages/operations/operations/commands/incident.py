@@ -19,6 +19,7 @@ from cli.ownership import hand_over, hand_over_below
 from cli.root import need_root
 from common.giving import opened_folder
 from common.interrupts import sigterm_too
+from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from operations.incident.words import add_tools
 from running.directory import RUNS, RunDirectory
@@ -161,7 +162,8 @@ def _view(arguments: argparse.Namespace, folder: Path) -> int:
 
     size = export.write([folder], arguments.export)
     told = {"file": str(arguments.export), "bytes": size}
-    _write([json.dumps(told) if arguments.json else f"wrote {arguments.export}, {size / 1e6:.1f} MB"])
+    plain = path_line("wrote", arguments.export, f", {size / 1e6:.1f} MB")
+    write_out(json.dumps(told) + "\n" if arguments.json else plain)
     return 0
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.terminal.columns import aligned
+from common.terminal.printable import path_line
 from operations.incident.kind import KINDS
 from topo.show import rate
 
@@ -131,7 +132,7 @@ def result(document: Answer) -> list[str]:
         lines += [f"      {command}" for command in one["commands"]]
         lines.append(f"      {one['shows'] or one['hint']}")
     lines += [f"  {one['component']}: {one['kind']} was named, and is not there" for one in document["extra"]]
-    lines += [f"seed {document['seed']}, level {document['level']}", f"page: {document['page']}"]
+    lines += [f"seed {document['seed']}, level {document['level']}", path_line("page:", document["page"]).rstrip("\n")]
     return lines + [f"not written: {reason}" for reason in document["not_written"]]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from common import files
+from common.terminal.printable import path_line
 from judging.reports import page
 from judging.reports.report import REPLAY
 from operations.rehearsal.orders import best, sequence
@@ -99,7 +100,7 @@ def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[Reh
     if len(statements) == 2:
         lines.append(order(statements))
     lines.append(other_order(statements[0], others))
-    return [*lines, statements[0].answers_for, f"page: {path}"]
+    return [*lines, statements[0].answers_for, path_line("page:", path).rstrip("\n")]
 
 
 def document(

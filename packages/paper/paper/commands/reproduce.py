@@ -15,6 +15,7 @@ from cli.options import add_runs, check_workers
 from cli.ownership import handing_over
 from common.interrupts import sigterm_too
 from common.outcome import at_the_end
+from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
                 with Told(console, reproduction, arguments.plain) as told:
                     reproduction.run(engine, budget, told.tell)
         outcomes = reproduction.outcomes()
-    write_out(f"{results(arguments, outcomes)}page: {folder / 'reproduction.html'}\n")
+    write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
     problems += [f"left out: {sentence}" for sentence in budget.refused]
     for problem in problems:
@@ -252,5 +253,5 @@ def ablate(arguments: argparse.Namespace) -> int:
                 engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
                 with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
                     sweep.run(engine, progress.tell)
-    write_out(f"page: {page}\n")
+    write_out(path_line("page:", page))
     return 1 if sweep.broken else 0
