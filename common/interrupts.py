@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 
@@ -33,12 +34,19 @@ def held_back() -> Iterator[None]:
 
 @contextmanager
 def sigterm_too() -> Iterator[None]:
-    """SIGTERM interrupts like Ctrl-C, so that both clean up alike. Only in the main thread."""
+    """The first SIGTERM interrupts like Ctrl-C, so that both clean up alike. Only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, partial(first_only, signal.default_int_handler))
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def first_only(handler: Callable[[int, FrameType | None], object], number: int, frame: FrameType | None) -> None:
+    """A handler of a signal whose next ones are passed over: `timeout` sends two, and the second would end what the
+    first one has begun to clean up."""
+    signal.signal(number, signal.SIG_IGN)
+    handler(number, frame)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from cli import main as cli
-from common.interrupts import held_back
+from common.interpreter import python
+from common.interrupts import held_back, sigterm_too
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_ctrl_c_while_a_command_is_still_being_imported_is_one_line(
@@ -54,3 +60,34 @@ def test_nothing_is_raised_when_nobody_pressed_it_and_a_failure_goes_before_it(n
     with pytest.raises(ValueError, match="its own"), held_back():  # noqa: PT012
         signal.raise_signal(number)
         raise ValueError("its own")
+
+
+def test_a_second_sigterm_does_not_break_into_what_the_first_one_cleans_up() -> None:
+    """`timeout` sends two."""
+    cleaned: list[bool] = []
+
+    def command() -> None:
+        with sigterm_too():
+            try:
+                signal.raise_signal(signal.SIGTERM)
+            finally:
+                signal.raise_signal(signal.SIGTERM)
+                cleaned.append(True)
+
+    with pytest.raises(KeyboardInterrupt):
+        command()
+    assert cleaned
+
+
+@pytest.mark.slow
+def test_a_view_that_is_ended_by_many_signals_leaves_no_folder(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    words = python("-m", "cli", "view", "tiny")
+    with subprocess.Popen(words, env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as view:
+        assert view.stdout is not None
+        assert "http://127.0.0.1:" in view.stdout.readline()
+        assert list(tmp_path.glob("mrclab-view-*"))
+        while view.poll() is None:
+            view.send_signal(signal.SIGTERM)
+    assert view.returncode == 128 + signal.SIGTERM
+    assert not list(tmp_path.glob("mrclab-view-*"))
