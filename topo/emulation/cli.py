@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from common import plain_file
+from common import files, plain_file
 from common.pairs import parse_pair
 from topo.emulation import driver, labname, labs, state
 from topo.emulation.doctor import Prerequisite, examine
@@ -130,7 +130,7 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         check(plan)
     started = time.monotonic()
     if arguments.journals:
-        arguments.journals.mkdir(parents=True, exist_ok=True)
+        files.make_folder(arguments.journals)
         arguments.journals = arguments.journals.resolve()
     with shown_progress() as progress:
         lab = Lab.up(plan, provision=provision, progress=progress, journals=arguments.journals)
@@ -199,7 +199,10 @@ def _show_record(record: state.LabState | None, name: LabName, status: Mapping[s
             else "the process that brought it up has died: `down` removes the rest"
         )
         return
-    print(f"{status['hosts']} hosts, {status['switches']} switches, {status['processes']} processes")
+    processes = "" if status["processes"] is None else f", {status['processes']} processes"
+    print(f"{status['hosts']} hosts, {status['switches']} switches{processes}")
+    if status["closed"]:
+        print(status["closed"])
     for key, what in LOST.items():
         if status[key]:
             print(f"{what}: {', '.join(status[key])}")

@@ -191,14 +191,34 @@ class Lab:
         return self.root / "agents" / f"{host}.sock"
 
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
-        """(gRPC target, device id), or None for a switch without P4Runtime."""
+        """(gRPC target, device id), or None for a switch without P4Runtime. LabError for another user's lab."""
+        self._check_owner()
         return self.driver(switch).p4runtime(switch)
 
     @property
     def switch_control(self) -> str | None:
-        """HOST:PORT of the embedded switches' control socket, if there are any. LabError when it has ended."""
+        """HOST:PORT of the embedded switches' control socket, if there are any. LabError when it has ended, and for
+        another user's lab."""
+        self._check_owner()
         driver = self.drivers.get("embedded")
         return driver.control_address if isinstance(driver, EmbeddedDriver) else None
+
+    @property
+    def closed(self) -> str:
+        """Why the switches do not answer this user; "" for root, and for the user who called sudo."""
+        sockets = [self.root / name for name in ("switch", "bmv2") if (self.root / name).exists()]
+        if all(os.access(folder, os.X_OK) for folder in sockets):
+            return ""
+        owner = self.record.owner
+        those = "root" if owner == "root" else f"{owner} and root"
+        return (
+            f"{self.name.words()} belongs to {owner}, and its switches answer {those} only: call this command with"
+            " sudo, or bring up a lab of your own with --name"
+        )
+
+    def _check_owner(self) -> None:
+        if why := self.closed:
+            raise LabError(why)
 
     def check_switches(self) -> None:
         """LabError when the process of the embedded switches has ended: nothing is forwarded then."""
@@ -282,10 +302,11 @@ class Lab:
 
     def status(self) -> dict[str, Any]:
         """What `status --format json` prints."""
-        plan, record = self.plan, self.record
+        plan, record, closed = self.plan, self.record, self.closed
         silent = [
             name
             for kind, driver in self.drivers.items()
+            if not closed
             for name in driver.alive([s for s in plan.switches() if plan.kind_of(s) == kind])
         ]
         missing = [name for name in record.namespaces if not namespace.exists(name)]
@@ -299,12 +320,13 @@ class Lab:
             "switches": plan.switch_count,
             "started_by": {"pid": record.pid, "command": record.command, "alive": record.starter_alive},
             "started_realtime_ns": record.started_realtime_ns,
-            "processes": len(process.find(record.token)),
+            "closed": closed,
+            "processes": len(process.find(record.token)) if record.token else None,
             "switches_silent": silent,
             "namespaces_missing": missing,
             "sealed": record.sealed,
             "faults": [f"{f.verb} {f.target}" + ("" if f.value is None else f" {f.value:g}") for f in self.faults()],
-            "switch_control": None if silent else self.switch_control,
+            "switch_control": None if silent or closed else self.switch_control,
         }
 
 

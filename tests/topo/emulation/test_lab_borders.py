@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -79,3 +79,37 @@ def test_the_owner_drives_the_switches_as_before(lab: Lab) -> None:
         assert client.call("ping")["devices"] == len(list(lab.plan.switches()))
     switches: list[Switch] = list(lab.plan.switches())
     assert provision(lab, switches).ok
+
+
+def told_as(user: int, act: Callable[[], object]) -> str:
+    """What a call returns or raises in a process of another user; its modules are loaded already."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+            said = repr(act())
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    return said
+
+
+def test_another_user_is_told_whose_lab_it_is_and_not_that_switches_are_silent(lab: Lab) -> None:
+    def status() -> object:
+        found = Lab.attach().status()
+        return [found[key] for key in ("closed", "switches_silent", "processes", "namespaces_missing")]
+
+    why = "the lab belongs to root, and its switches answer root only: call this command with sudo"
+    status()
+    said = told_as(NOBODY, status)
+    assert why in said
+    assert said.endswith(", [], None, []]")
+    for act in (lambda: Lab.attach().switch_control, lambda: Lab.attach().p4runtime(next(iter(lab.plan.switches())))):
+        assert f"LabError: {why}" in told_as(NOBODY, act)
