@@ -32,6 +32,24 @@ def named(path: Path | str) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder that a user has named, and those above it. NotPlainError names the entry in the way."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:
+        check_way(path)
+        raise NotPlainError(path, f"must be in a folder where others can be made ({error.strerror.lower()})") from None
+
+
+def check_way(path: Path) -> None:
+    """NotPlainError for an entry on the way to a folder that is none, such as a link to nowhere."""
+    for place in reversed([path, *path.parents]):
+        if place.is_symlink() and not place.exists():
+            raise NotPlainError(place, f"must be a folder (it is a link to {os.readlink(place)}, which is missing)")
+        if place.exists() and not place.is_dir():
+            raise NotPlainError(place, "must be a folder (it is none)")
+
+
 def write(path: Path, content: str | bytes | Iterable[bytes], mode: int = 0o644) -> None:
     """Replace the file at once; text is UTF-8. Whatever is raised meanwhile leaves the file as it was.
 

@@ -43,7 +43,7 @@ class RunDirectory:
         """
         folder = root / scenario
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         newest = max((moment(path) for path in folders(root)), default=("", 0))
         stamp = max(time.strftime("%Y%m%d-%H%M%S", time.gmtime()), newest[0])
         for number in count(newest[1] + 1 if stamp == newest[0] else 1):
@@ -113,8 +113,11 @@ def find(root: Path, name: str) -> Path:
         if path.parent.name == name:
             return path.resolve()
     known = [words(path) for path in runs]
-    none = f"none in {root} that has an options.json: ./lab run makes one"
-    choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]]) if known else none
+    if not known:
+        files.check_way(root)
+        rule = "a run is a folder SCENARIO/RUN with an options.json, as ./lab run makes it"
+        raise FileNotFoundError(f"no run {name!r}: there is none in {printable(str(root))} ({rule})")
+    choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]])
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
 
 

@@ -99,7 +99,7 @@ def export_command(arguments: argparse.Namespace) -> int:
         raise PlanError(f"export {arguments.form}: -o FOLDER for all {plan.switch_count} switches, or --switch NAME")
     if arguments.output.exists() and not arguments.output.is_dir():
         raise ValueError(f"-o must be a folder with {arguments.form} (got the file {arguments.output})")
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    files.make_folder(arguments.output)
     for switch in plan.switches():
         files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
     sys.stdout.write(path_line(f"wrote {plan.switch_count} files into", arguments.output))

@@ -82,7 +82,7 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
 
     Units are in the heads of columns.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     found = figures(run)
     phases = list(run.phases.values())
     rows: list[Sequence[Any]] = []

@@ -34,7 +34,7 @@ LEFT_OUT = "{count} runs were broken off. They count as not true, and are missin
 
 def write(folder: Path, matches: Sequence[Match], kept: Kept) -> Path:
     """All files, each replaced at once; the path of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     files.write(folder / "rows.csv", report.csv_text([one for match in matches for one in match.statements]))
     files.write(folder / "contest.csv", csv_text(matches))
     files.write(folder / "contest.html", html(folder, matches, kept))

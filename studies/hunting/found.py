@@ -60,7 +60,7 @@ def write(
     checks: tuple[str, str, str] = OF_MRC,
 ) -> Path:
     """`NAME.py` and the plan beside it, `NAME.toml`; the path of the former. No text of a user is code in it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     path = folder / f"{name}.py"
     check, reason = next(iter(outcome.broken.items()))
     repeated = case.rounds * case.repeats > 1

@@ -31,7 +31,7 @@ PAIRED = (
 
 def write(folder: Path, found: Sequence[VariantStatement]) -> Path:
     """All files, each replaced at once; the path of the page."""
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder)
     files.write(folder / "rows.csv", csv_text(found))
     files.write_json(folder / "sweep.json", document(found))
     files.write(folder / "sweep.html", html(found))

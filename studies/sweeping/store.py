@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from common import locks
+from common import files, locks
 from studies.sweeping.row import Row
 
 NAME = "rows.sqlite"
@@ -22,7 +22,7 @@ class RowStore:
 
     def __init__(self, folder: Path) -> None:
         self._damaged: set[str] = set()  # keys of rows that no reader takes: the run is made again
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         self.path = folder / NAME
         locks.close_to_others(self.path)  # a user who can read it could lock it
         try:

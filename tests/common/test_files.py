@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from cli.main import main
 from common import files
 from common.outcome import told
+from common.plain_file import NotPlainError
 
 
 def test_a_file_is_replaced_whole_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -128,3 +130,30 @@ def test_what_of_a_cache_nobody_has_used_for_a_month_goes(tmp_path: Path) -> Non
     assert not files.in_use(tmp_path / "absent.so")
     files.drop_unused(tmp_path, "*.so", time.time())
     assert {path.name for path in tmp_path.iterdir()} == {"used.so", "new.so", "other.json"}
+
+
+def test_what_is_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to("/none/x")
+    (tmp_path / "file").write_text("")
+    (tmp_path / "there").mkdir()
+    cases = {
+        tmp_path / "runs" / "smoke": rf"{tmp_path}/runs must be a folder \(it is a link to /none/x, which is missing\)",
+        tmp_path / "runs": rf"{tmp_path}/runs must be a folder \(it is a link",
+        tmp_path / "file" / "a": rf"{tmp_path}/file must be a folder \(it is none\)",
+        Path("/proc/self/smoke"): r"/proc/self/smoke must be in a folder where others can be made \(no such file",
+    }
+    for path, said in cases.items():
+        with pytest.raises(NotPlainError, match=said):
+            files.make_folder(path)
+    files.make_folder(tmp_path / "there" / "sub" / "x")
+    files.make_folder(tmp_path / "there")
+    assert (tmp_path / "there" / "sub" / "x").is_dir()
+
+
+@pytest.mark.parametrize("words", [["report"], ["run", "smoke", "--world", "simulated"], ["sweep", "smoke"]])
+def test_a_link_to_nowhere_in_the_place_of_runs_is_named(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "runs").symlink_to("/none/x")
+    assert main([*words, "--runs", str(tmp_path / "runs")]) == 2
+    assert "/runs must be a folder (it is a link to /none/x, which is missing)" in capsys.readouterr().err

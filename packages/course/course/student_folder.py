@@ -42,7 +42,7 @@ class StudentFolder:
         return found
 
     def _write(self, notes: dict[str, Any]) -> None:
-        self.folder.mkdir(exist_ok=True)
+        files.make_folder(self.folder)
         files.write_json(self.folder / NOTES, notes)
 
     def student(self, name: str | None = None, key: str | None = None) -> Student:

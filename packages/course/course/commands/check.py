@@ -47,13 +47,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    from common import files
+    from common import files, plain_file
+    from common.outcome import told
     from common.scratch import Scratch
     from common.terminal.console import LastingConsole
     from course import checking, terminal
     from course.catalogue import find
     from course.page import page
-    from course.student_folder import CourseError, StudentFolder, reference
+    from course.student_folder import StudentFolder, reference
 
     lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     wanted = [formed(word) for word in arguments.results]
@@ -75,8 +76,8 @@ def check_command(arguments: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             source = checking.read(path)
-        except CourseError as error:
-            result, source = checking.not_run(lab, student, student.seed(lab.number), str(error)), ""
+        except plain_file.TooLongError as error:
+            result, source = checking.not_run(lab, student, student.seed(lab.number), told(error)), ""
         else:
             result = checking.check(lab, path, source, student, folder)
         what = str(path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from cli.options import check_workers
+from common import files
 from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 
@@ -44,7 +45,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def grade_command(arguments: argparse.Namespace) -> int:
-    from common import files
     from course.catalogue import LABS, find
     from course.grading.formats import FORMATS
     from course.grading.grading import RESULTS, Grading, part
@@ -64,7 +64,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
         of = arguments.part.partition("/")[2]
         raise ValueError(f"--part {arguments.part} must have a student (got {students} students for {of} parts)")
     output: Path = arguments.output
-    output.mkdir(parents=True, exist_ok=True)
+    files.make_folder(output)
     grading = Grading(output, arguments.key, arguments.fresh)
     done = 0
 
@@ -106,7 +106,6 @@ def write_tables(
 
     They are written again while results of other machines arrive: the last machine to write has seen all of them.
     """
-    from common import files
     from course.grading import tables
 
     alike = similar_pairs(everyone, least)

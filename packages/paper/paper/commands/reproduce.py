@@ -214,7 +214,7 @@ def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
     """Write a page of Markdown to its place, and to the file that the user asked for."""
     from common import files
 
-    page.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(page.parent)
     for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
         files.write(target, shown)
 
