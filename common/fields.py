@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -14,6 +16,11 @@ REQUIRED: Any = object()
 _SHOWN = 80  # characters of an offending value
 _OBJECT = "an object (in TOML: a table)"
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string", tuple: "a list"}
+
+TOML_BYTES_MAX = 4 << 20
+DOTS_MAX = 16
+"""In a line, beside those of numbers and IPv4 addresses: the parser's memory grows with the square of a key's parts."""
+_NUMBER = re.compile(r"(?<![\w.-])\d+(\.\d+){1,3}(?![\w.-])")
 
 T = TypeVar("T")
 S = TypeVar("S", bound=str)
@@ -126,6 +133,17 @@ def read_json(path: Path, error: type[Exception]) -> Any:
         raise error(f"{path}: cannot be read: {plain_file.why(why)}") from why
     except (ValueError, RecursionError) as why:
         raise error(f"{path}: is not JSON: {why}") from why
+
+
+def parse_toml(text: str, source: str, error: type[Exception]) -> dict[str, Any]:
+    """A TOML document from a user's text. Raises `error`, which begins with `source` and says what is wrong."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > DOTS_MAX and (dots := _NUMBER.sub("", line).count(".")) > DOTS_MAX:
+            raise error(f"{source}: line {number} must have at most {DOTS_MAX} dots beside numbers (got {dots})")
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as why:
+        raise error(f"{source}: must be TOML ({plain_file.what(why)})") from why
 
 
 def shown(value: object) -> str:

@@ -12,7 +12,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from common import files, plain_file, toml_file
+from common import files, plain_file
+from common.fields import TOML_BYTES_MAX
 from common.giving import Made
 from common.terminal.printable import printable
 from topo.plan import Plan
@@ -90,7 +91,7 @@ class RunDirectory:
         """The run's own plan. PlanError or OSError names the file and what is wrong with it."""
         file = self.path / "plan.toml"
         try:
-            text = plain_file.read_bytes(file, toml_file.BYTES_MAX).decode()
+            text = plain_file.read_bytes(file, TOML_BYTES_MAX).decode()
         except UnicodeDecodeError as error:
             raise PlanError(f"{file} must be UTF-8 ({error})") from None
         return parse_plan(text, source=str(file))

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from common import plain_file, toml_file
-from common.fields import Fields
+from common import plain_file
+from common.fields import TOML_BYTES_MAX, Fields, parse_toml
 from topo import htsim
 from topo.errors import PlanError as PlanError
 from topo.plan import (
@@ -105,7 +105,7 @@ def load_plan(
                 f"no plan {str(name_or_path)!r}: shipped are {', '.join(shipped_plans())}; or give a .toml or {TOPO}"
             )
     try:
-        text = plain_file.read_named(path, toml_file.BYTES_MAX)
+        text = plain_file.read_named(path, TOML_BYTES_MAX)
     except OSError as error:
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
@@ -113,12 +113,12 @@ def load_plan(
         raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
     if path.suffix == TOPO:
         return _changed(htsim.document(text, str(path)), str(path), overrides or {}, overridden_by)
-    return _changed(toml_file.parse(text, str(path), PlanError), str(path), overrides or {}, overridden_by)
+    return _changed(parse_toml(text, str(path), PlanError), str(path), overrides or {}, overridden_by)
 
 
 def parse_plan(text: str, source: str = "plan", overrides: Mapping[str, str] | None = None) -> Plan:
     """A plan from TOML text; `source` names it in errors. Raises PlanError with the key, the rule and the range."""
-    return _changed(toml_file.parse(text, source, PlanError), source, overrides or {}, "--set ")
+    return _changed(parse_toml(text, source, PlanError), source, overrides or {}, "--set ")
 
 
 def _changed(document: dict[str, Any], source: str, overrides: Mapping[str, str], overridden_by: str) -> Plan:
@@ -160,7 +160,7 @@ def _override(document: dict[str, Any], key: str, value: str) -> None:
     if not isinstance(table, dict):
         raise PlanError(f"{section} is no section of a plan")
     try:
-        table[name] = toml_file.parse(f"value = {value}", "", ValueError)["value"]
+        table[name] = parse_toml(f"value = {value}", "", ValueError)["value"]
     except ValueError:
         table[name] = value
 

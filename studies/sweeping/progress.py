@@ -48,7 +48,7 @@ class SweepProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Name the runs that were broken off, whatever else ended the sweep."""
+        """Name the runs that were broken off, also where an error ends the sweep."""
         if self._live is not None:
             self._live.stop()
         broken = self._sweep.broken

@@ -222,14 +222,12 @@ def test_shrinking_is_deterministic_and_counts_its_runs() -> None:
 
 
 def test_a_disk_that_fills_while_a_case_is_shrunk_leaves_the_finding() -> None:
-    tries = 0
+    outcomes = [AttemptOutcome({"made up": "it broke"})] * 2
 
     def full(case: Case) -> AttemptOutcome:
-        nonlocal tries
-        tries += 1
-        if tries > 2:
+        if not outcomes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/x")
-        return AttemptOutcome({"made up": "it broke"})
+        return outcomes.pop()
 
     shrunk = Shrinker(full).shrink(a_case(*FAULTS), AttemptOutcome({"made up": "it broke"}))
     assert (shrunk.outcome.broken, shrunk.finished, shrunk.runs) == ({"made up": "it broke"}, False, 3)

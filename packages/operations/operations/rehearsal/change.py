@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import plain_file, toml_file
-from common.fields import Fields
+from common import plain_file
+from common.fields import TOML_BYTES_MAX, Fields, parse_toml
 from scenarios.scenario import TimedFault
 from topo.fault import VERBS, FaultError, make_fault
 from topo.plan import Plan
@@ -90,8 +90,8 @@ class Planned:
 
 def read(path: Path) -> Planned:
     """The change in a file. ChangeError or OSError."""
-    text = plain_file.read_named(path, toml_file.BYTES_MAX)
-    return _Reader(path, text).planned(toml_file.parse(text, str(path), ChangeError))
+    text = plain_file.read_named(path, TOML_BYTES_MAX)
+    return _Reader(path, text).planned(parse_toml(text, str(path), ChangeError))
 
 
 class _Reader:

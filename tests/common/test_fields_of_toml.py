@@ -7,7 +7,7 @@ import tracemalloc
 
 import pytest
 
-from common import toml_file
+from common.fields import parse_toml
 from tests.helpers.rooms import python_files
 
 SHIPPED = {"main.py", "command_table.py", "profile.py", "readings.py", "solving.py"}
@@ -28,14 +28,14 @@ class GivenError(ValueError):
 )
 def test_what_is_no_toml_is_named(text: str, said: str) -> None:
     with pytest.raises(GivenError, match=said):
-        toml_file.parse(text, "mine.toml", GivenError)
+        parse_toml(text, "mine.toml", GivenError)
 
 
 def test_the_longest_text_costs_a_multiple_of_its_size() -> None:
     """The worst that the limits let through: keys of as many parts as a line may have."""
     text = "".join(f"{'.'.join(['a'] * 15)}.b{number} = 1\n" for number in range(4000))
     tracemalloc.start()
-    toml_file.parse(text, "mine.toml", GivenError)
+    parse_toml(text, "mine.toml", GivenError)
     _, most_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most_bytes < 100 * len(text)
@@ -47,4 +47,4 @@ def test_no_other_part_of_the_lab_parses_toml_of_users() -> None:
         if "tests" not in file.parts and "tomllib" in (text := file.read_text()):
             imported = [one for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Import)]
             importers |= {file.name for one in imported if one.names[0].name == "tomllib"}
-    assert importers == {"toml_file.py", *SHIPPED}
+    assert importers == {"fields.py", *SHIPPED}
