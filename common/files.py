@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cache
-from common.plain_file import NotPlainError
+from common.plain_file import NotPlainError, why
 
 KEPT_S = 30 * 86400
 """A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
@@ -38,7 +38,7 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:
         check_way(path)
-        raise NotPlainError(path, f"must be in a folder where others can be made ({error.strerror.lower()})") from None
+        raise NotPlainError(path, f"must be in a folder where others can be made ({why(error)})") from None
 
 
 def check_way(path: Path) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 
 from cli.command_table import add
 from cli.root import need_root
+from common.interpreter import become
 from running import sdk
 from topo.address import host_address
 from topo.emulation import front_end, labname, namespace
@@ -64,9 +64,5 @@ def exec_command(arguments: argparse.Namespace) -> int:
             front_end.connect(node, other, lab.name.netns(node), lab.name.netns(other))
         addresses.update((host.name, front_end.address(host)) for host in named)
     command = [words[0], *(addresses.get(word, word) for word in words[1:])]
-    sys.stdout.flush()
     with namespace.entered(lab.name.netns(node)):  # the process is replaced: nothing has to find its way back
-        try:
-            os.execvp(command[0], command)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"exec: there is no command {command[0]!r} on PATH") from None
+        return become(command)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from common.interpreter import become
 from common.outcome import FALSE, INTERRUPTED, NOT_DONE, at_the_end, carry_out, told
 from common.plain_file import NotPlainError
 from tests.helpers.rooms import python_files
@@ -122,3 +123,13 @@ def test_no_part_of_the_lab_tells_an_error_of_the_system_with_its_number(tmp_pat
     assert sorted(raw_errors(sample)) == [3, 4], "the search finds nothing"
     found = [f"{file}:{line}" for file in python_files() for line in raw_errors(file) if "tests" not in file.parts]
     assert not found
+
+
+def test_a_script_without_its_interpreter_is_told_as_that(tmp_path: Path) -> None:
+    script = tmp_path / "train"
+    script.write_text("#!/none/python9\n")
+    script.chmod(0o755)
+    with pytest.raises(FileNotFoundError, match=rf"^exec: {script} names an interpreter that is missing$"):
+        become([str(script)])
+    with pytest.raises(FileNotFoundError, match=r"^exec: there is no command 'nosuchthing' on PATH$"):
+        become(["nosuchthing"])

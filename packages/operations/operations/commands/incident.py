@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import secrets
 import shlex
 import sys
@@ -18,6 +17,7 @@ from cli.options import add_json, add_runs
 from cli.ownership import hand_over, hand_over_below
 from cli.root import need_root
 from common.giving import opened_folder
+from common.interpreter import become
 from common.interrupts import sigterm_too
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
@@ -191,12 +191,8 @@ def _tool(arguments: argparse.Namespace, folder: Path) -> int:
 
 def _execute(words: list[str], name: str) -> int:
     """Become the command that the user typed, in a network namespace."""
-    sys.stdout.flush()
     with namespace.entered(name):
-        try:
-            os.execvp(words[0], words)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"exec: there is no command {words[0]!r} on PATH") from None
+        return become(words)
 
 
 def _write(lines: Sequence[str]) -> None:
