@@ -32,6 +32,8 @@ ELSEWHERE = {"my_cut.py", "my_file.py", "plan.toml", "docs/JSON_format.md"}
 
 CODE = {".py", ".js", ".c", ".h", ".p4", ".lua", ".sh"}
 
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")  # where statements are
+
 Rule = Callable[[Path, list[Path]], Iterable[str]]
 
 
@@ -47,7 +49,10 @@ class Outline(NamedTuple):
     @cache
     def of(cls, path: Path) -> Outline:
         found = cls([], [])
-        for node in ast.walk(ast.parse(path.read_text())) if path.suffix == ".py" else ():
+        inside: list[ast.AST] = [ast.parse(path.read_text())] if path.suffix == ".py" else []
+        while inside:
+            node = inside.pop()
+            inside.extend(one for field in BLOCKS for one in getattr(node, field, ()) if isinstance(one, ast.AST))
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 found.functions.append((node.name, (node.end_lineno or node.lineno) - node.lineno + 1))
             elif isinstance(node, ast.ImportFrom):

@@ -80,7 +80,8 @@ def generators(source: str) -> list[int]:
 
 @pytest.mark.smoke
 def test_every_generator_of_the_product_begins_at_a_purpose() -> None:
-    wrong = {str(path.relative_to(ROOT)): lines for path in python_files() if (lines := generators(path.read_text()))}
+    texts = {path: text for path in python_files() if "Random" in (text := path.read_text()) or "default_rng" in text}
+    wrong = {str(path.relative_to(ROOT)): lines for path, text in texts.items() if (lines := generators(text))}
     assert wrong == {}
     planted = "a = random.Random(seed)\nb = np.random.default_rng(3)\nc = Random(derive(1, Purpose.MIX))\nd = Random()"
     assert generators(planted) == [1, 2, 4]

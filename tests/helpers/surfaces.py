@@ -35,6 +35,7 @@ IN_C = re.compile(
 IN_SHELL = re.compile(
     r"(?<![\w./-])(exec|eval|source|sudo|curl|wget|chown|chmod|chroot|flock|apt-get install|gpg)(?![\w-])"
 )
+ENVIRONMENT = {"environ", "environb", "getenv"}
 IN_SHEBANG = re.compile(r"#!\S*/(?:env )?(?:ba|da)?sh\b")
 
 
@@ -52,6 +53,12 @@ def _name(call: ast.Call) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
+
+
+@cache
+def _named(call: ast.Call) -> str:
+    """The called function as text."""
+    return ast.unparse(call.func)
 
 
 def _owner(call: ast.Call) -> str:
@@ -100,12 +107,12 @@ def waits_for_a_lock(call: ast.Call) -> bool:
 def makes_a_unix_socket(call: ast.Call) -> bool:
     """Makes a Unix socket, with which a process may listen, or connect without asking who listens."""
     families = ("AF_INET", "AF_PACKET", "AF_NETLINK")
-    return ast.unparse(call.func) == "socket.socket" and not any(family in ast.unparse(call) for family in families)
+    return _named(call) == "socket.socket" and not any(family in ast.unparse(call) for family in families)
 
 
 def makes_another_socket(call: ast.Call) -> bool:
     """Makes a socket that is no Unix socket with a name, or connects by TCP."""
-    made = ast.unparse(call.func) in ("socket.socket", "socket.socketpair", "socket.create_connection")
+    made = _named(call) in ("socket.socket", "socket.socketpair", "socket.create_connection")
     return made and not makes_a_unix_socket(call)
 
 
@@ -118,7 +125,7 @@ def listens(call: ast.Call) -> bool:
 
 def executes(call: ast.Call) -> bool:
     """Starts a program, or becomes one."""
-    named = ast.unparse(call.func)
+    named = _named(call)
     return named.startswith(("subprocess.", "os.exec", "os.spawn", "os.posix_spawn", "asyncio.create_subprocess")) or (
         named in ("os.system", "os.popen", "pty.spawn")
     )
@@ -126,7 +133,7 @@ def executes(call: ast.Call) -> bool:
 
 def loads_code(call: ast.Call) -> bool:
     """Takes bytes as code: Python, a library, or a pickle."""
-    return _name(call) in IMPORTING or ast.unparse(call.func) in ("pickle.loads", "pickle.load")
+    return _name(call) in IMPORTING or _named(call) in ("pickle.loads", "pickle.load")
 
 
 def reads(call: ast.Call) -> bool:
@@ -171,20 +178,21 @@ def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
 
 
 @cache
-def product(root: Path) -> Sequence[tuple[str, ast.Module]]:
-    """Every module of all rooms: the folders with a package that are neither tests nor benchmarks."""
+def product(root: Path) -> Sequence[tuple[str, ast.Module, Sequence[tuple[str, ast.Call]]]]:
+    """Every module of all rooms, with its calls: the folders with a package that are neither tests nor benchmarks."""
     found = []
     for file in files_of(root):
         name = file.relative_to(root)
         if file.suffix == ".py" and room_of(name) not in ("tests", "benchmarks", "docs") and len(name.parts) > 1:
-            found.append((str(file.relative_to(root)), ast.parse(file.read_text())))
+            tree = ast.parse(file.read_text())
+            found.append((str(name), tree, list(calls(tree))))
     return found
 
 
 def sites(root: Path, kind: Callable[[ast.Call], bool]) -> Iterator[Site]:
     """The calls of a kind in all rooms."""
-    for file, tree in product(root):
-        for function, call in calls(tree):
+    for file, _, found in product(root):
+        for function, call in found:
             if kind(call):
                 yield Site(file, function, ast.unparse(call))
 
@@ -192,8 +200,7 @@ def sites(root: Path, kind: Callable[[ast.Call], bool]) -> Iterator[Site]:
 def environment(tree: ast.AST, function: str = "") -> Iterator[str]:
     """The function of every place that names the environment."""
     for child in ast.iter_child_nodes(tree):
-        named = isinstance(child, ast.Attribute) and ast.unparse(child) in ("os.environ", "os.environb", "os.getenv")
-        if named:
+        if isinstance(child, ast.Attribute) and child.attr in ENVIRONMENT and ast.unparse(child.value) == "os":
             yield function
         inner = function
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -213,7 +220,7 @@ def entries(root: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     for name, kind in ENTRIES.items():
         found.update(f"{name} {site.file} {site.function or '-'}" for site in sites(root, kind))
-    for file, tree in product(root):
+    for file, tree, _ in product(root):
         found.update(f"environment {file} {function or '-'}" for function in environment(tree))
     for path in files_of(root):
         file = str(path.relative_to(root))

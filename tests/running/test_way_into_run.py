@@ -105,7 +105,8 @@ def test_a_hunt_is_ended_by_too_little_memory_and_does_not_take_it_for_a_finding
 
 def makers(source: str) -> list[int]:
     """The lines of a module that make a runner."""
-    calls = [one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.Call)]
+    tree = ast.parse(source if "Runner" in source else "")
+    calls = [one for one in ast.walk(tree) if isinstance(one, ast.Call)]
     return [one.lineno for one in calls if isinstance(one.func, ast.Name) and one.func.id == "Runner"]
 
 

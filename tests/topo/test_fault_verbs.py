@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,7 +76,8 @@ def spelled(name: str, text: str) -> list[str]:
 
 @pytest.mark.smoke
 def test_no_verb_is_spelled_outside_the_table() -> None:
-    assert {name: found for name, text in modules() if (found := spelled(name, text))} == {}
+    some = re.compile("|".join([*SPEAKING, *(f"[\"']{verb}[\"']" for verb in set(VERBS) - SPEAKING)]))
+    assert {name: found for name, text in modules() if some.search(text) and (found := spelled(name, text))} == {}
 
 
 @pytest.mark.parametrize("verb", VERBS)
