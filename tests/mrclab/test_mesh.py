@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.errors import JobFailedError
+from mrclab.mesh import mesh
 from mrclab.mesh.engine import MeshEngine, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
@@ -58,7 +59,12 @@ def receive(one: MeshEngine, peer: int, tag: Tag, place: bytearray):
     return one.start(f"receive {tag}", step(), None, lambda failure: None)
 
 
-@pytest.mark.slow
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A silent rank is given up after 1.2 s instead of 20 s."""
+    monkeypatch.setattr(mesh, "STALL_NS", 3_000_000)
+
+
 @settings(max_examples=10)
 @given(
     sizes=st.lists(st.sampled_from(SIZES), min_size=1, max_size=6),
@@ -99,7 +105,7 @@ def test_a_link_whose_other_end_is_not_connected_yet_is_not_written_to() -> None
     assert place == b"bytes"
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_message_of_another_length_than_expected_ends_both() -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
@@ -111,7 +117,7 @@ def test_a_message_of_another_length_than_expected_ends_both() -> None:
             pair[0].finish(other, LIMIT_S)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
@@ -123,7 +129,7 @@ def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
         leaving.join(LIMIT_S)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_task_that_has_no_time_left_fails_by_its_name() -> None:
     with rig() as made, engines(made) as pair:
         place = bytearray(1)
