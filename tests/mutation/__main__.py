@@ -127,12 +127,13 @@ def main() -> None:
     parser.add_argument(
         "--covering-only", action="store_true", help="run only tests that run the mutated line, and no mutant twice"
     )
+    parser.add_argument("--ring", choices=["0", "1"], default="1", help="tests of ring 0 alone, or of both (default)")
     parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"), help="file of results, one line per mutant")
     choices = parser.parse_args()
     print(f"seed {choices.seed}, results in {choices.out}", flush=True)
     table = []
     with tempfile.TemporaryDirectory(prefix="mrclab-mutants-") as place:
-        bench = Bench(ROOT, Path(place))
+        bench = Bench(ROOT, Path(place), ring=choices.ring)
         for name, batch in asked(choices, bench.place):
             fates = Judge(bench, name, batch, choices.out, choices.covering_only).judge()
             table.append((name, *(fates[fate] for fate in Fate)))

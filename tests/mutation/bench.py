@@ -46,9 +46,9 @@ def _limited() -> None:
 class Bench:
     """The copy of a tree's tracked files in an empty folder. Nothing in the tree itself is changed."""
 
-    def __init__(self, root: Path, place: Path, path: Sequence[Path] = ()) -> None:
-        """`path` is searched for modules after the copy."""
-        self.place = place
+    def __init__(self, root: Path, place: Path, path: Sequence[Path] = (), ring: str = "1") -> None:
+        """`path` is searched for modules after the copy. Tests of ring 0 or of rings 0 and 1 judge."""
+        self.place, self._ring = place, ("--ring", "0") if ring == "0" else ()
         self._path = os.pathsep.join(map(str, (place, *path)))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout
         text = hashlib.sha256()
@@ -57,6 +57,7 @@ class Bench:
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(root / name, place / name)
                 text.update(name.encode() + (place / name).read_bytes())
+        text.update(ring.encode())
         self.digest = text.hexdigest()
         self.log = place / "last-mutant.log"
 
@@ -85,7 +86,7 @@ class Bench:
 
     def _pytest(self, words: Sequence[str], environment: Mapping[str, str], limit_s: float) -> Fate:
         command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += ["-p", "tests.mutation.quick", "-m", "not root and not slow", *words]
+        command += ["-p", "tests.mutation.quick", "-m", "not root and not slow", *self._ring, *words]
         # The copy comes before the installed tree, in children too; a compiled endpoint would hide what is planted.
         here = {"PYTHONPATH": self._path, "PYTHONDONTWRITEBYTECODE": "1", "MRCLAB_COMPILED": "off", **environment}
         with self.log.open("wb") as log:
