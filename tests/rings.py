@@ -1,5 +1,6 @@
-"""The rings of the tests, as `./lab test` runs them: python -m tests.rings [--quick | --all [--minutes N]] [WORD...]
+"""The rings of the tests: python -m tests.rings [--quick | --due | --all [--minutes N]] [WORD...]
 
+`./lab test` runs them all. `.ci/run` runs --due, the slow tests whose turn it is, by itself.
 Further words go to pytest. docs/testing.md says what each ring is for.
 """
 
@@ -46,19 +47,14 @@ def default(words: list[str]) -> int:
     )
 
 
-def slow(until: float | None, words: list[str]) -> int:
-    """Ring 2: the slow tests, up to a time. Those with root run one at a time, since they measure real time."""
+def slow(ring: str, until: float | None, words: list[str], share: float = 1.0) -> int:
+    """Ring 2: slow tests, up to a time. Those with root run one at a time, since they measure real time."""
 
-    def part(ring: str, marks: str, how: tuple[str, ...], share: float = 1.0) -> int:
+    def part(marks: str, how: tuple[str, ...], share: float = 1.0) -> int:
         end = () if until is None else ("--until", str(time.monotonic() + share * (until - time.monotonic())))
         return pytest("--ring", ring, "-m", marks, *how, *end, *words)
 
-    return worst(
-        lambda: part("due", "slow and not root", IN_ORDER),
-        lambda: part("due", "slow and root", ("-n", "1")),
-        lambda: part("others", "slow and not root", IN_ORDER, 1 - ROOT_SHARE),
-        lambda: part("others", "slow and root", ("-n", "1")),
-    )
+    return worst(lambda: part("slow and not root", IN_ORDER, share), lambda: part("slow and root", ("-n", "1")))
 
 
 def worst(*parts: Callable[[], int]) -> int:
@@ -84,6 +80,7 @@ def main(words: list[str]) -> int:
     ring.add_argument(
         "--quick", action="store_true", help="ring 0: tests that start no process, in a minute and a half"
     )
+    ring.add_argument("--due", action="store_true", help="of ring 2, the slow tests whose turn it is")
     ring.add_argument("--all", action="store_true", help="rings 1 and 2: the slow tests too, longest not run first")
     parser.add_argument("--minutes", type=minutes, help="with --all: begin no slow test that would end after so long")
     parser.add_argument("--began", type=float, default=uptime_s(), help=argparse.SUPPRESS)  # the part of ./lab counts
@@ -93,7 +90,8 @@ def main(words: list[str]) -> int:
     if asked.quick:
         return quick(rest)
     until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes - (uptime_s() - asked.began)
-    return worst(lambda: default(rest), lambda: slow(until, rest) if asked.all else 0)
+    due, others = (lambda: slow("due", until, rest)), (lambda: slow("others", until, rest, 1 - ROOT_SHARE))
+    return due() if asked.due else worst(lambda: default(rest), *((due, others) if asked.all else ()))
 
 
 if __name__ == "__main__":

@@ -97,6 +97,14 @@ def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_pat
     assert passed == {"test_dear_and_the_one_of_its_kind"}
 
 
+def test_of_the_dear_cases_of_a_test_the_cheapest_stays_in_ring_1() -> None:
+    records = {"f::t[a]": 0.5, "f::t[b]": 0.4, "f::t[c]": 0.2, "f::u[a]": 0.5, "f::u[b]": 0.6, "f::w[a]": 1}
+    known = Costs(records)
+    assert {name for name in records if known.slow(name, root=False)} == {"f::t[a]", "f::t[b]", "f::u[b]", "f::w[a]"}
+    assert {name for name in records if known.slow(name, root=True)} == {"f::u[b]"}
+    assert not known.slow("f::t[new]", root=False)
+
+
 def test_costs_are_renewed_for_the_tests_that_ran(tmp_path: Path) -> None:
     ran(tmp_path, "-k", "dear", "--renew-costs")
     assert Costs.read(tmp_path).seconds == {"tests/test_small.py::test_many[0]": 500}
@@ -175,3 +183,6 @@ def test_each_ring_is_run_by_few_calls_of_pytest_and_a_failure_is_the_status(mon
         "slow and root",
     ]  # fmt: skip
     assert [("--until" in words) for words in calls] == [False] * 2 + [True] * 4
+    calls.clear()
+    assert rings.main(["--due"]) == 1
+    assert [words[:2] for words in calls] == [("--ring", "due")] * 2

@@ -1,4 +1,4 @@
-"""What tests cost, by `tests/costs.json`, and the order in which runs of CI take the slow ones.
+"""The costs of tests, from `tests/costs.json`, and the order in which runs of CI take the slow ones.
 
 The file holds processor seconds for each test of `RECORDED_S` or more, and seconds of a clock for tests with root:
 those wait in real time. A hash of its name deals each slow test to one of `TURNS` groups, which take turns: so no test
@@ -11,8 +11,9 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 
@@ -21,6 +22,7 @@ TURNS = 10  # a slow test waits for at most so many runs of CI
 RUN = "MRCLAB_CI_RUN"
 RECORDED_S = 0.1  # and more is no test of ring 0
 SLOW_S, SLOW_ROOT_S = 1.0, 2.0  # and more is a slow test, unless it is marked `smoke`
+SLOW_CASE = 0.3  # of that, and more, is a slow case of a test with a cheaper case
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,19 @@ class Costs:
         (root / FILE).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
     def slow(self, name: str, root: bool) -> bool:
-        """Whether a test is slow by what it takes. Labs take their time, so tests with root may have more of it."""
-        return self.seconds.get(name, 0.0) >= (SLOW_ROOT_S if root else SLOW_S)
+        """Whether a test is slow by its record. Labs take their time, so tests with root may have more of it."""
+        share = 1.0 if name in self.cheapest else SLOW_CASE
+        return self.seconds.get(name, 0.0) >= share * (SLOW_ROOT_S if root else SLOW_S)
+
+    @cached_property
+    def cheapest(self) -> Set[str]:
+        """Of the recorded cases of each test the cheapest, which shows in ring 1 that the test's rule is kept."""
+        found: dict[str, str] = {}
+        for name, cost in self.seconds.items():
+            known = found.setdefault(name.partition("[")[0], name)
+            if cost < self.seconds[known]:
+                found[name.partition("[")[0]] = name
+        return set(found.values())
 
     def of_slow(self, name: str) -> float:
         """Of a slow test; of one without a record, the median of all records of a second or more."""
@@ -84,7 +97,7 @@ def touched(name: str, changed: set[str]) -> bool:
 
 
 def git(root: Path, *words: str) -> str:
-    """What git prints. ValueError without a clone."""
+    """The output of git. ValueError without a clone."""
     try:
         done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:

@@ -82,7 +82,7 @@ def dear(config: pytest.Config) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long is slow."""
+    """Mark tests as slow by their records."""
     known = config.stash[COSTS]
     for item in items:
         if known.slow(item.nodeid, item.get_closest_marker("root") is not None) and not item.get_closest_marker(
@@ -191,11 +191,19 @@ class Clock:
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Any:
         before, shared = self._now(), list(self._shared)
+        if fixturedef.scope == "function":
+            return (yield)
+        ends: list[tuple[float, float]] = []
+        fixturedef.addfinalizer(lambda: self._share(self._shared, ends.pop()))  # the last one first: this one last
         try:
             return (yield)
         finally:
-            if fixturedef.scope != "function":  # those that it asks for are within
-                self._shared = [s + now - began for s, now, began in zip(shared, self._now(), before, strict=True)]
+            self._share(shared, before)  # those that it asks for are within
+            fixturedef.addfinalizer(lambda: ends.append(self._now()))
+
+    def _share(self, already: list[float], began: tuple[float, float]) -> None:
+        """Count the time since `began` for no test."""
+        self._shared = [s + now - since for s, now, since in zip(already, self._now(), began, strict=True)]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
