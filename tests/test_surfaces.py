@@ -25,7 +25,7 @@ def belongs(row: dict[str, Any], site: Site) -> bool:
 
 
 def compared(rows: list[dict[str, Any]], found: list[Site]) -> list[str]:
-    """What is wrong between the rows of a kind and its calls."""
+    """Differences between the rows of a kind and its calls."""
     without = [site for site in found if not any(belongs(row, site) for row in rows)]
     return [
         *(f"{site.file}: {site.text} in {site.function}" for site in without),
@@ -121,7 +121,7 @@ def test_a_call_without_a_row_and_a_row_without_a_call_are_told() -> None:
 
 
 def uncounted(surface_rows: list[dict[str, Any]], found: Counter[str]) -> list[str]:
-    """What is wrong between the places that surfaces list and those that there are."""
+    """Differences between the places that surfaces list and those in the code."""
     listed = surfaces.listed(surface_rows)
     return [
         *(f"in no [[surface]]: {place} (x{count})" for place, count in (found - listed).items()),

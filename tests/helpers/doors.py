@@ -1,4 +1,4 @@
-"""What rooms take from each other: names and modules of each room that another room's code reaches.
+"""Imports between rooms: names and modules of each room that another room's code reaches.
 
     .venv/bin/python -m tests.helpers.doors [ROOM]
 

@@ -149,6 +149,6 @@ def trying(user: int, tries: Mapping[str, Sequence[Any]], **more: str) -> Iterat
 
 
 def achieved(user: int, tries: Mapping[str, Sequence[Any]], **more: str) -> dict[str, list[Any]]:
-    """What a process of this user achieves, that then ends."""
+    """The result of a function in a process of this user, which ends afterwards."""
     with trying(user, tries, **more) as done:
         return done

@@ -1,4 +1,4 @@
-"""What libmrc costs beside uverbs' Python library: `python -m benchmarks.libmrc`. Neither root nor a lab.
+"""The cost of libmrc beside uverbs' Python library: `python -m benchmarks.libmrc`. Neither root nor a lab.
 
 The same writes by a program in C and by one in Python, in turn, over two NICs in memory: processor time of the program
 and of the NICs with their agents. And both ways to use memory that a program has already: copies, as libmrc makes them,

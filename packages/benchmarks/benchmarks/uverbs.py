@@ -1,4 +1,4 @@
-"""What the uverbs socket costs beside rings in shared memory: `python -m benchmarks.uverbs`. Neither root nor a lab.
+"""The cost of the uverbs socket beside rings in shared memory: `python -m benchmarks.uverbs`. Neither root nor a lab.
 
 A program posts n work requests and waits for their n completions; an agent of nothing else answers. Rows are packed
 and unpacked alike; between the two lies a SOCK_SEQPACKET socket, as for uverbs, or a ring in shared memory each way

@@ -60,7 +60,7 @@ def blocks(data: bytes) -> Iterator[bytes]:
 
 
 def decoded(data: bytes) -> Fields:
-    """What our codec finds in a frame, by the names of the vectors."""
+    """The fields that our codec finds in a frame, by the names of the vectors."""
     outside = frames.parse(data)
     bth = wire.Bth.unpack(data, outside.bth)
     at = outside.bth + wire.BTH_BYTES
@@ -122,7 +122,7 @@ SHARK = {
 
 @pytest.fixture(scope="module")
 def shark(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """What tshark shows of all vectors, in one process: files of this format may follow each other in one."""
+    """The fields that tshark shows of all vectors, from one process: files of this format may be joined."""
     whole = tmp_path_factory.mktemp("shark") / "all.pcapng"
     whole.write_bytes(b"".join((FOLDER / f"{name}.pcapng").read_bytes() for name in NAMES))
     with loading() as words:
