@@ -1,4 +1,4 @@
-"""The contracts of imports in pyproject.toml: kept by the tree, and broken by a planted import each."""
+"""The contracts of imports in pyproject.toml, which `./lab test` checks: each is broken by a planted import."""
 
 from __future__ import annotations
 
@@ -50,8 +50,3 @@ def test_a_planted_import_breaks_the_contract(name: str, planted: dict[str, str]
     broken = " ".join(done.stdout.split())
     assert f"{contract} BROKEN" in broken
     assert done.returncode == 1
-
-
-def test_the_contracts_of_imports_are_kept() -> None:
-    done = subprocess.run([LINT, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatch
@@ -156,23 +154,6 @@ def no_test_imports_a_test(root: Path, files: list[Path]) -> Iterator[str]:
                 yield f"{path.relative_to(root)}:{line} imports {name}; what tests share belongs in tests/helpers"
 
 
-def imports_make_no_circles(root: Path, files: list[Path]) -> Iterator[str]:
-    """Files that import each other, however far round; what only type checkers read counts."""
-    packages = sorted({path.parent.name for path in files if path.name == "__init__.py" and path.parents[1] == root})
-    program = f"import grimp\ng = grimp.build_graph(*{packages!r}, cache_dir=None)\nfor m in sorted(g.modules):\n"
-    program += "    print(m, *sorted(g.find_modules_directly_imported_by(m)))"
-    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
-    left = {words[0]: set(words[1:]) for line in done.stdout.splitlines() if (words := line.split())}
-    while free := [module for module, imported in left.items() if not imported & left.keys()]:
-        for module in free:
-            del left[module]
-    while free := [module for module in left if not any(module in imported for imported in left.values())]:
-        for module in free:
-            del left[module]
-    if left:
-        yield f"files that import each other: {', '.join(sorted(left))}"
-
-
 RULES: dict[Rule, dict[str, str]] = {
     modules_are_short: {"topo/long.py": "x = 1\n" * 501},
     functions_are_short: {"topo/long.py": "def far() -> None:\n" + "    x = 1\n" * 70},
@@ -189,12 +170,6 @@ RULES: dict[Rule, dict[str, str]] = {
     merges_are_finished: {"docs/two.md": "<" * 7 + " HEAD\none\n=======\nother\n"},
     nobody_imports_tests: {"benchmarks/fast.py": "def f():\n    from tests.endpoint import flows\n"},
     no_test_imports_a_test: {"tests/topo/test_path.py": "from tests.topo.test_plan import plan_of\n"},
-    imports_make_no_circles: {
-        "topo/__init__.py": "",
-        "topo/a.py": "from topo import b\n",
-        "topo/b.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from topo.c import C\n",
-        "topo/c.py": "import topo.a\nclass C: ...\n",
-    },
 }
 """Each rule with a made-up tree that breaks it."""
 

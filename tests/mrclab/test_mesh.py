@@ -105,8 +105,7 @@ def test_a_link_whose_other_end_is_not_connected_yet_is_not_written_to() -> None
     assert place == b"bytes"
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_message_of_another_length_than_expected_ends_both() -> None:
+def test_a_message_of_another_length_than_expected_ends_both(impatient: None) -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
         send(pair[0], 1, Tag(1, 0), b"elevenbytes")
@@ -117,8 +116,7 @@ def test_a_message_of_another_length_than_expected_ends_both() -> None:
             pair[0].finish(other, LIMIT_S)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
+def test_a_rank_that_leaves_ends_who_waits_for_it(impatient: None) -> None:
     with rig() as made, engines(made) as pair:
         waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
         leaving = threading.Thread(target=pair[0].close)
@@ -129,8 +127,7 @@ def test_a_rank_that_leaves_ends_who_waits_for_it() -> None:
         leaving.join(LIMIT_S)
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_task_that_has_no_time_left_fails_by_its_name() -> None:
+def test_a_task_that_has_no_time_left_fails_by_its_name(impatient: None) -> None:
     with rig() as made, engines(made) as pair:
         place = bytearray(1)
         step = (None for _ in iter(int, 1))  # never ends
