@@ -1,7 +1,6 @@
 """Every lab: the reference passes, the starter fails with a message, wrong solutions fail for their cause.
 
-One seed and two mutants by default; of labs with many runs, texts only. The rest is slow. `tests/course/sampling.py`
-takes many seeds.
+One seed; what takes long is slow by its record. `tests/course/sampling.py` takes many seeds.
 """
 
 from __future__ import annotations
@@ -20,30 +19,15 @@ from tests.course.sampling import first_failure, results, wrong
 SEED = 7
 STARTER_LINES_MAX = 60
 STARTER_SHARE_MAX = 1 / 3
-QUICK = 2  # mutants of each lab in the default run
-
-RUNS = frozenset({"faults", "figure"})  # labs that take many runs without a hunt
-
-
-def slow(lab: Exercise) -> list[pytest.MarkDecorator]:
-    """The marks of a test that carries a lab out."""
-    hunted = any(test.name == "hunt" for test in lab.tests)
-    return [pytest.mark.slow] if hunted or lab.name in RUNS else []
-
 
 LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
-CHECKED = pytest.mark.parametrize("lab", [pytest.param(lab, id=lab.name, marks=slow(lab)) for lab in LABS.values()])
 
 
-def cases(kind: str, first: int, last: int | None) -> list[object]:
-    return [
-        pytest.param(lab, one, id=f"{lab.name} {one.name}", marks=slow(lab))
-        for lab in LABS.values()
-        for one in wrong(lab, kind)[first:last]
-    ]
+def cases(kind: str) -> list[object]:
+    return [pytest.param(lab, one, id=f"{lab.name} {one.name}") for lab in LABS.values() for one in wrong(lab, kind)]
 
 
-@CHECKED
+@LAB
 def test_the_reference_passes(lab: Exercise) -> None:
     found = results(lab, reference(lab, SEED), SEED)
     assert first_failure(found) is None, first_failure(found)
@@ -52,7 +36,7 @@ def test_the_reference_passes(lab: Exercise) -> None:
         assert not test.outcome.look
 
 
-@CHECKED
+@LAB
 def test_the_starter_is_short_and_fails_with_a_message(lab: Exercise) -> None:
     text = lab.starter(SEED)
     assert len(text.splitlines()) <= STARTER_LINES_MAX
@@ -62,7 +46,6 @@ def test_the_starter_is_short_and_fails_with_a_message(lab: Exercise) -> None:
     assert len(first.outcome.happened) > 10
 
 
-@pytest.mark.slow
 @LAB
 def test_the_starter_earns_little(lab: Exercise) -> None:
     """A file that does nothing keeps some rules; it must not get the points of those who keep them by work."""
@@ -100,18 +83,11 @@ def fails(lab: Exercise, one: Mutant, seed: int = SEED) -> None:
     assert re.search(one.cause, f"{first.name}: {first.outcome.happened}"), first.outcome.happened
 
 
-@pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", 0, QUICK))
-def test_two_wrong_solutions_fail_for_their_cause(lab: Exercise, mutant: Mutant) -> None:
-    fails(lab, mutant)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS", QUICK, None))
+@pytest.mark.parametrize(("lab", "mutant"), cases("MUTANTS"))
 def test_every_wrong_solution_fails_for_its_cause(lab: Exercise, mutant: Mutant) -> None:
     fails(lab, mutant)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "mutant", "seed"),
     [
@@ -130,7 +106,6 @@ def test_wrong_solutions_fail_for_their_cause_on_seeds_that_favour_them(name: st
     fails(lab, one, seed)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("lab", "cheat"), cases("CHEATS", 0, None))
+@pytest.mark.parametrize(("lab", "cheat"), cases("CHEATS"))
 def test_cheats_are_contained(lab: Exercise, cheat: Mutant) -> None:
     fails(lab, cheat)

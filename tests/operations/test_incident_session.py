@@ -47,7 +47,6 @@ def test_the_recorded_path_of_a_kind_shows_it(kind: str, tmp_path: Path) -> None
         shows(opened, kind)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("level", "kind"), [(level, kind.name) for level in LEVELS for kind in kinds_of(level)])
 def test_recorded_paths_show_every_kind_at_every_level(level: int, kind: str, tmp_path: Path) -> None:
     """Incidents as they are drawn, with other faults, oddities and the losses that a level allows."""
@@ -86,7 +85,6 @@ def test_what_has_not_begun_changes_no_answer_and_no_file(tmp_path: Path) -> Non
     assert seen[0] == seen[1]
 
 
-@pytest.mark.slow
 def test_each_command_takes_the_same_lab_time_whatever_is_wrong(tmp_path: Path) -> None:
     times = []
     for name, hidden in (("none", ()), ("crash", (one_of("rebooting-switch"),)), ("late", (one_of("late-host"),))):
@@ -97,7 +95,6 @@ def test_each_command_takes_the_same_lab_time_whatever_is_wrong(tmp_path: Path) 
     assert times[0] == times[1] == times[2]
 
 
-@pytest.mark.slow
 def test_counters_do_not_know_what_a_cable_loses_and_journals_neither(tmp_path: Path) -> None:
     hidden = one_of("one-way-loss", level=1)
     with session(hiding(hidden), tmp_path) as opened:
@@ -108,7 +105,6 @@ def test_counters_do_not_know_what_a_cable_loses_and_journals_neither(tmp_path: 
         assert all(port["drop_loss"] == 0 for line in text.splitlines() for port in json.loads(line)["ports"])
 
 
-@pytest.mark.slow
 def test_a_slow_port_reports_the_rate_of_the_plan_and_a_wrong_one_its_own(tmp_path: Path) -> None:
     for kind, told in (("slow-port", 10_000_000), ("wrong-rate", None)):
         hidden = one_of(kind)
@@ -119,7 +115,6 @@ def test_a_slow_port_reports_the_rate_of_the_plan_and_a_wrong_one_its_own(tmp_pa
             assert row["rate_bps"] == (told or round(hidden.numbers["mbps"] * 1e6))
 
 
-@pytest.mark.slow
 def test_a_swapped_cable_leads_a_traced_packet_to_the_other_spine(tmp_path: Path) -> None:
     hidden = one_of("swapped-cables")
     with session(hiding(hidden), tmp_path) as opened:
@@ -129,7 +124,6 @@ def test_a_swapped_cable_leads_a_traced_packet_to_the_other_spine(tmp_path: Path
         assert answer["hops"][1]["switch"] == hidden.names["other"].split("-")[1]
 
 
-@pytest.mark.slow
 def test_oddities_are_there_and_are_no_faults(tmp_path: Path) -> None:
     odd = (
         Oddity("old-flap", "p0l0-p0s0", 1.0),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from judging.run import Run
 from studies.sweeping.metric import measured
-from studies.sweeping.paired import difference, interval, student
+from studies.sweeping.paired import PairedDifference, difference, interval, student
 from studies.sweeping.proportion import down, share, up, wilson
 from studies.sweeping.quantile import Quantile, band, quantile, ranks
 from studies.sweeping.row import Row
@@ -192,6 +192,7 @@ def test_differences_are_of_pairs_of_the_same_seed() -> None:
     found = difference(first, second)
     assert found is not None
     assert (found.pairs, found.mean, found.low, found.high) == (35, 1.0, 1.0, 1.0)
+    assert not PairedDifference(3, -1.0, -2.0, 0.0).clear, "an interval that ends at zero holds zero"
     assert found.clear
     few = difference({1: 1.0}, {1: 3.0})
     assert few is not None
