@@ -3,7 +3,7 @@
 A wheel has the whole tree in one folder, `mrclab_lab`, since P4 programs, plans, C sources and scripts are used from
 beside the Python code; `mrclab.pth` puts that folder on the path, so that no room is at the top of site-packages.
 With MRCLAB_RELEASE, which `./lab release` sets, it also brings the runtime, the shipped P4 programs and the endpoint as
-machine code, and is for one Python on x86-64 or whatever machine builds it.
+machine code, and is for one Python on x86-64 or the machine that builds it.
 """
 
 from __future__ import annotations
