@@ -13,13 +13,14 @@ from endpoint.mrc.loss.repair import Repair
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_events import event_state
 from endpoint.mrc.paths.ev_profile import COUNT_MAX, EvMode
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.ev_set import EvPath, EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.requester import Requester
 from endpoint.mrc.responder import Responder
 from endpoint.mrc.reverse import ReverseEvs
+from endpoint.mrc.terms import QpAlgorithms, QpTerms
 from endpoint.nic import wire
 from endpoint.nic.attributes import (
     CAP_DYNAMIC_MPR,
@@ -172,16 +173,18 @@ class QueuePair(VerbQueuePair):
         self.evs = EvSet(
             routes,
             context.rng,
-            active=settings.evs_active if profile.mode is EvMode.AUTO else COUNT_MAX,
-            backup=settings.evs_backup if profile.mode is EvMode.AUTO else COUNT_MAX,
-            floor_share=profile.floor_share(settings.evs_min_active_share),
-            rest_packets=settings.ev_rest_packets,
-            swaps_congested=settings.congested_ev == "swap",
-            suspects_planes=settings.plane_suspicion,
-            leaves_plane=settings.retransmit_plane == "other",
-            probes_needed=settings.probes_to_resurrect,
-            probe_interval_ns=context.limits.probe_interval_ns,
-            on_change=self._ev_changed,
+            EvRules(
+                active=settings.evs_active if profile.mode is EvMode.AUTO else COUNT_MAX,
+                backup=settings.evs_backup if profile.mode is EvMode.AUTO else COUNT_MAX,
+                floor_share=profile.floor_share(settings.evs_min_active_share),
+                rest_packets=settings.ev_rest_packets,
+                swaps_congested=settings.congested_ev == "swap",
+                suspects_planes=settings.plane_suspicion,
+                leaves_plane=settings.retransmit_plane == "other",
+                probes_needed=settings.probes_to_resurrect,
+                probe_interval_ns=context.limits.probe_interval_ns,
+            ),
+            self._ev_changed,
         )
         self._selection = context.chosen.selection(self._selection_name, self.evs, context.rng)
         self.reverse = ReverseEvs(self.peer)
@@ -224,16 +227,7 @@ class QueuePair(VerbQueuePair):
             mtu_bytes=self.pmtu,
             sharers=self._context.hints.find(self.values["qp_hint"]).sharers,
         )
-        self.requester = Requester(
-            self._context,
-            self.work,
-            self.agenda,
-            self.evs,
-            self._selection,
-            chosen.congestion(profile, path),
-            chosen.loss(base_rtt_ns, self._context.limits.jitter_ns),
-            self.fail,
-            self._repaired,
+        terms = QpTerms(
             dest_qpn=self._remote.qpn,
             psn=self.values["sq_psn"],
             pmtu=self.pmtu,
@@ -243,6 +237,17 @@ class QueuePair(VerbQueuePair):
             confirm_writes=self._confirm_writes,
             retries=self._retries,
             granted=self._remote.mpr * wire.MPR_UNIT if self.dynamic_mpr else None,
+        )
+        loss = chosen.loss(base_rtt_ns, self._context.limits.jitter_ns)
+        self.requester = Requester(
+            self._context,
+            self.work,
+            self.agenda,
+            self.evs,
+            QpAlgorithms(self._selection, chosen.congestion(profile, path), loss),
+            terms,
+            self.fail,
+            self._repaired,
         )
         self.agenda.sender = self.requester
 

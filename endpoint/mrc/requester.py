@@ -6,19 +6,18 @@ from collections import deque
 from collections.abc import Callable
 
 from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
-from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
-from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.repair import Repair
 from endpoint.mrc.paths.ev_set import BAD, EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
 from endpoint.mrc.paths.probe import ProbeTable
-from endpoint.mrc.paths.selection import Selection, next_after_loss, next_pair, next_turn, port_may_come
+from endpoint.mrc.paths.selection import next_after_loss, next_pair, next_turn, port_may_come
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers
 from endpoint.mrc.seams.pacer import Pacer
+from endpoint.mrc.terms import QpAlgorithms, QpTerms
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT_MASKED, WritePacker, left_out
@@ -32,10 +31,7 @@ from endpoint.transport import CompletionStatus
 
 
 class Requester(Sender):
-    """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
-    grants at first if the MPR is dynamic, `max_write_imm` how many writes with immediate the peer accepts at a time.
-    With `confirm_writes` every write waits for its transport acknowledgement before it completes. `base_rtt_ns` is the
-    peer's. `retries` are the timeout exponent, the linear and the exponential retries. Sizes are payload bytes."""
+    """What is on its way to the peer, and what is still to be sent."""
 
     def __init__(
         self,
@@ -43,21 +39,10 @@ class Requester(Sender):
         work: WorkQueue,
         agenda: Agenda,
         evs: EvSet,
-        selection: Selection,
-        congestion: Congestion,
-        rule: LossDetection,
+        algorithms: QpAlgorithms,
+        terms: QpTerms,
         fail: Fail,
         on_repaired: Callable[[Repair, int], None],
-        *,
-        dest_qpn: int,
-        psn: int,
-        pmtu: int,
-        window: int,
-        base_rtt_ns: int,
-        max_write_imm: int,
-        confirm_writes: bool,
-        retries: tuple[int, int, int],
-        granted: int | None = None,
     ) -> None:
         limits, stamps, spread = context.limits, context.stamps, context.settings.trims_before_wait
         self._scheduler = context.scheduler
@@ -67,31 +52,31 @@ class Requester(Sender):
         self._work = work
         self._agenda = agenda
         self._evs = evs
-        self._selection = selection
+        self._selection = algorithms.selection
         self._fail = fail
         self._repair = Repair()
         self._on_repaired = on_repaired
-        self._base_rtt_ns = base_rtt_ns
-        self._pmtu = pmtu
-        self.cc = congestion
+        self._base_rtt_ns = terms.base_rtt_ns
+        self._pmtu = terms.pmtu
+        self.cc = algorithms.congestion
         asks = context.solicited_bit
-        self._packer = WritePacker(VARIANT_MASKED | dest_qpn, pmtu, stamps.tick_ns, stamps.resolution, asks)
-        self._rule = rule
-        self._hearers = Hearers([selection.listener(), congestion.listener(), rule.listener()])
-        self._pacer = Pacer(congestion, context.scheduler)
-        self._rtt = RttEstimator(base_rtt_ns)
-        self._confirmations = Confirmations(work, max_write_imm, confirm_writes)
-        placed = self._confirmations.placed
-        self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, placed, granted)
-        self.credit = CreditHeard(congestion, self.flight)
-        self._dynamic = granted is not None
+        self._packer = WritePacker(VARIANT_MASKED | terms.dest_qpn, terms.pmtu, stamps.tick_ns, stamps.resolution, asks)
+        self._rule = algorithms.loss
+        self._hearers = Hearers([self._selection.listener(), self.cc.listener(), self._rule.listener()])
+        self._pacer = Pacer(self.cc, context.scheduler)
+        self._rtt = RttEstimator(terms.base_rtt_ns)
+        self._confirmations = Confirmations(work, terms.max_write_imm, terms.confirm_writes)
+        psn, window, placed = terms.psn, terms.window, self._confirmations.placed
+        self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, placed, terms.granted)
+        self.credit = CreditHeard(self.cc, self.flight)
+        self._dynamic = terms.granted is not None
         self._queue: deque[Message] = deque()
         self._current: Message | None = None
         self._first_psn = psn
-        self._probes = ProbeTable(dest_qpn, context.classes.probe)
+        self._probes = ProbeTable(terms.dest_qpn, context.classes.probe)
         self._ask_every, self._unasked = limits.sack_threshold_bytes, 0
         """Bytes sent from one request for an acknowledgement to the next at most, and since the last."""
-        self.retry = RetryTimer(*retries, limits.jitter_ns, self._rtt, self.flight, spread, context.rng)
+        self.retry = RetryTimer(*terms.retries, limits.jitter_ns, self._rtt, self.flight, spread, context.rng)
         self.acked_bytes = self.data_packets = self.retransmits = self.timeouts = 0
         self.trims = self.nacks = self.marks = self.skips = self.spurious = 0
 

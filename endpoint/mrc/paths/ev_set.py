@@ -19,6 +19,7 @@ count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from random import Random
 from typing import Final
 
@@ -145,6 +146,24 @@ class PlaneEvs:
         return resting if restored is None else restored
 
 
+@dataclass(frozen=True, slots=True)
+class EvRules:
+    """How many EVs are in rotation and how many back them up, over all planes; and what the settings say of them.
+
+    `leaves_plane`: a packet that was lost goes by another plane when it is sent again.
+    """
+
+    active: int
+    backup: int
+    floor_share: float
+    probes_needed: int
+    probe_interval_ns: int
+    rest_packets: int = 0
+    swaps_congested: bool = False
+    suspects_planes: bool = True
+    leaves_plane: bool = True
+
+
 class EvSet:
     """All planes. `on_change(path, old, cause)` is called after each transition to or from ASSUMED_BAD and DENIED."""
 
@@ -152,42 +171,32 @@ class EvSet:
         self,
         routes: Iterable[Route],
         rng: Random,
-        *,
-        active: int,
-        backup: int,
-        floor_share: float,
-        rest_packets: int = 0,
-        swaps_congested: bool = False,
-        suspects_planes: bool = True,
-        leaves_plane: bool = True,
-        probes_needed: int,
-        probe_interval_ns: int,
+        rules: EvRules,
         on_change: Callable[[EvPath, EvState, EvCause], None],
     ) -> None:
         self._rng = rng
         self._on_change = on_change
-        self._rest_packets = rest_packets
-        self._swaps_congested = swaps_congested
-        self._suspects_planes = suspects_planes
-        self.leaves_plane = leaves_plane
-        """Whether what was lost goes by another plane when it is sent again."""
-        self._probes_needed = probes_needed
-        self._probe_interval_ns = probe_interval_ns
+        self._rest_packets = rules.rest_packets
+        self._swaps_congested = rules.swaps_congested
+        self._suspects_planes = rules.suspects_planes
+        self.leaves_plane = rules.leaves_plane
+        self._probes_needed = rules.probes_needed
+        self._probe_interval_ns = rules.probe_interval_ns
         self.paths: dict[int, EvPath] = {}
         by_port: dict[int, list[Route]] = {}
         for route in routes:
             by_port.setdefault(route.port.number, []).append(route)
         self.planes: list[PlaneEvs] = []
-        share, spare = max(1, active // len(by_port)), backup // len(by_port)
+        share, spare = max(1, rules.active // len(by_port)), rules.backup // len(by_port)
         equal = min(share, *(len(rows) for rows in by_port.values())) if len(by_port) > 1 else share
         for number in sorted(by_port):
             rows = by_port[number]
             plane = PlaneEvs(rows[0].port, rng)
             chosen = rng.sample(rows, min(len(rows), equal + spare))
-            paths = [EvPath(route, plane, probes_needed) for route in chosen]
+            paths = [EvPath(route, plane, rules.probes_needed) for route in chosen]
             plane.active, plane.backups = paths[:equal], paths[equal:]
             plane.quota = len(plane.active)
-            plane.floor = max(1, int(plane.quota * floor_share))
+            plane.floor = max(1, int(plane.quota * rules.floor_share))
             for path in plane.active:
                 path.active = True
             self.planes.append(plane)

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.ev_set import EvPath, EvRules, EvSet
 from endpoint.mrc.paths.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
 from endpoint.nic.config import NEVER
 from endpoint.nic.wire import Opcode, PathMark
@@ -66,11 +66,7 @@ def make_set(
     evs = EvSet(
         endpoint.peers.named("h1").routes,
         Random(5),
-        active=active,
-        backup=backup,
-        floor_share=floor,
-        probes_needed=2,
-        probe_interval_ns=1000,
+        EvRules(active=active, backup=backup, floor_share=floor, probes_needed=2, probe_interval_ns=1000),
         on_change=changes,
     )
     return evs, changes

@@ -12,7 +12,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.loss.reorder import ReorderRule
-from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss
 from endpoint.mrc.presets import BY_DEFAULT, LAB, PRESETS, RULES, STRICT
@@ -26,13 +26,8 @@ def evs(active: int = 16, backup: int = 16, **rules: bool) -> EvSet:
     return EvSet(
         endpoint.peers.named("h1").routes,
         Random(2),
-        active=active,
-        backup=backup,
-        floor_share=0.25,
-        probes_needed=2,
-        probe_interval_ns=1000,
+        EvRules(active=active, backup=backup, floor_share=0.25, probes_needed=2, probe_interval_ns=1000, **rules),
         on_change=lambda *_: None,
-        **rules,
     )
 
 

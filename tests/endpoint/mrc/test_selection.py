@@ -12,7 +12,7 @@ from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.algorithms import find_selection
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss, next_pair
 from tests.helpers.transport.flows import Flow
@@ -26,11 +26,7 @@ def make(name: str) -> tuple[Any, EvSet]:
     evs = EvSet(
         endpoint.peers.named("h1").routes,
         Random(2),
-        active=128,
-        backup=64,
-        floor_share=0.25,
-        probes_needed=2,
-        probe_interval_ns=1000,
+        EvRules(active=128, backup=64, floor_share=0.25, probes_needed=2, probe_interval_ns=1000),
         on_change=lambda *_: None,
     )
     return find_selection(name)(evs, Random(3), {}), evs
@@ -72,12 +68,9 @@ def few_evs(rest_packets: int = 0) -> Any:
     evs = EvSet(
         rows,
         Random(2),
-        active=128,
-        backup=0,
-        floor_share=0.25,
-        rest_packets=rest_packets,
-        probes_needed=2,
-        probe_interval_ns=1000,
+        EvRules(
+            active=128, backup=0, floor_share=0.25, rest_packets=rest_packets, probes_needed=2, probe_interval_ns=1000
+        ),
         on_change=lambda *_: None,
     )
     assert len(evs.planes[0].active) == 2

@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.ev_set import EvSet
+from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.nic import frame as frames
 from endpoint.nic import icrc, wire
 from endpoint.transport import Completion
@@ -173,10 +173,6 @@ def ev_set(active: int) -> EvSet:
     return EvSet(
         Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes,
         Random(2),
-        active=active,
-        backup=0,
-        floor_share=0.25,
-        probes_needed=2,
-        probe_interval_ns=1000,
+        EvRules(active=active, backup=0, floor_share=0.25, probes_needed=2, probe_interval_ns=1000),
         on_change=lambda *_: None,
     )
