@@ -1,22 +1,23 @@
-"""A run (scenario, plan, world, rate, lengths, seed) as the arguments of `mrclab run` describe it."""
+"""A run (scenario, plan, world, rate, lengths, seed) as the options of `./lab run` describe it."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from cli.host_names import parse_hosts
-from cli.options import SECONDS_MAX, check_seconds, seed_of
+from cli.options import seed_of
 from common.pairs import json_or_text, parse_pair
-from common.seeds import Purpose, derive
 from endpoint import plugins
 from running import calibration
-from running.choices import Choices
+from running.choices import SECONDS_MAX, Choices
+from running.document import scenario_of
 from running.fault_words import parse
+from running.options import DEFAULTS
 from running.programs import check_command
 from running.rehearsal import rehearse
 from running.spec import RunSpec
@@ -31,25 +32,67 @@ from topo.planfile import load_plan, switch_of_environment
 BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 
 
-def scenario_of(arguments: argparse.Namespace) -> Scenario:
-    """The scenario that the arguments name, in its short phases with --short, with the command of --program in place of
-    its own traffic. ValueError when there is none, or when the command cannot be started."""
-    scenario = library.find(arguments.scenario)
-    if arguments.short:
-        scenario = scenario.shortened()
-    if arguments.program is None:
-        if arguments.ranks is not None:
-            raise ValueError("--ranks names the hosts of --program: it needs --program COMMAND")
-        return scenario
-    return with_command(scenario, command_of(arguments, scenario))
+def chosen(options: Mapping[str, Any]) -> RunSpec:
+    """The run of some options of `./lab run` (`running/options.py`); the others have their defaults. ValueError."""
+    return choose(asked(**options))
 
 
-def command_of(arguments: argparse.Namespace, scenario: Scenario) -> Command:
+def asked(**options: Any) -> argparse.Namespace:
+    """Arguments of `./lab run`, with defaults for what is left out."""
+    return argparse.Namespace(**{**DEFAULTS, **options})
+
+
+def choose(
+    arguments: argparse.Namespace,
+    tell: Callable[[str], None] = lambda line: None,
+    before_links: Callable[[RunSpec], None] = lambda spec: None,
+) -> RunSpec:
+    """The run that the arguments describe; ValueError says what is wrong with them.
+
+    `before_links` is called when the arguments are known to be right, and before any real link is built.
+    """
+    if arguments.ranks is not None and arguments.program is None:
+        raise ValueError("--ranks names the hosts of --program: it needs --program COMMAND")
+    scenario = scenario_of(arguments.scenario, arguments.short, None)
+    simulated = arguments.world == "simulated"
+    overrides = plan_overrides(arguments.set, simulated)
+    plan_source = arguments.plan or usual_plan(scenario)
+    if arguments.program is not None:
+        scenario = with_command(scenario, command_of(arguments, plan_source, overrides))
+    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
+    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
+    taken = transport(arguments.transport, scenario.settings)
+    plan = load_plan(plan_source, overrides)
+    if simulated:
+        plan = all_embedded(plan, arguments.set, tell)
+    wanted = any(text.startswith("switch=") for text in arguments.set)
+    if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not wanted:
+        tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
+        plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
+    choices = Choices(
+        transport=replace(taken, settings={**taken.settings, **settings}, payload=arguments.payload),
+        plan=plan,
+        seed=seed_of(arguments.seed),
+        world=arguments.world,
+        time_factor=float(arguments.time),
+        short=arguments.short,
+        until_s=arguments.until,
+        record_packets_s=recorded(arguments, scenario),
+        reconvergence_s=arguments.reconvergence,
+        overrides=overrides,
+        setting_changes=settings,
+        added_faults=tuple(parse(text, scenario.phases) for text in arguments.fault),
+        source=arguments.scenario,
+        plan_source=plan_source,
+    )
+    return rated(RunSpec(scenario, choices), arguments, tell, before_links)
+
+
+def command_of(arguments: argparse.Namespace, plan_source: str, overrides: Mapping[str, str]) -> Command:
     """The command of --program, and its hosts: those of --ranks, or the first and the last host of the plan."""
     if library.is_workload(arguments.scenario):
         raise ValueError(f"--program takes the place of a scenario's traffic, and {arguments.scenario} is nothing else")
-    overrides = plan_overrides(arguments.set, arguments.world == "simulated")
-    plan = load_plan(arguments.plan or usual_plan(scenario), overrides)
+    plan = load_plan(plan_source, overrides)
     hosts = parse_hosts(plan, arguments.ranks) if arguments.ranks else [Host(0), Host(plan.host_count - 1)]
     if len(hosts) < 2:
         raise ValueError(f"--ranks must name two hosts or more for --program (got {arguments.ranks})")
@@ -64,82 +107,23 @@ def command_of(arguments: argparse.Namespace, scenario: Scenario) -> Command:
     return command
 
 
-def choose(
-    scenario: Scenario,
-    arguments: argparse.Namespace,
-    tell: Callable[[str], None],
-    before_links: Callable[[], None] = lambda: None,
-) -> RunSpec:
-    """The run that the arguments describe; ValueError says what is wrong with them.
-
-    `before_links` is called when the arguments are known to be right, and before any real link is built.
-    """
-    if not 0 < arguments.time <= 100:
-        raise ValueError(f"--time must be a factor above 0 and up to 100 (got {arguments.time:.15g})")
-    seed = seed_of(arguments.seed)
-    if arguments.payload == "counted" and arguments.world != "simulated":
-        raise ValueError("--payload counted: only with --world simulated; real links carry every byte")
-    if arguments.until is not None and arguments.world != "simulated":
-        raise ValueError("--until: only with --world simulated; end a run on real links with Ctrl-C")
-    check_seconds("--until", arguments.until)
-    chosen = transport(arguments.transport, scenario.settings)
-    if arguments.reconvergence is not None and not (chosen.single_plane and 0 <= arguments.reconvergence <= 60):
-        raise ValueError("--reconvergence: 0 to 60 s, and only with a RoCE transport: MRC's tables never change")
-    pairs = [parse_pair(text, "--setting", "selection=oblivious") for text in arguments.setting]
-    settings = plugins.absolute({name: json_or_text(value) for name, value in pairs})
-    chosen = replace(chosen, settings={**chosen.settings, **settings}, payload=arguments.payload)
-    simulated = arguments.world == "simulated"
-    overrides = plan_overrides(arguments.set, simulated)
-    plan_source = arguments.plan or usual_plan(scenario)
-    plan = load_plan(plan_source, overrides)
-    if simulated:
-        plan = all_embedded(plan, arguments.set, tell)
-    asked = any(text.startswith("switch=") for text in arguments.set)
-    if plan.switch == "bmv2" and plan.switch_count > BMV2_SWITCHES_MAX and not asked:
-        tell(f"{plan.switch_count} BMv2 processes are more than {BMV2_SWITCHES_MAX}: taking embedded switches instead")
-        plan, overrides = replace(plan, switch="embedded"), {**overrides, "switch": "embedded"}
-    choices = Choices(
-        transport=chosen,
-        plan=plan,
-        seed=seed,
-        world=arguments.world,
-        time_factor=float(arguments.time),
-        short=arguments.short,
-        until_s=arguments.until,
-        record_s=recorded(arguments, scenario),
-        reconvergence_s=arguments.reconvergence,
-        overrides=overrides,
-        settings=settings,
-        added=tuple(parse(text, scenario.phases, int(derive(seed, Purpose.ADDED_FAULT))) for text in arguments.fault),
-        source=arguments.scenario,
-        plan_source=plan_source,
-    )
-    return RunSpec(scenario, rated(scenario, choices, arguments, tell, before_links))
-
-
 def rated(
-    scenario: Scenario,
-    choices: Choices,
-    arguments: argparse.Namespace,
-    tell: Callable[[str], None],
-    before_links: Callable[[], None],
-) -> Choices:
-    """The choices at the rate of --rate, of the plan, or as this machine was measured."""
-    plan = choices.plan
+    spec: RunSpec, arguments: argparse.Namespace, tell: Callable[[str], None], before_links: Callable[[RunSpec], None]
+) -> RunSpec:
+    """The run at the rate of --rate, of the plan, or as this machine was measured."""
+    plan, source = spec.choices.plan, "the plan" if arguments.rate is None else "--rate"
     rate_bps = plan.links.host_rate_bps if arguments.rate is None else rate_of(arguments.rate)
-    if arguments.world == "simulated":
-        source = "the plan" if arguments.rate is None else "--rate"
-        return replace(choices, plan=plan.at_rate(rate_bps), calibration={"source": source, "port_rate_bps": rate_bps})
-    rehearse(RunSpec(scenario, choices))  # a wrong fault or setting is refused before links are built to measure with
-    before_links()
-    calibrated: dict[str, Any] = {"source": "--rate", "port_rate_bps": rate_bps}
-    if arguments.rate is None:
-        calibrated = calibration.calibrated(plan, scenario, tell, arguments.calibrate)
-        rate_bps = calibrated["port_rate_bps"]
-    plan = plan.at_rate(rate_bps)
-    round_trip = f"{plan.base_rtt_ns / 1e6:.3g} ms"
-    tell(f"at {rate_bps / 1e6:.2g} Mb/s per port a base round trip takes {round_trip}: steps, phases and faults follow")
-    return replace(choices, plan=plan, calibration=calibrated)
+    calibrated: dict[str, Any] = {"source": source, "port_rate_bps": rate_bps}
+    if arguments.world == "emulated":
+        rehearse(spec)  # a wrong fault or setting is refused before links are built to measure with
+        before_links(spec)
+        if arguments.rate is None:
+            calibrated = calibration.calibrated(plan, spec.scenario, tell, arguments.calibrate)
+    plan = plan.at_rate(calibrated["port_rate_bps"])
+    if arguments.world == "emulated":
+        rate, trip = f"{plan.links.host_rate_bps / 1e6:.2g} Mb/s", f"{plan.base_rtt_ns / 1e6:.3g} ms"
+        tell(f"at {rate} per port a base round trip takes {trip}: steps, phases and faults follow")
+    return RunSpec(spec.scenario, replace(spec.choices, plan=plan, calibration=calibrated))
 
 
 def recorded(arguments: argparse.Namespace, scenario: Scenario) -> tuple[float, float] | None:

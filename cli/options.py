@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from common.seeds import check_seed
+from running.choices import SECONDS_MAX
 from running.directory import RUNS
 from running.machine.workers import WORKERS_MAX
-
-SECONDS_MAX = 1_000_000
-"""The longest time of an option in seconds, over eleven days. The system calls that wait take no more than 24 days."""
 
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 
@@ -26,12 +26,6 @@ def add_json(parser: argparse.ArgumentParser, default: object = False) -> None:
     parser.add_argument("--json", action="store_true", default=default, help="the answer for programs")
 
 
-def add_time(parser: argparse.ArgumentParser, default: float = 1.0) -> None:
-    """`--time`: a factor for the lengths of all phases."""
-    text = f"stretch or shorten every phase ({default:g})"
-    parser.add_argument("--time", type=float, default=default, metavar="FACTOR", help=text)
-
-
 def add_plain(parser: argparse.ArgumentParser, instead_of: str) -> None:
     """`--plain`: lines for logs and pipes."""
     parser.add_argument("--plain", action="store_true", help=f"print lines instead of the {instead_of}")
@@ -41,6 +35,20 @@ def check_workers(workers: int | None) -> None:
     """ValueError for a number of `--workers` that this machine must not start."""
     if workers is not None and not 1 <= workers <= WORKERS_MAX:
         raise ValueError(f"--workers must be between 1 and {WORKERS_MAX} (got {workers})")
+
+
+def workers_for(asked: int | None, needed_bytes: int, tell: Callable[[str], None]) -> int:
+    """So many runs at once: as asked, or one per processor, and no more than this machine's memory holds."""
+    from running import estimate
+
+    wanted, available = asked or len(os.sched_getaffinity(0)), estimate.available_memory()
+    workers = min(wanted, estimate.runs_at_once(needed_bytes, available))
+    if workers < wanted:
+        tell(
+            f"{workers} runs at once instead of {wanted}: each takes about {estimate.size(needed_bytes)} of memory, and"
+            f" this machine has {estimate.size(available)} to spare"
+        )
+    return workers
 
 
 def check_seconds(option: str, seconds: float | None, least: float | None = None) -> None:

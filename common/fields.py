@@ -6,8 +6,11 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from common import plain_file
 
@@ -16,6 +19,9 @@ REQUIRED: Any = object()
 _SHOWN = 80  # characters of an offending value
 _OBJECT = "an object (in TOML: a table)"
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string", tuple: "a list"}
+
+OWN: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
+"""Kinds with separate documents: the functions that write and read one."""
 
 TOML_BYTES_MAX = 4 << 20
 DOTS_MAX = 16
@@ -156,3 +162,74 @@ def _span(low: float | None, high: float | None) -> str:
     if high is not None:
         return f" from {low} to {high}"
     return "" if low is None else f" of at least {low}"
+
+
+def document(value: Any) -> Any:
+    """A value of dataclasses, mappings, lists, numbers and texts as JSON has it; `read` is the inverse."""
+    if type(value) in OWN:
+        return OWN[type(value)][0](value)
+    if is_dataclass(value):
+        return {field.name: document(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): document(one) for name, one in value.items()}
+    return [document(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def read(kind: Callable[..., T], values: object, error: type[Exception], place: str = "") -> T:
+    """A dataclass from what `document` made of one. Keys with defaults may be missing; no other key is known."""
+    hints = _hints(kind)
+    own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
+    found = Fields(place, values, error, [field.name for field in own])
+    given = {}
+    for field in own:
+        optional = field.default is not MISSING or field.default_factory is not MISSING
+        if field.name in found.values or not optional:
+            value = found.get(field.name, REQUIRED)
+            given[field.name] = _read(hints[field.name], value, error, found.place(field.name))
+    try:
+        return kind(**given)
+    except ValueError as why:  # a rule of the dataclass itself
+        raise error(f"{place}: {why}" if place else str(why)) from None
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _read(hint: Any, value: Any, error: type[Exception], place: str) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        if value is None and NoneType in inner:
+            return None
+        (hint,) = (one for one in inner if one is not NoneType)
+        return _read(hint, value, error, place)
+    if origin is Literal:
+        _check(value in inner, value, f"one of {', '.join(map(repr, inner))}", error, place)
+        return value
+    if origin is Mapping:
+        _check(isinstance(value, Mapping), value, "an object", error, place)
+        return {name: _read(inner[1], one, error, f"{place}.{name}") for name, one in value.items()}
+    if origin in (tuple, Sequence):
+        endless = origin is Sequence or inner[-1] is Ellipsis
+        right = isinstance(value, list | tuple) and (endless or len(value) == len(inner))
+        _check(right, value, "a list" if endless else f"a list of {len(inner)}", error, place)
+        kinds = [inner[0]] * len(value) if endless else inner
+        pairs = enumerate(zip(kinds, value, strict=True))
+        return tuple(_read(kind, one, error, f"{place}[{index}]") for index, (kind, one) in pairs)
+    if hint in OWN:
+        try:
+            return OWN[hint][1](value)
+        except ValueError as why:
+            raise error(f"{place}: {why}") from None
+    if is_dataclass(hint):
+        return read(hint, value, error, place)  # type: ignore[arg-type]
+    if hint in _KINDS:
+        right = type(value) is hint or (hint is float and type(value) is int)
+        _check(right, value, _KINDS[hint], error, place)
+    return value
+
+
+def _check(right: bool, value: object, rule: str, error: type[Exception], place: str) -> None:
+    if not right:
+        raise error(f"{place} is {shown(value)}; it must be {rule}")

@@ -25,11 +25,9 @@ from judging import journal
 from judging.run import Run, Span
 from judging.units import brief
 from running.choices import Choices
-from running.directory import RunDirectory
-from running.launch import launch
+from running.launch import made
 from running.machine.hiccup import HiccupMeter
 from running.machine.processor import capacity, jiffies, share
-from running.preparation import prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Phase, Scenario, Setting, Workload
@@ -199,12 +197,10 @@ def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
     plan = plan.at_rate(rate_bps)
     phases = tuple(replace(phase, seconds=phase.seconds / plan.pace) for phase in PHASES)
     with Scratch("mrclab-calibration-") as folder:
-        directory = RunDirectory.create(folder, "calibration", 0)
         choices = Choices(transport("mrc", scenario.settings), plan, seed=0)
         spec = RunSpec(replace(under(scenario), plan=plan.name, phases=phases), choices)
         with HiccupMeter(folder / "late.jsonl", PERIOD_NS, ordinary=True):
-            launch(prepare(spec).runner(directory))
-        run = Run.open(directory.path)
+            run = Run.open(made(spec, folder))
         late_ns = lateness(folder / "late.jsonl", run.phases["loaded"])
     return MeasuredLoad(lab_share(run, run.phases["loaded"]), late_ns)
 

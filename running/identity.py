@@ -18,6 +18,7 @@ import controller
 from common import user_code
 from endpoint import plugins
 from running import sdk
+from running.options import DECIDING, IF_CHOSEN
 from scenarios import library
 from scenarios.scenario import Program
 from scenarios.user_traffic.replay import Source
@@ -48,30 +49,7 @@ PROGRAMS = ("mrclab",)
 LIBRARY = ("libmrc/include", "libmrc/source")
 JUDGES = "judging"
 """The code that scenarios import to judge their runs. It decides no run, but for what CODE names."""
-IF_CHOSEN = ("program", "program_hosts")
-"""Choices that most runs do not have."""
 SUFFIXES = (".py", ".c", ".h", ".map")
-# The choices among a run's options; options that follow from them, or from the machine, are left out.
-CHOSEN = (
-    "scenario",
-    "transport",
-    "settings",
-    "queue_pairs",
-    "world",
-    "payload",
-    "single_plane",
-    "priority_flow_control",
-    "seed",
-    "time_factor",
-    "pace",
-    "until_s",
-    "reconvergence_s",
-    "phases",
-    "port_rate_bps",
-    "added_faults",
-    "version",
-    "hashes",
-)
 
 
 @cache
@@ -161,7 +139,7 @@ def file_digest(path: Path) -> str:
 
 def key(options: Mapping[str, Any]) -> str:
     """The key of a run, from its options as they are stored: 16 hexadecimal digits."""
-    chosen = {name: options.get(name) for name in CHOSEN}
+    chosen = {name: options.get(name) for name in DECIDING}
     chosen |= {name: options[name] for name in IF_CHOSEN if name in options}
     return digest(json.dumps(chosen, sort_keys=True, default=str).encode())
 

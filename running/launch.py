@@ -1,11 +1,15 @@
-"""The start of a prepared run, in the world that its spec names."""
+"""The start of a prepared run, in the world that its spec names; and the whole way from a spec to a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
+from running.directory import RunDirectory
+from running.preparation import prepare
 from running.runner import MakeWorld, Runner
+from running.spec import RunSpec
 from running.worlds.simulated import SimulatedWorld
 
 
@@ -20,3 +24,11 @@ def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda mak
     from running.worlds.emulated import EmulatedWorld
 
     runner.run(opened(partial(EmulatedWorld, *given)), partial(watched, directory))
+
+
+def made(spec: RunSpec, root: Path) -> Path:
+    """The folder, below `root`, of the run that was made. ValueError for a run that cannot be made here."""
+    prepared = prepare(spec)
+    directory = RunDirectory.create(root, spec.scenario.name, spec.seed)
+    launch(prepared.runner(directory))
+    return directory.path

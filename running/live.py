@@ -24,6 +24,7 @@ from common.journal import Line
 from common.terminal.printable import printable, printable_text
 from judging import units
 from running.directory import RunDirectory
+from running.options import heading
 from running.progress import Progress
 from scenarios.scenario import Scenario
 
@@ -108,37 +109,6 @@ def sparkline(values: deque[float]) -> str:
     """A bar for each value, the highest for the greatest. A negative value, as when a queue pair goes, counts as 0."""
     top = max(values, default=0.0) or 1.0
     return "".join(BARS[max(0, min(len(BARS) - 1, int(value / top * (len(BARS) - 1))))] for value in values)
-
-
-CHOSEN = ("scenario", "plan", "transport", "world", "seed", "port_rate_bps")
-USUAL: Mapping[str, Any] = {
-    "payload": "real",
-    "short": False,
-    "time_factor": 1.0,
-    "until_s": None,
-    "record_packets_s": None,
-    "reconvergence_s": None,
-    "setting_changes": {},
-    "overrides": {},
-    "added_faults": [],
-}
-
-
-def heading(options: Mapping[str, Any]) -> str:
-    """The first line of a run: the choices that repeat it, without those that are as usual.
-
-    Everything that follows from them is in the run's options.json.
-    """
-    chosen = [f"{name}={options[name]}" for name in CHOSEN if name in options]
-    for name, usual in USUAL.items():
-        value = options.get(name, usual)
-        if value == usual:
-            continue
-        if isinstance(value, Mapping):
-            chosen += [f"{name}.{key}={entry}" for key, entry in value.items()]
-        else:
-            chosen.append(f"{name}={value}")
-    return "  ".join(chosen)
 
 
 class Watcher:

@@ -127,8 +127,8 @@ class Runner:
                 agenda.append((at_s + self.spec.choices.reconvergence_s, 5, partial(self._reconverge, world)))
         origin_ns = world.now_ns()
         self._clock = lambda: (world.now_ns() - origin_ns) / 1e9
-        if self.spec.choices.record_s is not None:
-            start_ns, stop_ns = (origin_ns + self._ns(at_s) for at_s in self.spec.choices.record_s)
+        if self.spec.choices.record_packets_s is not None:
+            start_ns, stop_ns = (origin_ns + self._ns(at_s) for at_s in self.spec.choices.record_packets_s)
             world.record_packets(start_ns, stop_ns, self.directory.packets)
         until_s = float("inf") if self.spec.choices.until_s is None else self.spec.choices.until_s
         for at_s, _, act in sorted(agenda, key=lambda item: item[:2]):

@@ -13,10 +13,13 @@ from functools import cached_property
 from itertools import permutations
 from typing import Any
 
+from common.fields import document
+from common.seeds import Purpose, derive
 from judging.checks import Check
 from running import identity
 from running.choices import Choices
 from running.fault_words import words
+from running.options import OPTIONS
 from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
 from topo.path import via
 from topo.pfc import jitter_ns
@@ -100,47 +103,48 @@ class RunSpec:
         """The checks by which the run is judged."""
         return list(self.scenario.checks(self.setting))
 
+    @property
+    def usual_setting(self) -> Setting:
+        """The setting with the usual lengths of phases, for which timelines are drawn."""
+        return replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
+
+    def with_seed(self, seed: int) -> RunSpec:
+        """The same run with another seed."""
+        return RunSpec(self.scenario, replace(self.choices, seed=seed))
+
     def faults(self) -> list[TimedFault]:
-        """The scenario's timeline and the added faults: drawn for the usual lengths of phases, then scaled."""
-        usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
-        faults: Sequence[TimedFault] = [*self.scenario.timeline(usual), *self.choices.added]
+        """The scenario's timeline and the added faults, whose losses the seed decides; then scaled."""
+        drawn = int(derive(self.seed, Purpose.ADDED_FAULT))
+        added = [replace(fault, seed=drawn) for fault in self.choices.added_faults]
+        faults: Sequence[TimedFault] = [*self.scenario.timeline(self.usual_setting), *added]
         return carried_out(self.setting, [scaled(fault, self.choices.time_factor) for fault in faults])
 
     def options(self) -> dict[str, Any]:
         """All choices of the run and everything that follows from them, as journalled and stored."""
         choices, plan = self.choices, self.plan
-        source = choices.source or self.scenario.name
+        source, transport = choices.source or self.scenario.name, choices.transport
+        plainly = [one.stored for one in OPTIONS.values() if hasattr(choices, one.stored)]
         options = {
+            **{name: document(getattr(choices, name)) for name in plainly},
             "scenario": self.scenario.name,
             "source": source,
             "plan": choices.plan.name,
             "plan_source": choices.plan_source or choices.plan.name,
-            "transport": choices.transport.name,
-            "settings": dict(choices.transport.settings),
-            "setting_changes": dict(choices.settings),
-            "queue_pairs": choices.transport.queue_pairs,
-            "world": choices.world,
-            "payload": choices.transport.payload,
-            "single_plane": choices.transport.single_plane,
+            "transport": transport.name,
+            "settings": dict(transport.settings),
+            "queue_pairs": transport.queue_pairs,
+            "payload": transport.payload,
+            "single_plane": transport.single_plane,
             "priority_flow_control": plan.pfc.enabled,
-            "seed": choices.seed,
-            "time_factor": choices.time_factor,
             "pace": choices.pace,
-            "until_s": choices.until_s,
-            "record_packets_s": choices.record_s,
-            "short": choices.short,
-            "reconvergence_s": choices.reconvergence_s,
             "phases": self.lengths_s,
-            "overrides": dict(choices.overrides),
-            "added_faults": [words(fault) for fault in choices.added],
+            "added_faults": [words(fault) for fault in choices.added_faults],
             "calibration": dict(choices.calibration),
             "port_rate_bps": plan.links.host_rate_bps,
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
             "hardware_rate_bps": plan.links.hardware_rate_bps,
             "base_rtt_ns": plan.base_rtt_ns,
-            "jitter_ns": choices.transport.settings.get(
-                "jitter_ns", jitter_ns(plan) if choices.world == "emulated" else 0
-            ),
+            "jitter_ns": transport.settings.get("jitter_ns", jitter_ns(plan) if choices.world == "emulated" else 0),
             "delay_ns": {"local": plan.delay_ns(1), "fabric": plan.delay_ns(plan.topology.longest_path_switches)},
             "pmtu_bytes": plan.packets.pmtu_bytes,
             "fabric": fabric_words(plan),
@@ -150,7 +154,7 @@ class RunSpec:
             "python": sys.version.split()[0],
             "cpus": os.cpu_count(),
             "version": identity.version(),
-            "hashes": identity.hashes(source, choices.plan, choices.transport.settings, self.programs()),
+            "hashes": identity.hashes(source, choices.plan, transport.settings, self.programs()),
         }
         if (command := self.scenario.command) is not None:
             options |= {"program": command.text, "program_hosts": list(command.hosts)}

@@ -6,6 +6,7 @@ One file in this folder holds one `SCENARIO`. Everything that chance decides is 
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -177,6 +178,7 @@ class Scenario:
     load: Callable[[Setting], Load] | None = None  # of work that ends before its phases: what the run has to carry
     command: Command | None = None  # in place of the scenario's own traffic (`user_traffic/command.py`)
     forms: Mapping[str, Scenario] = field(default_factory=dict)  # `NAME@WORD` runs another form of it, by its word
+    plain: PlainScenario | None = None  # what the scenario was made of, if that is data
 
     def form(self, word: str) -> Scenario:
         """The form of this word, named `NAME@WORD`. ValueError with the words that there are."""
@@ -194,6 +196,54 @@ class Scenario:
     @property
     def story(self) -> Story:
         return Story(self.title, self.description, self.paper)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainScenario:
+    """A scenario as data, for one plan and seed, which can be sent. `checks` is MODULE:FUNCTION, "" for none."""
+
+    name: str
+    title: str
+    description: str
+    workloads: tuple[Workload, ...]
+    phases: tuple[Phase, ...]
+    timeline: tuple[TimedFault, ...] = ()
+    checks: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    sample_paths: bool = False
+    sample_s: float = SAMPLE_S
+    sample_switches: bool = False
+    count_records: bool = False
+    load: tuple[float, int] | None = None  # seconds and bytes, as `Load` has them
+
+    def scenario(self, plan: str) -> Scenario:
+        """The scenario as the runner takes it. ValueError for checks that are no function."""
+        load = None if self.load is None else Load(*self.load)
+        names = ("title", "description", "phases", "settings", "sample_paths", "sample_s", "sample_switches")
+        return Scenario(
+            self.name,
+            plan=plan,
+            workloads=lambda setting: self.workloads,
+            checks=function(self.checks) if self.checks else lambda setting: (),
+            timeline=lambda setting: self.timeline,
+            count_records=self.count_records,
+            load=None if load is None else lambda setting: load,
+            plain=self,
+            **{name: getattr(self, name) for name in names},
+        )
+
+
+def function(name: str) -> Callable[[Setting], Sequence[Check]]:
+    """The function MODULE:FUNCTION. ValueError where there is none."""
+    module, colon, own = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), own, None) if module and colon else None
+    except ImportError:
+        found = None
+    if not callable(found):
+        raise ValueError(f"scenario.checks is {name!r}; it must be MODULE:FUNCTION, or empty for none")
+    checks: Callable[[Setting], Sequence[Check]] = found
+    return checks
 
 
 def on_single_plane(fault: TimedFault) -> TimedFault:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from common import plain_file
-from common.fields import TOML_BYTES_MAX, Fields, parse_toml
+from common.fields import OWN, TOML_BYTES_MAX, Fields, parse_toml
 from topo import htsim
 from topo.errors import PlanError as PlanError
 from topo.plan import (
@@ -207,6 +207,9 @@ def parse_document(document: object) -> Plan:
     plan = replace(plan, switch_overrides=MappingProxyType(overrides))
     check_plan(plan)
     return plan
+
+
+OWN[Plan] = (plan_document, parse_document)
 
 
 def check_plan(plan: Plan) -> None:

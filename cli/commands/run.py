@@ -1,34 +1,43 @@
-"""`mrclab run`."""
+"""`mrclab run`: one run, or two transports on one page, stepped together in virtual time."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
 from cli.compiled_form import want_compiled
-from cli.options import add_plain, add_runs, add_time
+from cli.options import add_plain, add_runs, seed_of
 from cli.ownership import hand_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from common.outcome import at_the_end
+from common.quoting import command
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
-from running import fault_words
 from running.directory import RunDirectory
-from running.transport_choice import TRANSPORTS
+from running.options import OPTIONS
+from running.transport_choice import TRANSPORTS, transport
+from scenarios import library
 from topo.emulation import labname
-from topo.summaries import SET
 
 if TYPE_CHECKING:
+    from common.terminal.console import LastingConsole
+    from judging.verdict import Verdict
     from page.live import RunView
-    from running.choices import Choices
     from running.live import Watcher
+    from running.preparation import PreparedRun
+    from running.runner import Runner
     from running.spec import RunSpec
+
+RACERS_MAX = 2
 
 DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
 EXAMPLES = """examples:
@@ -46,55 +55,10 @@ EXAMPLES = """examples:
 exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
 
 
-def parsed(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments of `run_command` from words of this command line. ValueError for words that it does not know."""
-    whole = argparse.ArgumentParser(prog="./lab", exit_on_error=False)
-    register(whole.add_subparsers())
-    try:
-        return whole.parse_args(["run", *words])
-    except argparse.ArgumentError as error:
-        raise ValueError(str(error)) from None
-
-
-def chosen(words: Sequence[str]) -> RunSpec:
-    """The run that these arguments of `./lab run` describe. ValueError for arguments that it does not know."""
-    from cli.choosing import choose, scenario_of
-
-    arguments = parsed(words)
-    return choose(scenario_of(arguments), arguments, lambda line: None)
-
-
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
-    run.add_argument(
-        "scenario",
-        help="a name from 'list', a .py file of your own, or workloads: FILE.cm or FILE.goal[,FILE…][@PLACEMENT]",
-    )
-    run.add_argument(
-        "--transport",
-        default="mrc",
-        metavar="NAME",
-        help=f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page",
-    )
-    add_variations(run)
-    add_program(run)
-    run.add_argument("--seed", type=int, help="repeat a run's random choices (a new seed each time)")
-    add_world(run)
-    run.add_argument(
-        "--payload",
-        choices=("real", "counted"),
-        default="real",
-        help="counted: frames carry no payload, and only its place is checked (virtual time)",
-    )
-    run.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it, calibrated")
-    run.add_argument("--calibrate", action="store_true", help="measure this machine again first")
-    run.add_argument(
-        "--reconvergence",
-        type=float,
-        metavar="SECONDS",
-        help="RoCE: routing avoids a dead link this long after its failure",
-    )
-    add_extent(run)
+    for one in OPTIONS.values():
+        one.add(run)
     add_runs(run)
     run.add_argument(
         "--format",
@@ -110,60 +74,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     labname.add_option(run)
 
 
-def add_variations(run: argparse.ArgumentParser) -> None:
-    """The plan, its keys, settings of the transport, and faults beside the scenario's."""
-    run.add_argument(
-        "--plan",
-        metavar="PLAN",
-        help="another plan than the scenario's: a name, a .toml file, or a .topo file of htsim",
-    )
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
-    run.add_argument(
-        "--setting", action="append", default=[], metavar="NAME=VALUE", help="a setting of the transport (selection=…)"
-    )
-    run.add_argument(
-        "--fault",
-        action="append",
-        default=[],
-        metavar="WORDS",
-        help=f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable",
-    )
-
-
-def add_extent(run: argparse.ArgumentParser) -> None:
-    """How long a run takes, and which part of it is recorded."""
-    add_time(run)
-    run.add_argument(
-        "--until", type=float, metavar="SECONDS", help="stop then, without a verdict (virtual time, at lab rates)"
-    )
-    run.add_argument(
-        "--record-packets",
-        metavar="START..END",
-        help="log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl",
-    )
-    run.add_argument("--short", action="store_true", help="the shortest phases that still give a verdict: under 30 s")
-
-
-def add_world(run: argparse.ArgumentParser) -> None:
-    """The options that say where a run is made."""
-    run.add_argument(
-        "--world", choices=("emulated", "simulated"), default="emulated", help="Mininet, or virtual time without root"
-    )
-    run.add_argument(
-        "--processes", type=int, default=1, metavar="N", help="processes that share a run in virtual time (1)"
-    )
-
-
-def add_program(run: argparse.ArgumentParser) -> None:
-    """The options of a command in place of the scenario's traffic."""
-    run.add_argument(
-        "--program",
-        metavar="COMMAND",
-        help="a command in hosts in place of the scenario's traffic: 'ib_write_bw -D 20 {server}' (docs/libmrc.md)",
-    )
-    run.add_argument("--ranks", metavar="HOSTS", help="hosts of --program, rank 0 first: h0..h3,h6 (first and last)")
-
-
 def refuse_second_lab() -> None:
     """LabRunningError while the chosen lab is up: a run brings up its own lab, and replaces an abandoned one."""
     from topo.emulation import state
@@ -172,22 +82,6 @@ def refuse_second_lab() -> None:
     existing = state.read_record()
     if existing is not None and not existing.abandoned:
         raise state.LabRunningError(there_already(existing))
-
-
-@contextmanager
-def shown(
-    arguments: argparse.Namespace, choices: Choices, directory: RunDirectory, tell: Callable[[str], None]
-) -> Iterator[RunView | None]:
-    """The run's page, with --view; its address goes to standard error, where no output is read by programs."""
-    if not arguments.view:
-        yield None
-        return
-    from page.live import Going, RunView
-
-    going = Going.of(choices, directory)
-    with RunView([going], tell, hand_over=hand_over, paused=arguments.paused) as view:
-        write_out(f"view: {view.viewer.address}\n", sys.stderr)
-        yield view
 
 
 def check_processes(arguments: argparse.Namespace) -> None:
@@ -218,9 +112,146 @@ def check_parts(processes: int, spec: RunSpec) -> None:
     runs.mpiexec()
 
 
-def launch_parts(arguments: argparse.Namespace, spec: RunSpec, directory: RunDirectory, watcher: Watcher) -> None:
+def check_race(arguments: argparse.Namespace) -> list[str]:
+    """The transports: one, or those of a race. ValueError says what is wrong with the words of the command."""
+    if arguments.paused and not (arguments.view and arguments.world == "simulated"):
+        raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
+    names = [name.strip() for name in arguments.transport.split(",")]
+    for name in names:
+        transport(name)
+    if len(names) == 1:
+        return names
+    if len(names) > RACERS_MAX or len(set(names)) < len(names):
+        raise ValueError(f"--transport {arguments.transport}: a race is between two different transports")
+    if arguments.world != "simulated" or not arguments.view:
+        raise ValueError(
+            f"--transport {arguments.transport}: two transports race with --world simulated --view, where time waits"
+            " for both; on real links run one after the other, then `./lab view RUN OTHER`"
+        )
+    if arguments.format != "text":
+        raise ValueError(
+            "--format json tells of one run; a race has two: `./lab report RUN --format json` tells of each"
+        )
+    return names
+
+
+def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: LastingConsole) -> list[PreparedRun]:
+    """The run of each transport, checked. ValueError when one of them cannot be made."""
+    from cli.choosing import choose
+    from running.preparation import prepare
+
+    seed = seed_of(arguments.seed)
+    found: list[PreparedRun] = []
+    for name in names:
+        # In a race, options that only RoCE has are RoCE's.
+        roce_alone = {"reconvergence": None} if len(names) > 1 and not TRANSPORTS[name].single_plane else {}
+        own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
+        tell = console.tell if not found else lambda line: None
+        spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False))
+        found.append(prepare(spec))
+    if arguments.world == "simulated":
+        want_compiled(arguments, sum(one.needed.seconds for one in found), told=False)
+    if arguments.processes != 1:
+        check_parts(arguments.processes, found[0].spec)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A run that goes on."""
+
+    runner: Runner
+    watcher: Watcher
+
+    @property
+    def spec(self) -> RunSpec:
+        return self.runner.spec
+
+    @property
+    def directory(self) -> RunDirectory:
+        return self.runner.directory
+
+    def judged(self) -> Verdict:
+        """The verdict. An interrupted run is judged too: it is unknown, and its directory opens like any other."""
+        from judging.judge import judge
+        from page import export
+
+        export.beside_report(self.directory.path)
+        return judge(self.directory.path, self.spec.checks(), self.spec.scenario.story)
+
+
+@sigterm_too()
+def run_command(arguments: argparse.Namespace) -> int:
+    """Run, judge, and say where the report is. The exit status is that of the transport that was named first."""
+    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
+
+    names = check_race(arguments)
+    check_processes(arguments)
+    if arguments.world == "emulated":
+        need_root(f"run {library.find(arguments.scenario).name} builds network namespaces")
+        refuse_second_lab()  # before minutes go into a calibration
+    told = arguments.format == "text"
+    console = LastingConsole(quiet=not told)
+    ready = chosen_runs(arguments, names, console)  # all, before there is a folder of any
+    with ExitStack() as stack:
+        lanes = [lane(arguments, one, console, stack, len(names) > 1) for one in ready]
+        view = shown(arguments, lanes, console, stack) if arguments.view else None
+        verdicts: list[Verdict] = []
+        made = [path for one in lanes for path in one.directory.made]
+        with at_the_end(lambda: hand_over(*made)), at_the_end(lambda: verdicts.extend(one.judged() for one in lanes)):
+            if arguments.processes > 1:
+                launch_parts(arguments.processes, lanes[0])
+            else:
+                launch_all(lanes, view)
+    for one in lanes:
+        path = one.directory.path
+        if told:
+            heading = f"\n{one.spec.choices.transport.name}\n" if len(lanes) > 1 else "\n"
+            write_out(heading + (path / "summary.txt").read_text() + path_line("\nreport:", path / "report.html"))
+        else:
+            parts = {name: json.loads((path / f"{name}.json").read_text()) for name in ("options", "verdict")}
+            whole = {"directory": str(path), "options": parts["options"], **parts["verdict"]}
+            write_out(json.dumps(whole, indent=1) + "\n")
+    if len(lanes) > 1:
+        write_out(f"again: {command('view', *(one.directory.path for one in lanes))}\n")
+    return verdicts[0].exit_status
+
+
+def lane(
+    arguments: argparse.Namespace, prepared: PreparedRun, console: LastingConsole, stack: ExitStack, race: bool
+) -> Lane:
+    """A run with its folder, watched; of a race each line begins with the transport."""
+    from running.live import Watcher
+
+    spec = prepared.spec
+    directory = RunDirectory.create(arguments.runs, spec.scenario.name, spec.seed)
+    plain = race or arguments.plain or arguments.format != "text"
+    watcher = stack.enter_context(Watcher(console, spec.scenario, directory, plain=plain))
+    runner = prepared.runner(directory, partial(say, watcher, f"{spec.choices.transport.name}: " if race else ""))
+    watcher.seconds = runner.seconds
+    watcher.options(spec.options())
+    if not race:
+        watcher.tell(f"this run takes {prepared.needed.words()}")
+    return Lane(runner, watcher)
+
+
+def say(watcher: Watcher, who: str, line: str) -> None:
+    watcher.tell(who + line)
+
+
+def shown(arguments: argparse.Namespace, lanes: Sequence[Lane], console: LastingConsole, stack: ExitStack) -> RunView:
+    """The page of the runs; its address goes to standard error, where no output is read by programs."""
+    from page.live import Going, RunView
+
+    going = [Going.of(one.spec.choices, one.directory) for one in lanes]
+    tell: Callable[[str], None] = console.tell if len(lanes) > 1 else lanes[0].watcher.tell
+    view = stack.enter_context(RunView(going, tell, hand_over=hand_over, paused=arguments.paused))
+    write_out(f"view: {view.viewer.address}\n", sys.stderr)
+    return view
+
+
+def launch_parts(processes: int, lane: Lane) -> None:
     """Carry a run out on several processes."""
-    from cli.part import command
     from running.parallel import runs
 
     reached: dict[str, Any] = {}
@@ -228,73 +259,59 @@ def launch_parts(arguments: argparse.Namespace, spec: RunSpec, directory: RunDir
     def told(message: dict[str, Any]) -> None:
         reached.update(message)
         if "event" in message:
-            watcher.tell(str(message["event"]))
+            lane.watcher.tell(str(message["event"]))
 
-    watcher.seconds = lambda: reached.get("seconds")
+    lane.watcher.seconds = lambda: reached.get("seconds")
     try:
-        runs.make(command(arguments, spec.seed, directory.path), arguments.processes, told)
+        runs.make(lane.spec, lane.directory, processes, told)
     except BaseException as error:
-        runs.journal_end(directory, int(reached.get("now_ns", 0)), error)
+        runs.journal_end(lane.directory, int(reached.get("now_ns", 0)), error)
         raise
 
 
-@sigterm_too()
-def run_command(arguments: argparse.Namespace) -> int:
-    # Late: matplotlib, numpy and gRPC take seconds, and the help needs none of them.
-    from cli.choosing import choose, scenario_of
-    from common.terminal.console import LastingConsole
-    from judging.judge import judge
-    from page import export
+def launch_all(lanes: Sequence[Lane], view: RunView | None) -> None:
+    """All runs at once, on the page if there is one."""
     from running.launch import launch
-    from running.live import Watcher
-    from running.preparation import prepare
 
-    if arguments.paused and not (arguments.view and arguments.world == "simulated"):
-        raise ValueError("--paused: only with --view and --world simulated, where the page can let the run go on")
-    if "," in arguments.transport:
-        from cli.commands.race import race_command
-
-        return race_command(arguments)
-    scenario = scenario_of(arguments)
-    check_processes(arguments)
-    if arguments.world == "emulated":
-        need_root(f"run {scenario.name} builds network namespaces")
-        refuse_second_lab()  # before minutes go into a calibration
-    told = arguments.format == "text"
-    console = LastingConsole(quiet=not told)
-    seconds = arguments.time * sum(phase.seconds for phase in scenario.phases)
-    spec = choose(scenario, arguments, console.tell, lambda: want_compiled(arguments, seconds, told=False))
-    prepared = prepare(spec)
-    if arguments.processes != 1:
-        check_parts(arguments.processes, spec)
-    if arguments.world == "simulated":
-        want_compiled(arguments, prepared.needed.seconds, told=False)
-    directory = RunDirectory.create(arguments.runs, scenario.name, spec.seed)
-    with (
-        Watcher(console, scenario, directory, plain=arguments.plain or not told) as watcher,
-        shown(arguments, spec.choices, directory, watcher.tell) as view,
-    ):
-        runner = prepared.runner(directory, watcher.tell)
-        watcher.seconds = runner.seconds
-        watcher.options(spec.options())
-        watcher.tell(f"this run takes {prepared.needed.words()}")
-        verdicts = []
-
-        def judged() -> None:
-            """An interrupted run is judged too: it is unknown, and its directory opens like any other."""
-            export.beside_report(directory.path)
-            verdicts.append(judge(directory.path, spec.checks(), scenario.story))
-
-        with at_the_end(lambda: hand_over(*directory.made)), at_the_end(judged):
-            if arguments.processes > 1:
-                launch_parts(arguments, spec, directory, watcher)
-            else:
-                launch(runner, view.opened) if view is not None else launch(runner)
-    if told:
-        write_out("\n" + (directory.path / "summary.txt").read_text())
-        write_out(path_line("\nreport:", directory.path / "report.html"))
+    if view is None:
+        launch(lanes[0].runner)
+    elif len(lanes) == 1:
+        launch(lanes[0].runner, view.opened)
     else:
-        parts = {name: json.loads((directory.path / f"{name}.json").read_text()) for name in ("options", "verdict")}
-        whole = {"directory": str(directory.path), "options": parts["options"], **parts["verdict"]}
-        write_out(json.dumps(whole, indent=1) + "\n")
-    return verdicts[0].exit_status
+        race(lanes, view)
+
+
+def race(lanes: Sequence[Lane], view: RunView) -> None:
+    """The first run in this thread, the other one beside. Ctrl-C ends both; an error of one is raised at the end."""
+    from running.launch import launch
+
+    errors: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            launch(lanes[number].runner, lambda make_world: view.opened(make_world, number))
+        finally:
+            view.abreast.leave(number)
+
+    def beside(number: int) -> None:
+        try:
+            run(number)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=beside, args=(n,), name=f"race-{n}") for n in range(1, len(lanes))]
+    for thread in threads:
+        thread.start()
+    try:
+        run(0)
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        for number, pacer in enumerate(view.pacers):
+            pacer.interrupt()
+            view.abreast.leave(number)
+        for thread in threads:
+            thread.join()
+        raise
+    for error in errors:
+        raise error

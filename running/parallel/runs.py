@@ -21,19 +21,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from common import files, plain_file
+from common.interpreter import python
 from common.journal import Journal
 from common.scratch import Scratch
 from running.directory import RunDirectory
+from running.document import spec_of, written
 from running.parallel.communicator import PATIENCE_S, Ranks, world
 from running.parallel.one_machine import OneMachine, end_with_parent
 from running.parallel.world import PartWorld
-from running.preparation import PreparedRun
+from running.preparation import PreparedRun, prepare
+from running.spec import RunSpec
 
 OWN_MPIEXEC = Path(sys.executable).with_name("mpiexec")
 """Where mpich is a package of this Python's environment; its processes speak PMI 1.1 with `OneMachine`."""
 MACHINES = "HYDRA_HOST_FILE"
 """The variable that names a list of several machines to `mpiexec`."""
 PROCESSES_MAX = 256
+SPEC = "run.json"
+"""The run as JSON, in its folder while the processes begin."""
 BEAT_S = 0.25
 WORDS_KEPT = 20
 
@@ -56,11 +62,20 @@ def with_mpiexec() -> bool:
     return bool(os.environ.get(MACHINES)) or not OWN_MPIEXEC.exists()
 
 
-def make(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]], None]) -> None:
-    """Have so many processes run `command`; `told` gets what the first one tells.
+def make(spec: RunSpec, directory: RunDirectory, processes: int, told: Callable[[dict[str, Any]], None]) -> None:
+    """Have so many processes make a run in its folder; `told` gets what the first one tells.
 
     Raises PartsError when any of them ends early. All of them end with this call, also when it is interrupted.
     """
+    files.write_json(directory.path / SPEC, written(spec))
+    try:
+        carried_out_by(python("-m", "running.parallel", str(directory.path)), processes, told)
+    finally:
+        (directory.path / SPEC).unlink(missing_ok=True)
+
+
+def carried_out_by(command: Sequence[str], processes: int, told: Callable[[dict[str, Any]], None]) -> None:
+    """Have so many processes run `command`, as `make` does."""
     starter = Mpiexec(command, processes) if with_mpiexec() else OneMachine(command, processes)
     said: deque[str] = deque(maxlen=WORDS_KEPT)
     reason = ""
@@ -165,14 +180,15 @@ def tell(**fields: Any) -> None:
     sys.stdout.flush()
 
 
-def part(prepare: Callable[[], PreparedRun], folder: Path) -> int:
-    """This process's part of a run, called in all of its processes. The exit status."""
+def part(folder: Path) -> int:
+    """This process's part of the run in a folder, called in all of its processes. The exit status."""
     end_with_parent()
     ranks = Ranks(world())
     teller = Teller(ranks)
     with Scratch("mrclab-part-") as scratch:
         try:
-            carry_out(prepare(), RunDirectory(folder), scratch, ranks, teller)
+            spec = spec_of(json.loads(plain_file.read_bytes(folder / SPEC)))
+            carry_out(prepare(spec), RunDirectory(folder), scratch, ranks, teller)
         except BaseException as error:
             tell(reason=f"{type(error).__name__}: {error}")
             if not ranks.meet(PATIENCE_S):  # the others know nothing of it

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from common import user_code
 from endpoint import plugins
@@ -43,7 +44,7 @@ def parse(text: str) -> list[Algorithm]:
 
 
 def variants(
-    found: Sequence[Algorithm], scenarios: Sequence[str], plan: str, others: Sequence[str]
+    found: Sequence[Algorithm], scenarios: Sequence[str], plan: str, others: Mapping[str, Any]
 ) -> list[list[Variant]]:
     """For each scenario one variant per algorithm. ValueError for a scenario that is named twice, or not at all."""
     if not scenarios or not all(scenarios) or len(set(scenarios)) < len(scenarios):
@@ -51,7 +52,8 @@ def variants(
             f"--scenario must name different scenarios with commas between them (got {','.join(scenarios)!r})"
         )
     return [
-        [Variant(scenario, "mrc", plan, (), one.settings, tuple(others)) for one in found] for scenario in scenarios
+        [Variant(scenario, "mrc", plan, (), one.settings, tuple(others.items())) for one in found]
+        for scenario in scenarios
     ]
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from judging.reports.report import REPLAY
-from studies.sweeping.engine import RunEngine
+from studies.farm.engine import Engine
+from studies.sweeping.row import Row
 from studies.sweeping.subject import Subject, whole
 from studies.sweeping.task import Task
 
@@ -20,7 +21,7 @@ def kept(folder: Path, task: Task) -> Path | None:
 
 
 def keep(
-    folder: Path, wanted: Sequence[tuple[Subject, int]], engine: RunEngine, replay: Callable[[Path], None]
+    folder: Path, wanted: Sequence[tuple[Subject, int]], engine: Engine[Task, Row], replay: Callable[[Path], None]
 ) -> list[str]:
     """Make the runs of these subjects and seeds that are not kept yet. Returns why runs could not be kept, each with
     its command.
@@ -28,7 +29,6 @@ def keep(
     `replay` writes the replay of a run into the run's folder. A run that was broken off is made again the next time.
     """
     tasks = {task.key: task for task in (subject.task(seed) for subject, seed in wanted)}
-    commands = {subject.key(seed): subject.variant.command(seed) for subject, seed in wanted}
     for task in tasks.values():
         if kept(folder, task) is None:
             place = folder.resolve() / task.key[:DIGITS]
@@ -42,4 +42,4 @@ def keep(
         run = kept(folder, task)
         if run is not None and not (run / REPLAY).exists():
             replay(run)
-    return [f"{commands[key]}: {why}" for key, why in broken.items() if why]
+    return [f"{tasks[key].title}: {why}" for key, why in broken.items() if why]

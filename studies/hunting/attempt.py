@@ -6,18 +6,15 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.scratch import Scratch
 from endpoint.nic.config import AlgorithmError
 from judging import evidence
 from judging.judge import verdict_of
 from judging.run import Run
-from running.directory import RunDirectory
 from running.estimate import TooLargeError
-from running.launch import launch
-from running.preparation import prepare
+from running.launch import made
+from running.spec import RunSpec
+from studies.farm import engine
 from studies.hunting.case import Case
-
-SCRATCH = "mrclab-hunt-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +39,22 @@ Tried = tuple[Case, AttemptOutcome]
 def attempt(case: Case, folder: Path | None = None) -> AttemptOutcome:
     """Run and judge a case; its journals are kept in `folder`, a folder of runs, when one is given."""
     if folder is not None:
-        return tried(case, folder)
-    with Scratch(SCRATCH) as scratch:
-        return tried(case, scratch)
+        return tried(case.spec(), folder)
+    with engine.folder("") as own:
+        return tried(case.spec(), Path(own))
 
 
-def tried(case: Case, root: Path) -> AttemptOutcome:
+def tried(spec: RunSpec, root: Path) -> AttemptOutcome:
     """The run, in a new directory below `root`."""
-    spec = case.spec()
     try:
-        prepared = prepare(spec)
-        directory = RunDirectory.create(root, "hunted", case.seed)
-        launch(prepared.runner(directory))
+        path = made(spec, root)
     except TooLargeError:
         raise  # this machine's memory is no property of the case
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"
         return AttemptOutcome({f"exception {type(error).__name__} in {last.name}": f"{where}: {error}"})
-    run = Run.open(directory.path)
+    run = Run.open(path)
     if raised := algorithm_error(run):
         return AttemptOutcome({"algorithm": raised})
     verdict = verdict_of(run, spec.checks())

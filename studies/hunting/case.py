@@ -10,7 +10,7 @@ from typing import Any
 from running.choices import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios.scenario import Phase, Scenario, TimedFault, Workload
+from scenarios.scenario import Phase, PlainScenario, Scenario, TimedFault, Workload
 from studies.hunting import irregular
 from studies.hunting.invariants import must_hold
 from topo.plan import Plan
@@ -94,18 +94,17 @@ class Case:
 
     def scenario(self, plan: str = "hunted") -> Scenario:
         """The experiment."""
-        return Scenario(
+        return PlainScenario(
             name="hunted",
             title="What must always hold has held",
             description="Drawn by a hunt.",
-            plan=plan,
-            workloads=lambda setting: self.workloads,
-            timeline=lambda setting: self.timeline,
-            checks=lambda setting: must_hold(setting),
+            workloads=self.workloads,
+            timeline=tuple(self.timeline),
+            checks=f"{must_hold.__module__}:{must_hold.__name__}",
             phases=self.phases,
             settings=self.transport_settings,
             count_records=self.repeats > 1,
-        )
+        ).scenario(plan)
 
     def spec(self) -> RunSpec:
         """The run of `./lab run FILE --world simulated --seed SEED`."""

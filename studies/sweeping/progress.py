@@ -1,70 +1,52 @@
-"""How far a sweep is, and what is known so far: a live table on a terminal, a line now and then elsewhere."""
+"""How far a sweep is, and what is known so far."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Self
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from common.terminal.printable import printable
-from studies.sweeping.engine import RunEngine
+from studies.farm.engine import Engine
+from studies.farm.progress import Progress
 from studies.sweeping.proportion import share
+from studies.sweeping.row import Row
 from studies.sweeping.sweep import Sweep
+from studies.sweeping.task import Task
 
-LINE_S = 10.0  # between two lines where the output cannot be redrawn
 NAMED = 10
 """Runs that were broken off, each named at the end; of more of them only the number."""
-REFRESH_HZ = 2
 
 
-class SweepProgress:
-    """A context manager; `tell` after each run. With `plain`, or without a terminal, lines instead of a live table."""
+class SweepProgress(Progress):
+    """A bar and what is known, for each variant."""
 
     def __init__(
         self,
         console: Console,
         sweep: Sweep,
-        engine: RunEngine,
+        engine: Engine[Task, Row],
         plain: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._console = console
         self._sweep = sweep
         self._engine = engine
-        self._clock = clock
-        self._began_s = self._told_s = clock()
-        live = console.is_terminal and not plain and not console.quiet
-        self._live = Live(get_renderable=self.picture, console=console, refresh_per_second=REFRESH_HZ) if live else None
-
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        return self
+        super().__init__(console, plain, clock)
 
     def __exit__(self, *_: object) -> None:
         """Name the runs that were broken off, also where an error ends the sweep."""
-        if self._live is not None:
-            self._live.stop()
+        super().__exit__()
         broken = self._sweep.broken
         lines = [f"broken off: {variant.command(row.seed)}: {row.error}" for variant, row in broken[:NAMED]]
         lines += [f"and {len(broken) - NAMED} more were broken off"] if len(broken) > NAMED else []
         for line in lines:
             self._console.print(printable(line), highlight=False, soft_wrap=True, markup=False)
 
-    def tell(self) -> None:
-        """A run has ended."""
-        if self._live is None and self._clock() - self._told_s >= LINE_S:
-            self._told_s = self._clock()
-            self._console.print(self.line(), highlight=False, soft_wrap=True, markup=False)
-
     def line(self) -> str:
-        """Everything in one line."""
         known = "; ".join(
             f"{subject.variant.title}: {self._known(index)}" for index, subject in enumerate(self._sweep.subjects)
         )
@@ -86,7 +68,6 @@ class SweepProgress:
         return words
 
     def picture(self) -> RenderableType:
-        """A bar and what is known, for each variant."""
         grid = Table.grid(padding=(0, 2))
         for index, subject in enumerate(self._sweep.subjects):
             done = len(self._sweep.rows(index))

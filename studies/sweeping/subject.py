@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from running.document import written
 from running.preparation import prepare
-from studies.sweeping.task import Choose, Task, hashes_of, key_of
+from running.spec import RunSpec
+from studies.sweeping.task import Task, hashes_of, key_of
 from studies.sweeping.variant import Variant
+
+Chosen = Callable[[Mapping[str, Any]], RunSpec]
+"""From options of `./lab run` to the run that they describe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """`options` are those of a run of it, whose seed does not matter; `title` is the scenario's claim.
+    """`options` are those of `spec`, whose seed does not matter.
 
     `memory_bytes` is the most memory that one run takes, `seconds` the most time, interpreted.
     """
 
     variant: Variant
-    title: str
+    spec: RunSpec
     options: Mapping[str, Any]
     memory_bytes: int
     seconds: float
 
     def task(self, seed: int) -> Task:
         """The run with this seed."""
-        return Task(self.key(seed), tuple(self.variant.words), seed, hashes_of(self.options))
+        run = written(self.spec.with_seed(seed))
+        return Task(self.key(seed), run, self.variant.command(seed), hashes_of(self.options))
+
+    @property
+    def title(self) -> str:
+        """The scenario's claim."""
+        return self.spec.scenario.title
 
     def key(self, seed: int) -> str:
         """The key of that run's row."""
         return key_of(self.options, seed)
 
 
-def subject(variant: Variant, choose: Choose, seed: int) -> Subject:
+def subject(variant: Variant, chosen: Chosen, seed: int) -> Subject:
     """The variant, gone through on paper with one seed. ValueError says what is wrong with it."""
-    spec = choose([*variant.words, "--seed", str(seed)])
+    spec = chosen({**variant.asked, "seed": seed})
     needed = prepare(spec).needed
-    return Subject(variant, spec.scenario.title, spec.options(), needed.memory_bytes, needed.seconds)
+    return Subject(variant, spec, spec.options(), needed.memory_bytes, needed.seconds)
 
 
 def whole(task: Task, runs: str) -> Task:

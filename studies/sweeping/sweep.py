@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from shlex import join
 
-from studies.sweeping.engine import RunEngine
+from studies.farm.engine import Engine
 from studies.sweeping.row import Row
 from studies.sweeping.store import RowStore
 from studies.sweeping.subject import Subject
+from studies.sweeping.task import Task
 from studies.sweeping.until import Until
 from studies.sweeping.variant import Variant
 
@@ -52,7 +53,7 @@ class Sweep:
         for index in range(len(subjects)):
             self._test(index)
 
-    def run(self, engine: RunEngine, tell: Callable[[], None] = lambda: None) -> None:
+    def run(self, engine: Engine[Task, Row], tell: Callable[[], None] = lambda: None) -> None:
         """Make what is missing; `tell` is called after each run. Leaves `engine` to its owner."""
         asked = self._missing()
         exhausted = False

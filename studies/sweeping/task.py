@@ -1,17 +1,14 @@
-"""One run to be made: its words, its seed, and the key under which its row is kept."""
+"""One run to be made: its JSON, and the key under which its row is kept."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from running import identity
-from running.spec import RunSpec
-
-Choose = Callable[[Sequence[str]], RunSpec]
-"""From arguments of `./lab run` to the run they describe; a function of a module, so that processes can name it."""
+from studies.farm.engine import Job
 
 JUDGING = ("judging", "studies/sweeping/metric.py", "studies/sweeping/row.py")
 
@@ -21,17 +18,10 @@ class VersionError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """`words` are those of `./lab run` without the seed; `hashes` say what the key was made from.
+class Task(Job):
+    """`hashes` say what the key was made from. A run that is kept has a report."""
 
-    `keep` is the folder of runs for a run that is kept whole, with its report; "" for a row alone.
-    """
-
-    key: str
-    words: tuple[str, ...]
-    seed: int
     hashes: Mapping[str, str]
-    keep: str = ""
 
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:

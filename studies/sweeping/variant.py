@@ -1,4 +1,4 @@
-"""What a sweep varies: each variant is one command line of `./lab run` without its seed."""
+"""What a sweep varies: each variant is the options of one `./lab run` without its seed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from common.quoting import command
 
@@ -15,7 +17,7 @@ from common.quoting import command
 class Variant:
     """One point of the product. `plan` "" is the scenario's own; `sets` and `settings` are NAME → value, in words.
 
-    `others` are words that all variants share, such as --short.
+    `others` are options that all variants share, by their names (`running/options.py`).
     """
 
     scenario: str
@@ -23,18 +25,24 @@ class Variant:
     plan: str = ""
     sets: tuple[tuple[str, str], ...] = ()  # of the plan
     settings: tuple[tuple[str, str], ...] = ()  # of the transport
-    others: tuple[str, ...] = ()
+    others: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The options of `./lab run`, but for the seed."""
+        return {
+            "scenario": self.scenario,
+            "transport": self.transport,
+            **({"plan": self.plan} if self.plan else {}),
+            "set": [f"{name}={value}" for name, value in self.sets],
+            "setting": [f"{name}={value}" for name, value in self.settings],
+            **dict(self.others),
+        }
 
     @property
     def words(self) -> list[str]:
-        """The words of `./lab run` that make a run of this variant, but for the seed."""
-        words = [self.scenario, "--transport", self.transport]
-        words += ["--plan", self.plan] if self.plan else []
-        for name, value in self.sets:
-            words += ["--set", f"{name}={value}"]
-        for name, value in self.settings:
-            words += ["--setting", f"{name}={value}"]
-        return [*words, *self.others]
+        """The words of `./lab run` that make a run of this variant, but for the seed: for people."""
+        return [self.scenario, *words({name: value for name, value in self.asked.items() if name != "scenario"})]
 
     def command(self, seed: int) -> str:
         """What repeats one run of this variant, with its report."""
@@ -53,8 +61,8 @@ class Variant:
 
     @property
     def options(self) -> str:
-        """The words that all variants share, as one text."""
-        return shlex.join(self.others)
+        """The options that all variants share, as one text."""
+        return shlex.join(words(dict(self.others)))
 
     @property
     def title(self) -> str:
@@ -63,13 +71,24 @@ class Variant:
         return " ".join([*parts, *(f"{name}={value}" for name, value in (*self.sets, *self.settings))])
 
 
+def words(options: Mapping[str, Any]) -> list[str]:
+    """Options as words of a command line."""
+    found: list[str] = []
+    for name, value in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        for one in value if isinstance(value, list | tuple) else [value]:
+            shown = f"{one:g}" if isinstance(one, float) else str(one)
+            found += [flag] if one is True else [flag, shown]
+    return found
+
+
 def variants(
     scenarios: Sequence[str],
     transports: Sequence[str],
     plans: Sequence[str],
     sets: Sequence[str],
     settings: Sequence[str],
-    others: Sequence[str] = (),
+    others: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Variant]:
     """The product of all axes, in the order of the words. A set is NAME=VALUE,VALUE…: an axis of its own.
 
@@ -79,7 +98,7 @@ def variants(
         _once(name, values)
     own_sets, own_settings = list(_axes("--set", sets)), list(_axes("--setting", settings))
     return [
-        Variant(scenario, transport, plan, tuple(keys), tuple(names), tuple(others))
+        Variant(scenario, transport, plan, tuple(keys), tuple(names), tuple(others.items()))
         for scenario in scenarios
         for plan in plans or ("",)
         for keys in product(*own_sets)

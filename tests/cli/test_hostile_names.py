@@ -52,10 +52,10 @@ from running.directory import RunDirectory
 from scenarios.scenario import TimedFault, Workload
 from studies.contest import report as contest_report
 from studies.contest.result import Match
+from studies.farm.engine import WorkerDiedError
 from studies.hunting import found
 from studies.hunting.attempt import AttemptOutcome
 from studies.sweeping import report as sweep_report
-from studies.sweeping.engine import WorkerDiedError
 from studies.sweeping.row import Row
 from studies.sweeping.statement import statement
 from studies.sweeping.task import Task
@@ -148,9 +148,9 @@ def test_a_played_scenario_is_the_same_program_whatever_was_played(name: str, te
 def test_commands_that_repeat_a_run_are_the_words_that_were_meant(text: str) -> None:
     variant = Variant(text, "mrc", text, (("a", text),), (("b", text),))
     assert words(variant.command(7)) == ["run", *variant.words, "--seed", "7"]
-    task = Task("key", (text, "--plan", text), 7, {})
+    task = Task("key", {}, variant.command(7), {})
     (line,) = re.findall(r"\./lab .*", str(WorkerDiedError(task)))
-    assert words(line) == ["run", *task.words, "--seed", "7"]
+    assert words(line) == ["run", *variant.words, "--seed", "7"]
     options = {"source": text, "transport": text, "seed": 7, "plan": "tiny", "plan_source": text, "program": text}
     lines: list[Line] = [{"t_ns": 0, "node": "runner", "kind": "options", **options}]
     told = words(again(Run(lines)))

@@ -6,10 +6,10 @@ import argparse
 
 import pytest
 
-from cli.commands.run import chosen
 from cli.commands.seeds import sweep
 from running.estimate import rank_memories
 from scenarios.scenario import Workload
+from tests.helpers.chosen import chosen
 from topo.planfile import load_plan
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from cli.commands.run import chosen
-from running.spec import RunSpec
+from cli.choosing import chosen
+from studies.farm.engine import Inline
+from studies.sweeping.perform import perform
 from studies.sweeping.row import Row
 from studies.sweeping.subject import Subject, subject
 from studies.sweeping.task import Task
@@ -33,8 +35,9 @@ SCENARIO = Scenario(
     phases=phases(warmup_s=0.2, reference_s=0.6, faults_s=0.6, heal_s=0.4),
 )
 '''
-OTHERS = ("--world", "simulated", "--time", "1", "--payload", "counted")  # as `./lab sweep` has it
+OTHERS = {"world": "simulated", "time": 1.0, "payload": "counted"}  # as `./lab sweep` has it
 DEADLY_SEED = 3
+T = TypeVar("T", bound=Task)
 
 
 def write_quick(folder: Path) -> Path:
@@ -56,17 +59,22 @@ def fake(task: Task) -> Row:
     return Row(task.key, task.seed, verdict, {"made up": verdict == "true"}, {}, metrics, "", time.monotonic())
 
 
-def choose_and_die_once(words: Sequence[str]) -> RunSpec:
+def inline(work: Callable[[T], Row]) -> Inline[T, Row]:
+    """An engine for made-up work in this process."""
+    return Inline(lambda scratch, task: work(task))
+
+
+def perform_and_die_once(scratch: str, task: Task) -> Row:
     """Kills its own process the first time that it sees the deadly seed; a file beside the scenario's remembers."""
-    mark = Path(words[0]).with_suffix(".died")
-    if words[-1] == str(DEADLY_SEED) and not mark.exists():
+    mark = Path(task.run["choices"]["source"]).with_suffix(".died")
+    if task.seed == DEADLY_SEED and not mark.exists():
         mark.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return chosen(words)
+    return perform(scratch, task)
 
 
-def choose_and_always_die(words: Sequence[str]) -> RunSpec:
+def perform_and_always_die(scratch: str, task: Task) -> Row:
     """Kills its own process whenever it sees the deadly seed."""
-    if words[-1] == str(DEADLY_SEED):
+    if task.seed == DEADLY_SEED:
         os.kill(os.getpid(), signal.SIGKILL)
-    return chosen(words)
+    return perform(scratch, task)

@@ -82,7 +82,7 @@ class RandomRun:
         run = RunDirectory.create(directory, "drawn", self.seed)
         record_s = (self.seconds / 2, self.seconds * 1.3) if record else None
         chosen = replace(self.transport, payload="counted" if counted else "real")
-        choices = Choices(chosen, self.plan, seed=self.seed, world="simulated", record_s=record_s)
+        choices = Choices(chosen, self.plan, seed=self.seed, world="simulated", record_packets_s=record_s)
         runner = Runner(RunSpec(self.scenario, choices), run, tell=lambda event: None)
         plan = choices.running_plan
         try:

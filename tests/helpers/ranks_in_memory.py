@@ -167,9 +167,9 @@ def drawn_spec(seed: int, leaves: int | None = None) -> RunSpec:
     if leaves is not None and case.topology == LeafSpine.NAME:
         case = replace(case, fabric={**case.fabric, "leaves": max(leaves, case.fabric["leaves"])})
     spec = case.spec()
-    choices = replace(spec.choices, record_s=(0.6, 0.8))
+    choices = replace(spec.choices, record_packets_s=(0.6, 0.8))
     if seed % ROCE_EVERY == 0 and not case.parts:  # RoCE takes one plane for all, and those of a list may differ
-        choices = replace(choices, transport=transport("roce", spec.scenario.settings), settings={})
+        choices = replace(choices, transport=transport("roce", spec.scenario.settings), setting_changes={})
     elif seed % 2:
         choices = replace(choices, transport=replace(choices.transport, payload="counted"))
     return replace(spec, choices=choices)

@@ -24,7 +24,7 @@ from operations.rehearsal.rehearse import (
     spec,
 )
 from operations.rehearsal.report import html, other_order
-from studies.sweeping.perform import made
+from running.launch import made
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
 

@@ -11,7 +11,7 @@ import pytest
 
 from judging.run import Run
 from paper import catalogue, perform
-from studies.sweeping.perform import made
+from running.launch import made
 
 
 def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:
@@ -37,7 +37,7 @@ def test_no_module_of_data_takes_part_in_measuring(name: str, tmp_path: Path) ->
     """One figure of each way of measuring. The functions that Python calls are written down meanwhile."""
     figure = catalogue.find(name)
     part = min(figure.parts(True), key=lambda part: part.plan.host_count * sum(phase.seconds for phase in part.phases))
-    run = Run.open(made(perform.choose((name, part.name, perform.SHORT)), tmp_path))
+    run = Run.open(made(perform.spec(name, part, True), tmp_path))
     called: set[str] = set()
 
     def look(frame: FrameType, event: str, argument: object) -> None:

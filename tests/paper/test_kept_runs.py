@@ -11,12 +11,11 @@ import pytest
 from cli import main as cli
 from paper import catalogue, kept_runs
 from paper.outcome import Outcome
-from paper.perform import parts_of, task
+from paper.perform import FigureTask, parts_of, task
 from paper.report import document, standing
-from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row, broken
 from studies.sweeping.store import RowStore
-from studies.sweeping.task import Task
+from tests.helpers.quick_sweep import inline
 
 FIGURE = "9a"
 NUMBERS = [*(f"down {links}" for links in range(8)), "symmetric", "first dip", "dip"]
@@ -129,13 +128,13 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
     assert len(parts) > 2
     made: list[str] = []
 
-    def make(task: Task) -> Row:
-        made.append(task.words[1])
+    def make(task: FigureTask) -> Row:
+        made.append(task.part)
         if len(made) == 2:
             return broken(task.key, task.seed, OSError("the disk is full"))
         return Row(task.key, task.seed, "made", metrics=dict.fromkeys(NUMBERS, 1.0), curves={"rate": [[0.0, 1.0]]})
 
-    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(make))
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(make))
     monkeypatch.setattr("paper.commands.reproduce.want_compiled", lambda *_: None)
     file = tmp_path / "runs.gz"
     other = {**LINE, "figure": "99", "part": "another"}

@@ -10,9 +10,9 @@ import pytest
 from cli import main as cli
 from endpoint.mrc.presets import RULES
 from paper import catalogue
-from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row, broken
 from studies.sweeping.task import Task
+from tests.helpers.quick_sweep import inline
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_ablation_with_runs_that_were_broken_off_names_them_and_ends_with_sta
     def full(task: Task) -> Row:
         return broken(task.key, task.seed, OSError("the disk is full"))
 
-    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(full))
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(full))
     words = ["reproduce", "--ablate", "smoke", "--seeds", "2", "--short", "--plain", "--runs", str(tmp_path)]
     assert cli.main(words) == 1
     said = capsys.readouterr().out
@@ -128,13 +128,13 @@ def test_the_page_of_an_interrupted_ablation_says_how_many_runs_it_has(
 
     page = tmp_path / "page.md"
     words = ["reproduce", "--ablate", "smoke", "--seeds", "2", "--short", "--plain", "--runs", str(tmp_path)]
-    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(interrupted))
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(interrupted))
     assert cli.main([*words, "--markdown", str(page)]) == 130
     runs, command = 2 * (len(RULES) + 2), "`./lab reproduce --ablate smoke --seeds 2 --short`"
     assert f"This page is partial: it has 3 of the {runs} runs of {command}." in first_lines(page)
     assert "made this page" not in first_lines(page)
     monkeypatch.setattr(
-        "studies.sweeping.pool.Pool", lambda *_: Inline(lambda task: replace(made[0], key=task.key, seed=task.seed))
+        "studies.farm.pool.Pool", lambda *_: inline(lambda task: replace(made[0], key=task.key, seed=task.seed))
     )
     assert cli.main([*words, "--markdown", str(page)]) == 0
     assert f"{command} made this page." in first_lines(page)

@@ -33,17 +33,19 @@ from paper.outcome import (
     Comparison,
     Outcome,
 )
+from paper.perform import FigureTask
 from paper.placement import ranks
 from paper.report import document, page, standing, text
 from paper.reproduction import Reproduction
 from running.estimate import estimate
 from scenarios import library
-from studies.sweeping.engine import Inline
+from studies.farm.engine import Inline
 from studies.sweeping.row import Row
 from studies.sweeping.statement import VariantStatement, statement
 from studies.sweeping.store import RowStore
-from studies.sweeping.task import Task, VersionError
+from studies.sweeping.task import VersionError
 from studies.sweeping.variant import Variant
+from tests.helpers.quick_sweep import inline
 from topo.planfile import parse_document, plan_document
 
 FAILS = Failing("twice the window", "one:other")
@@ -238,59 +240,51 @@ def test_a_key_changes_with_the_form_and_the_part() -> None:
     assert len(keys) == 2 * len(figure.parts(False))
 
 
-def test_words_about_a_figure_do_not_make_its_runs_again() -> None:
-    source = "A = 1\nFIGURE = Figure(why='because')\n"
-    assert perform.deciding(source) == perform.deciding(source.replace("because", "of old"))
-    assert perform.deciding(source) != perform.deciding(source.replace("A = 1", "A = 2"))
-
-
-def test_which_sizes_there_are_makes_no_other_run_again() -> None:
-    source = "SIZES = (1, 2)\nFIGURE = Figure()\nB = 1\n"
-    assert perform.deciding(source) == perform.deciding(source.replace("2", "4"))
-
-
 def test_a_key_changes_with_the_traffic() -> None:
     """A device profile changes no setting of the transport where it makes hosts slower."""
-    words = ("16", "mrc-0-2")
-    known = perform.hashes(words)
+
+    def hashes() -> dict[str, str]:
+        return dict(perform.task(catalogue.find("16"), perform.parts_of("16", False)["mrc-0-2"], False).hashes)
+
+    known = hashes()
     with pytest.MonkeyPatch.context() as patch:
         slower = replace(random_loss.PROFILE, collective={**random_loss.PROFILE.collective, "slice_ns": 1})
         patch.setattr(random_loss, "PROFILE", slower)
         perform.parts_of.cache_clear()
-        changed = perform.hashes(words)
+        changed = hashes()
     perform.parts_of.cache_clear()
     assert [name for name in known if known[name] != changed[name]] == ["traffic"]
 
 
 def test_a_run_that_ends_with_its_work_is_not_refused_for_the_length_of_its_phases() -> None:
     """At 1 % loss RoCE may take hours of virtual time; the packets are few."""
-    for words in (["16", "roce-1-qp-1-2"], ["17", "roce-16-qp-1-2"]):
-        assert estimate(perform.choose(words)).seconds < 600
+    for figure, part in (("16", "roce-1-qp-1-2"), ("17", "roce-16-qp-1-2")):
+        assert estimate(perform.spec(figure, perform.parts_of(figure, False)[part], False)).seconds < 600
 
 
 def test_a_worker_with_other_code_refuses() -> None:
     figure = catalogue.find("5.2.1")
     good = perform.task(figure, figure.parts(True)[0], True)
     with pytest.raises(VersionError, match="code was changed"):
-        perform.perform(perform.choose, "", Task(good.key, good.words, good.seed, {"run": "other"}))
+        perform.perform("", replace(good, hashes={"run": "other"}))
 
 
 def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> None:
     figure = catalogue.find("5.2.1")
     asked: list[str] = []
 
-    def work(task: Task) -> Row:
-        asked.append(task.words[1])
-        broke = "disk full" if task.words[1] == "latency-cross" and len(asked) < 5 else ""
+    def work(task: FigureTask) -> Row:
+        asked.append(task.part)
+        broke = "disk full" if task.part == "latency-cross" and len(asked) < 5 else ""
         return Row(task.key, 1, "made", metrics={"half": 5.0, "rate": 700.0}, error=broke)
 
     with RowStore(tmp_path) as store:
         first = Reproduction([figure], store, short=True)
-        first.run(Inline(work), roomy(first))
+        first.run(inline(work), roomy(first))
         assert [one.whole for one in first.outcomes()] == [False]
         again = Reproduction([figure], store, short=True)
         assert again.found == len(figure.parts(True)) - 1
-        again.run(Inline(work), roomy(again))
+        again.run(inline(work), roomy(again))
     assert asked.count("latency-cross") == 2
     assert len(asked) == len(figure.parts(True)) + 1
     (outcome,) = again.outcomes()
@@ -309,15 +303,15 @@ HASHED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", HASHED)
 def test_roce_on_few_queue_pairs_is_an_interval_where_that_is_asked_for(figure: str, tmp_path: Path) -> None:
-    def work(task: Task) -> Row:
-        seed = task.words[1].partition("-seed-")[2]
+    def work(task: FigureTask) -> Row:
+        seed = task.part.partition("-seed-")[2]
         return Row(task.key, 1, "made", metrics={"busbw": float(seed or 1)})
 
     found: dict[bool, dict[str, Comparison]] = {}
     for asked in (False, True):
         with RowStore(tmp_path / str(asked)) as store:
             reproduction = Reproduction([catalogue.find(figure)], store, intervals=asked)
-            reproduction.run(Inline(work), roomy(reproduction))
+            reproduction.run(inline(work), roomy(reproduction))
             (outcome,) = reproduction.outcomes()
         assert outcome.whole
         found[asked] = {one.quantity.name: one for one in outcome.comparisons}
@@ -349,26 +343,26 @@ def roomy(reproduction: Reproduction) -> MemoryBudget:
     return MemoryBudget(reproduction.missing, 10**12)
 
 
-class Side(Inline):
+class Side(Inline[FigureTask, Row]):
     """An engine of two that notes which runs were under way together; the one taken first ends first."""
 
     workers = 2
 
     def __init__(self) -> None:
-        super().__init__(lambda task: Row(task.key, 1, "made"))
+        super().__init__(lambda scratch, task: Row(task.key, 1, "made"))
         self.together: list[list[str]] = []
 
     def next(self) -> Row:
-        self.together.append([task.words[1] for task in self._tasks])
+        self.together.append([task.part for task in self._jobs])
         return super().next()
 
 
 def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named(tmp_path: Path) -> None:
     with RowStore(tmp_path) as store:
         reproduction = Reproduction([catalogue.find("5.2.1")], store, short=True)
-        names = [task.words[1] for task in reproduction.missing]
+        names = [task.part for task in reproduction.missing]
         sizes = dict(zip(names, (500, 450, 300, 901, 1, 1), strict=True))
-        budget = MemoryBudget(reproduction.missing, 1000, lambda task: sizes[task.words[1]])
+        budget = MemoryBudget(reproduction.missing, 1000, lambda task: sizes[task.part])
         engine = Side()
         reproduction.run(engine, budget)
     # A tenth is left to the system.
@@ -381,7 +375,7 @@ def test_runs_that_need_more_memory_than_there_is_wait_or_are_left_out_and_named
 def test_the_longest_runs_are_made_first() -> None:
     figure = catalogue.find("16")
     tasks = [perform.task(figure, part, False) for part in figure.parts(False) if part.name.startswith("mrc-0-")]
-    names = [task.words[1] for task in longest_first(tasks)]
+    names = [task.part for task in longest_first(tasks)]
     assert names == [f"mrc-0-{size}" for size in (64, 32, 16, 8, 4)] + ["mrc-0-2", "mrc-0-2-bare"]
 
 
@@ -390,7 +384,7 @@ def test_the_largest_ring_is_held_to_take_what_was_measured() -> None:
     figure = catalogue.find("16")
     (largest,) = [one for one in figure.parts(False) if one.name == "mrc-0-64"]
     counted = needed_bytes(perform.task(figure, largest, False))
-    spec = perform.choose(["16", "mrc-0-64"])
+    spec = perform.spec("16", largest, False)
     real = replace(spec, choices=replace(spec.choices, transport=largest.transport))
     assert 8.8e9 < estimate(real).memory_bytes < 1.2 * 8.8e9
     assert counted < estimate(real).memory_bytes / 4
@@ -402,7 +396,9 @@ def made(parts: Sequence[str], figure: Figure) -> Outcome:
 
 
 def own_figure() -> Figure:
-    part = Part("one", A, perform.part_of(["5.2.1", "latency-local"])[1].transport, [], [], lambda run: measured(run))
+    part = Part(
+        "one", A, perform.parts_of("5.2.1", False)["latency-local"].transport, [], [], lambda run: measured(run)
+    )
     return Figure(
         name="99",
         title="A <b>figure</b>",
@@ -545,7 +541,7 @@ def test_the_ablation_takes_each_rule_off_once_and_lists_what_it_buys() -> None:
     found = [ablated(one, 0.5 if ("plane_suspicion", "false") in one.settings else 0.9) for one in wanted]
     shown = ablation.markdown(found, ablation.command([], "6", short=True, factor=0.3))
     assert "`./lab reproduce --ablate --seeds 6 --short --time 0.3` made this page." in shown.replace("\n", " ")
-    assert {one.others[-1] for one in ablation.variants(["incast"], short=False, factor=0.3)} == {"0.3"}
+    assert {one.others[-1] for one in ablation.variants(["incast"], short=False, factor=0.3)} == {("time", 0.3)}
     assert shown.count("| 6 of 6 ") == len(wanted)
     assert "| grey-link | `plane_suspicion` | +40.00 % (+40.00 to +40.00) |" in shown
     assert shown.count("+40.00 %") == len(library.NAMES)

@@ -47,7 +47,7 @@ def test_the_first_runs_of_every_figure_measure_what_is_compared(name: str, tmp_
     figure = catalogue.find(name)
     compared = [part for part in figure.parts(True) if any(wanted(figure, part.name))]
     for part in compared[:FIRST]:
-        row = perform.perform(perform.choose, str(tmp_path), perform.task(figure, part, True))
+        row = perform.perform(str(tmp_path), perform.task(figure, part, True))
         assert {type(value) for value in row.metrics.values()} <= {int, float}
         assert (row.verdict, row.error) == (perform.MADE, "")
         numbers, curves = wanted(figure, part.name)

@@ -10,10 +10,10 @@ import pytest
 from cli import main as cli
 from paper import ablation, catalogue
 from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
+from paper.perform import FigureTask
 from paper.report import short, standing
-from studies.sweeping.engine import Inline
 from studies.sweeping.row import Row
-from studies.sweeping.task import Task
+from tests.helpers.quick_sweep import inline
 
 FIRST = "This is the short form (`--short`): its runs last seconds and only show that everything works."
 JUDGEMENTS = (*JUDGED, NOT_RUN, POWERLESS, "judged:", "calibrat", "agrees", "opposite", "order holds", "difference")
@@ -24,9 +24,9 @@ def begins(text: str) -> str:
     return " ".join(" ".join(text.splitlines()[:8]).split())
 
 
-def made(task: Task) -> Row:
+def made(task: FigureTask) -> Row:
     """A row with all numbers and curves that the figure asks for."""
-    figure = catalogue.find(task.words[0])
+    figure = catalogue.find(task.figure)
     named = [one.measured for one in figure.quantities if one.measured is not None]
     named += [one.measured for one in figure.experiments]
     named += [one.fails.measured for one in figure.quantities if one.fails is not None]
@@ -39,7 +39,7 @@ def made(task: Task) -> Row:
 def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
     names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("studies.sweeping.pool.Pool", lambda *_: Inline(made))
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(made))
     monkeypatch.setattr(catalogue, "MODULES", {"14": catalogue.MODULES["14"]})
     target = tmp_path / "page.md"
     words = ["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path), "--markdown", str(target)]

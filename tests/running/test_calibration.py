@@ -217,7 +217,7 @@ def test_what_cannot_be_run_is_refused_before_the_machine_is_measured(
 
     monkeypatch.setattr(calibration, "calibrated", measured)
     with pytest.raises(ValueError, match=re.escape(said)):
-        choose(SMOKE, parser("run").parse_args(["run", "smoke", *words]), lambda line: None)
+        choose(parser("run").parse_args(["run", "smoke", *words]))
 
 
 @pytest.mark.parametrize("words", [["--processes", "0"], ["--processes", "2"]])

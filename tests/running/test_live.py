@@ -16,7 +16,8 @@ from judging.run import Run
 from running import fault_words
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.live import CHOSEN, USUAL, Picture, Tail, Watcher, heading, sparkline
+from running.live import Picture, Tail, Watcher, sparkline
+from running.options import OPTIONS, heading
 from running.spec import RunSpec
 from running.transport_choice import TRANSPORTS
 from scenarios import library
@@ -102,20 +103,20 @@ def test_the_title_of_a_scenario_is_no_markup(directory: RunDirectory) -> None:
 
 def test_the_first_line_of_a_run_names_the_seed_and_what_is_not_as_usual() -> None:
     scenario = library.find("smoke")
-    seven = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7, world="simulated")
+    seven = Choices(transport=TRANSPORTS["roce"], plan=load_plan("tiny"), seed=7, world="simulated")
     short = replace(
         seven,
         short=True,
         overrides={"trimming.enabled": "false"},
-        settings={"selection": "single_path"},
+        setting_changes={"selection": "single_path"},
         reconvergence_s=0.5,
-        added=(fault_words.parse("loss p0l1-p0s1 20 @1 for 2", scenario.phases),),
+        added_faults=(fault_words.parse("loss p0l1-p0s1 20 @1 for 2", scenario.phases),),
     )
 
     def first_line(choices: Choices) -> str:
         return heading(RunSpec(scenario, choices).options())
 
-    chosen = "scenario=smoke  plan=tiny  transport=mrc  world=simulated  seed=7  port_rate_bps=10000000"
+    chosen = "scenario=smoke  plan=tiny  transport=roce  world=simulated  seed=7  port_rate_bps=20000000"
     assert first_line(seven) == chosen
     line = first_line(short)
     assert line.startswith(chosen + "  short=True  reconvergence_s=0.5  setting_changes.selection=single_path  ")
@@ -138,7 +139,7 @@ def test_the_first_line_of_a_run_names_every_choice_that_the_user_has() -> None:
     follows |= {"delay_ns", "pmtu_bytes", "switches", "switch_kind", "python", "cpus", "version", "hashes", "key"}
     choices = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7)
     options = RunSpec(library.find("smoke"), choices).options()
-    assert set(options) - follows == {*CHOSEN, *USUAL}
+    assert set(options) - follows == {one.stored for one in OPTIONS.values() if one.told is not False} - {""}
 
 
 def test_a_sparkline_of_totals_that_fell_stays_at_the_bottom() -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import controller
-from cli.commands.run import chosen
 from cli.commands.seeds.sweep import make_engine, register
 from cli.main import main
 from common.journal import Journal
@@ -24,10 +23,11 @@ from paper import catalogue
 from paper import perform as figures
 from running import estimate, preparation
 from running.estimate import TooLargeError, runs_at_once
+from running.launch import made
 from running.runner import Runner
 from studies.hunting.attempt import attempt
 from studies.hunting.draw import draw
-from studies.sweeping.perform import made
+from tests.helpers.chosen import chosen
 from tests.helpers.quick_sweep import quick_subjects, write_quick
 from tests.helpers.rooms import python_files
 
@@ -62,7 +62,7 @@ def by_worker_of_a_sweep(folder: Path) -> None:
 def by_figure(folder: Path) -> None:
     figure = catalogue.find("9a")
     part = figure.parts(True)[0]
-    made(figures.choose([figure.name, part.name, figures.SHORT]), folder / "runs")
+    made(figures.spec(figure.name, part, True), folder / "runs")
 
 
 WAYS = (by_run, by_race, by_sweep, by_worker_of_a_sweep, by_figure)

@@ -13,17 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from cli.commands.seeds import contest
+from cli.commands.seeds import contest, sweep
 from cli.main import main
 from studies.contest.algorithm import parse
 from studies.contest.rank import Ranking, ranks
 from studies.contest.result import HEAD
-from studies.sweeping.engine import Inline
 from studies.sweeping.paired import difference
 from studies.sweeping.proportion import share
 from studies.sweeping.row import Row
 from studies.sweeping.task import Task
-from tests.helpers.quick_sweep import write_quick
+from tests.helpers.quick_sweep import inline, write_quick
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = ROOT / "docs" / "templates" / "congestion.py"
@@ -183,7 +182,7 @@ def test_words_that_cannot_be_are_refused_before_anything_is_run(
 
 def made_up(task: Task) -> Row:
     """REPS keeps 0.1 less goodput on every seed, and is false on seed 3."""
-    reps = "selection=reps" in task.words
+    reps = task.run["choices"]["setting_changes"] == {"selection": "reps"}
     metrics = {"goodput_kept": 0.9 - 0.1 * reps - task.seed / 1000, "p99_step": 2.0}
     verdict = "false" if reps and task.seed == 3 else "true"
     return Row(task.key, task.seed, verdict, {}, {"made up": "so it is"} if verdict == "false" else {}, metrics)
@@ -206,7 +205,8 @@ def held(
     folder: Path, seeds: int, monkeypatch: pytest.MonkeyPatch, perform=made_up, *words: str, keep=lambda *_: None
 ) -> int:
     """A contest whose runs are made up; no run is kept whole."""
-    monkeypatch.setattr(contest, "make_engine", lambda *_: Inline(perform))
+    for command in (contest, sweep):
+        monkeypatch.setattr(command, "make_engine", lambda *_: inline(perform))
     monkeypatch.setattr(contest, "keep_worst", keep)
     quick = write_quick(folder)
     return main(

@@ -23,7 +23,7 @@ from running.rehearsal import rehearse
 from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
 from studies.hunting import found
-from studies.hunting.attempt import SCRATCH, AttemptOutcome, attempt
+from studies.hunting.attempt import AttemptOutcome, attempt
 from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
 from studies.hunting.draw import APART, draw
@@ -397,7 +397,7 @@ def test_a_worker_that_is_killed_costs_a_hunt_no_try(tmp_path: Path, monkeypatch
         cases = [next(made)[0]]
         multiprocessing.active_children()[0].kill()
         cases += [case for case, _ in made]
-        assert list(tmp_path.glob(f"{SCRATCH}*"))
+        assert list(tmp_path.glob("mrclab-farm-*"))
     assert cases == [draw(seed) for seed in seeds]
     assert list(tmp_path.iterdir()) == []
 
@@ -459,12 +459,12 @@ def test_what_a_killed_hunt_left_is_removed_by_the_next_one(monkeypatch: pytest.
     ) as killed:
         assert killed.stdout is not None
         assert killed.stdout.readline()
-        (left,) = tmp_path.glob(f"{SCRATCH}*")
+        (left,) = tmp_path.glob("mrclab-farm-*")
         killed.kill()
     assert left.exists()
     with AttemptPool(1):
-        assert left not in set(tmp_path.glob(f"{SCRATCH}*"))
-    assert not list(tmp_path.glob(f"{SCRATCH}*"))
+        assert left not in set(tmp_path.glob("mrclab-farm-*"))
+    assert not list(tmp_path.glob("mrclab-farm-*"))
 
 
 def hunted(name: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def console(*, terminal: bool) -> tuple[Console, io.StringIO]:
 def test_a_finding_with_brackets_does_not_end_a_hunt(terminal: bool) -> None:
     shown, out = console(terminal=terminal)
     with HuntProgress(shown) as progress:
-        progress.tell("try 1: [/x]")
-        progress.tell(WORDS)
+        progress.happened("try 1: [/x]")
+        progress.happened(WORDS)
     assert WORDS in out.getvalue()
 
 

@@ -12,20 +12,21 @@ import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from cli.commands.run import chosen
+from cli.choosing import chosen
 from cli.commands.seeds import sweep as sweep_module
 from cli.commands.seeds.sweep import asked, name_of, parse_seeds
 from cli.main import main, parser
+from studies.farm.engine import Inline, WorkerDiedError
+from studies.farm.pool import Pool
 from studies.sweeping import perform as perform_module
 from studies.sweeping import report
-from studies.sweeping.engine import Inline, WorkerDiedError
 from studies.sweeping.perform import kept, perform
-from studies.sweeping.pool import Pool
 from studies.sweeping.row import Row
 from studies.sweeping.statement import document, statement, statements
 from studies.sweeping.store import RowStore
@@ -37,9 +38,10 @@ from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.owner import living
 from tests.helpers.quick_sweep import (
     DEADLY_SEED,
-    choose_and_always_die,
-    choose_and_die_once,
     fake,
+    inline,
+    perform_and_always_die,
+    perform_and_die_once,
     quick_subjects,
     write_quick,
 )
@@ -50,7 +52,7 @@ LIMIT_S = 120
 
 def swept(folder: Path, path: Path, count: int, *, made: int | None = None, until: float | None = None) -> str:
     """The document of a sweep whose runs are made up."""
-    with RowStore(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, inline(fake) as engine:
         sweep = Sweep(quick_subjects(path), range(1, count + 1), store, until)
         sweep.run(engine)
         assert made is None or sweep.made == made
@@ -119,7 +121,7 @@ def test_files_of_one_name_in_two_folders_have_two_pages(tmp_path: Path) -> None
 
 def test_rows_name_the_choices_that_all_variants_share() -> None:
     rows = [Row("k", 1, "true")]
-    found = [statement(Variant("smoke", others=("--rate", rate)), "A claim", rows) for rate in ("50", "100")]
+    found = [statement(Variant("smoke", others=(("rate", rate),)), "A claim", rows) for rate in ("50", "100")]
     head, first, second = report.csv_text(found).splitlines()
     place = head.split(",").index("options")
     assert [line.split(",")[place] for line in (first, second)] == ["--rate 50", "--rate 100"]
@@ -153,16 +155,16 @@ def test_every_choice_is_in_the_key(tmp_path: Path) -> None:
     found = variants([path], ["mrc", "roce"], ["tiny", "lab"], ["trimming.enabled=true,false"], ["evs_active=8,16"])
     from studies.sweeping.subject import subject
 
-    others = [replace(one, others=("--world", "simulated")) for one in found if one.transport == "mrc"]
+    others = [replace(one, others=(("world", "simulated"),)) for one in found if one.transport == "mrc"]
     keys = {subject(one, chosen, 1).key(seed) for one in others for seed in (1, 2)}
-    keys |= {subject(replace(one, others=("--world", "simulated", "--time", "2")), chosen, 1).key(1) for one in others}
+    keys |= {subject(replace(one, others=(("world", "simulated"), ("time", 2.0))), chosen, 1).key(1) for one in others}
     assert len(keys) == 3 * len(others)
 
 
 def test_a_worker_with_other_code_or_files_refuses_the_run(tmp_path: Path) -> None:
     task = quick_subjects(write_quick(tmp_path))[0].task(1)
     with pytest.raises(VersionError, match="judging differ; workers need the same version"):
-        perform(chosen, str(tmp_path), replace(task, key="other", hashes={**task.hashes, "judging": "0"}))
+        perform(str(tmp_path), replace(task, key="other", hashes={**task.hashes, "judging": "0"}))
 
 
 def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_next_time(tmp_path: Path) -> None:
@@ -171,13 +173,13 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
     def full(task: Task) -> Row:
         return replace(fake(task), verdict="unknown", error="OSError: no space") if task.seed == 2 else fake(task)
 
-    with RowStore(tmp_path) as store, Inline(full) as engine:
+    with RowStore(tmp_path) as store, inline(full) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
         assert [row.verdict for row in sweep.rows(0)] == ["true", "unknown", "true"]
         assert "no space" in report.html(statements(sweep))
         assert (sweep.made, [row.seed for _, row in sweep.broken]) == (2, [2])
-    with RowStore(tmp_path) as store, Inline(fake) as engine:
+    with RowStore(tmp_path) as store, inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
         assert sweep.made == 1
@@ -192,7 +194,7 @@ def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
 def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:
     """In a process of its own: a long sweep, which tells the number of each run once the run is kept. It waits to be
     killed after so many, however late the one who kills it is."""
-    with RowStore(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
 
         def tell() -> None:
@@ -232,7 +234,7 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
 
 
 def swept_alone(folder: Path, path: Path, made: int) -> str:
-    with RowStore(folder) as store, Inline(fake) as engine:
+    with RowStore(folder) as store, inline(fake) as engine:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
         sweep.run(engine)
         assert sweep.made == made
@@ -258,14 +260,14 @@ def test_with_until_a_sweep_stops_when_it_is_known_and_its_table_does_not_depend
 
 @pytest.mark.slow
 def test_a_test_looks_at_runs_in_the_order_of_seeds_whichever_ends_first(tmp_path: Path) -> None:
-    class Backwards(Inline):
+    class Backwards(Inline[Task, Row]):
         workers = 8
 
         def next(self) -> Row:
-            return self._perform(self._tasks.pop())
+            return self._work("", self._jobs.pop())
 
     path = write_quick(tmp_path)
-    with RowStore(tmp_path / "a") as store, Backwards(fake) as engine:
+    with RowStore(tmp_path / "a") as store, Backwards(lambda scratch, task: fake(task)) as engine:
         sweep = Sweep(quick_subjects(path), range(1, 501), store, 0.9)
         sweep.run(engine)
         backwards = json.dumps(document(statements(sweep)))
@@ -300,10 +302,10 @@ def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_
         with RowStore(tmp_path / name) as store:
             sweep = Sweep(quick_subjects(path), range(1, 5), store)
             if name == "inline":
-                with Inline(lambda task: perform(chosen, str(tmp_path), task)) as engine:
+                with inline(partial(perform, str(tmp_path))) as engine:
                     sweep.run(engine)
             else:
-                with Pool(2, chosen, tmp_path / name) as pool:
+                with Pool(2, perform, tmp_path / name) as pool:
                     sweep.run(pool)
                 assert pool.died == 0
             tables.append(report.csv_text(statements(sweep)) + json.dumps(document(statements(sweep))))
@@ -315,15 +317,15 @@ def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_
 
 def test_a_run_is_kept_whole_when_it_is_asked_for_and_says_the_same(tmp_path: Path) -> None:
     task = quick_subjects(write_quick(tmp_path), ["mrc"])[0].task(5)
-    alone = perform(chosen, str(tmp_path), task)
-    kept = perform(chosen, "", whole(task, str(tmp_path / "runs")))
+    alone = perform(str(tmp_path), task)
+    kept = perform("", whole(task, str(tmp_path / "runs")))
     assert replace(kept, seconds=alone.seconds) == alone
     assert (tmp_path / "runs" / "latest" / "report.html").exists()
 
 
 def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
-    with RowStore(tmp_path) as store, Pool(2, choose_and_die_once, tmp_path) as pool:
+    with RowStore(tmp_path) as store, Pool(2, perform_and_die_once, tmp_path) as pool:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         sweep.run(pool)
         assert pool.died == 1
@@ -333,7 +335,7 @@ def test_a_worker_that_dies_costs_a_retry_and_not_the_sweep(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_run_that_kills_every_worker_is_named(tmp_path: Path) -> None:
     path = write_quick(tmp_path)
-    with RowStore(tmp_path) as store, Pool(1, choose_and_always_die, tmp_path) as pool:
+    with RowStore(tmp_path) as store, Pool(1, perform_and_always_die, tmp_path) as pool:
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         with pytest.raises(WorkerDiedError, match=rf"3 workers died .*--seed {DEADLY_SEED}"):
             sweep.run(pool)
@@ -392,7 +394,7 @@ def test_after_ctrl_c_kill_and_kill_9_no_process_is_left_and_the_sweep_goes_on_w
 def test_a_worst_run_that_could_not_be_kept_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sweep_module, "make_engine", lambda *_: Inline(fake))
+    monkeypatch.setattr(sweep_module, "make_engine", lambda *_: inline(fake))
     monkeypatch.setattr(perform_module, "made", lambda *_: Path("/proc/none").write_text(""))
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "1", "--runs", str(tmp_path / "runs")]
     assert main([*words, "--plain", "--keep-worst", "1"]) == 0
@@ -430,7 +432,7 @@ def make_for_ever(task: Task, told: Connection) -> None:
 def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    task = Task("key", ("smoke",), 1, {})
+    task = Task("key", {"choices": {"seed": 1}}, "smoke", {})
     hearing, telling = multiprocessing.Pipe(duplex=False)
     process = multiprocessing.get_context("spawn").Process(target=make_for_ever, args=(task, telling))
     process.start()

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
-from cli.commands.run import chosen
 from cli.main import main
+from studies.farm.address import ClusterAddress, ClusterError
+from studies.farm.cluster import Cluster
 from studies.sweeping import report
-from studies.sweeping.address import ClusterAddress, ClusterError
-from studies.sweeping.cluster import Cluster
+from studies.sweeping.perform import perform
 from studies.sweeping.statement import statements
 from studies.sweeping.store import RowStore
 from studies.sweeping.sweep import Sweep
 from studies.sweeping.task import VersionError
-from tests.helpers.quick_sweep import choose_and_die_once, quick_subjects, write_quick
+from tests.helpers.quick_sweep import perform_and_die_once, quick_subjects, write_quick
 
 distributed: Any = pytest.importorskip("distributed", reason="needs the extra 'cluster'")
 pytestmark = pytest.mark.slow  # starting Python with Dask takes seconds, three times a test
@@ -66,7 +66,10 @@ def test_tables_from_a_cluster_are_those_from_this_process_and_one_killed_worker
     path = write_quick(tmp_path)
     workers = [worker(address, stack, tmp_path / "dask") for _ in range(2)]
     tables = []
-    with RowStore(tmp_path / "cluster") as store, Cluster(ClusterAddress.parse(address), chosen, at_least=2) as cluster:
+    with (
+        RowStore(tmp_path / "cluster") as store,
+        Cluster(ClusterAddress.parse(address), perform, at_least=2) as cluster,
+    ):
         sweep = Sweep(quick_subjects(path), range(1, 9), store)
 
         def kill_one() -> None:
@@ -90,7 +93,7 @@ def test_a_run_that_kills_its_worker_is_made_by_another(scheduler: tuple[str, Ex
         worker(address, stack, tmp_path / "dask")
     with (
         RowStore(tmp_path) as store,
-        Cluster(ClusterAddress.parse(address), choose_and_die_once, at_least=2) as cluster,
+        Cluster(ClusterAddress.parse(address), perform_and_die_once, at_least=2) as cluster,
     ):
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 7), store)
         sweep.run(cluster)
@@ -104,7 +107,7 @@ def test_a_worker_of_another_version_refuses(scheduler: tuple[str, ExitStack], t
     subject = quick_subjects(write_quick(tmp_path), ["mrc"])[0]
     hashes = {**subject.options["hashes"], "transport": "that of another version"}
     other = replace(subject, options={**subject.options, "hashes": hashes})
-    with RowStore(tmp_path) as store, Cluster(ClusterAddress.parse(address), chosen) as cluster:
+    with RowStore(tmp_path) as store, Cluster(ClusterAddress.parse(address), perform) as cluster:
         with pytest.raises(VersionError, match="transport differ; workers need the same version"):
             Sweep([other], range(1, 3), store).run(cluster)
         assert len(store) == 0
@@ -152,9 +155,9 @@ def test_loopback_and_tls_need_no_flag(address: str) -> None:
 def test_no_cluster_at_an_address_is_one_clear_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("studies.sweeping.cluster.WAIT_S", 0.5)
+    monkeypatch.setattr("studies.farm.cluster.WAIT_S", 0.5)
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "3", "--runs", str(tmp_path / "runs")]
     assert main([*words, "--cluster", "tcp://127.0.0.1:9"]) == 2
     assert "mrclab: --cluster tcp://127.0.0.1:9: " in capsys.readouterr().err
     with pytest.raises(ClusterError, match=r"--cluster tcp://127\.0\.0\.1:9: "):
-        Cluster(ClusterAddress("tcp://127.0.0.1:9"), chosen).__enter__()
+        Cluster(ClusterAddress("tcp://127.0.0.1:9"), perform).__enter__()

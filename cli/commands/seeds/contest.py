@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli import command_table
-from cli.commands.run import chosen
-from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, page_if_broken_off, parse_seeds
-from cli.compiled_form import want_compiled
-from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
-from cli.ownership import handing_over
+from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, parse_seeds, swept
+from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers
 from common.interrupts import sigterm_too
 from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_out
+from running.options import OPTIONS
 from topo.summaries import SET
 
 if TYPE_CHECKING:
@@ -57,9 +53,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--scenario", metavar="NAME,…", help=SCENARIO_NAMES)
     add("--seeds", metavar="N|A-B", help="1 to N, or A to B")
     add("--smoke", action="store_true", help="a short contest: scenarios smoke and grey-link, seven seeds")
-    add_time(contest, TIME)
+    OPTIONS["time"].add(contest, default=TIME, help=f"stretch or shorten every phase ({TIME:g})")
     add("--plan", default="", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
-    add("--set", action="append", default=[], metavar="KEY=VALUE", help=f"{SET}; repeatable")
+    OPTIONS["set"].add(contest, help=f"{SET}; repeatable")
     add("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's")
     add_engine_options(contest)
     add_runs(contest, "runs and rows are")
@@ -69,15 +65,13 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def contest_command(arguments: argparse.Namespace) -> int:
-    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
+    from cli.choosing import chosen  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole
     from studies.contest import report, text
     from studies.contest.algorithm import parse, variants
     from studies.contest.result import records
     from studies.contest.worst import kept
-    from studies.sweeping.progress import SweepProgress
-    from studies.sweeping.store import RowStore
     from studies.sweeping.subject import subject
-    from studies.sweeping.sweep import Sweep
 
     seeds = checked(arguments)
     algorithms = parse(arguments.algorithms)
@@ -86,26 +80,16 @@ def contest_command(arguments: argparse.Namespace) -> int:
     subjects = [subject(variant, chosen, seeds[0]) for row in found for variant in row]
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    folder = arguments.runs / "sweeps"
     place = arguments.runs / "contests" / name_of([one.variant for one in subjects], reference)
-    with ExitStack() as stack:
-        stack.enter_context(handing_over(arguments.runs, folder, place.parent, place))
-        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
-        if not (sweep.decided or arguments.cluster):
-            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        by_variant = {one.variant: one for one in subjects}
-        find: Kept = lambda one, row: kept(place / "worst", by_variant[one.variant].task(row.seed))  # noqa: E731
-        with page_if_broken_off(lambda: report.write(place, matches_of(sweep, algorithms, reference), find)):
-            if not sweep.decided:
-                with (
-                    make_engine(arguments, folder, subjects, console) as engine,
-                    SweepProgress(console, sweep, engine, plain=arguments.plain) as progress,
-                ):
-                    sweep.run(engine, progress.tell)
-                console.print(progress.pace(), highlight=False)
-            keep_worst(arguments, sweep, place / "worst", console)
-        matches = matches_of(sweep, algorithms, reference)
-        page = report.write(place, matches, find)
+    by_variant = {one.variant: one for one in subjects}
+    find: Kept = lambda one, row: kept(place / "worst", by_variant[one.variant].task(row.seed))  # noqa: E731
+
+    def write(sweep: Sweep) -> Path:
+        return report.write(place, matches_of(sweep, algorithms, reference), find)
+
+    with swept(arguments, subjects, seeds, [place.parent, place], console, write) as sweep:
+        keep_worst(arguments, sweep, place / "worst", console)
+        matches, page = matches_of(sweep, algorithms, reference), write(sweep)
     if told:
         write_out("\n" + printable_text(text.summary(matches)))
         write_out(path_line("\npage:", page) + path_line("CSV: ", place / "contest.csv"))
@@ -138,12 +122,11 @@ def reference_of(arguments: argparse.Namespace, algorithms: list[Algorithm]) -> 
     return str(arguments.reference)
 
 
-def others(arguments: argparse.Namespace) -> list[str]:
-    """The words of `./lab run` that all runs share."""
-    found = ["--world", "simulated", "--time", f"{arguments.time:g}", "--payload", "counted"]
-    for text in arguments.set:
-        found += ["--set", text]
-    return found if arguments.rate is None else [*found, "--rate", f"{arguments.rate:g}"]
+def others(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of `./lab run` that all runs share."""
+    found: dict[str, Any] = {"world": "simulated", "time": arguments.time, "payload": "counted"}
+    found |= {"set": arguments.set} if arguments.set else {}
+    return found if arguments.rate is None else {**found, "rate": arguments.rate}
 
 
 def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> list[Match]:
@@ -162,7 +145,7 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, consol
     """Make the worst run of each algorithm and scenario again, with journal, report and replay, on this machine."""
     from page.export import beside_report
     from studies.contest import worst
-    from studies.sweeping.engine import Inline
+    from studies.farm.engine import Inline
     from studies.sweeping.perform import perform
     from studies.sweeping.statement import statements
 
@@ -175,7 +158,7 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, consol
         return
     console.print("making the worst run of each again, to be kept with its replay", highlight=False, soft_wrap=True)
     # A cluster's workers would keep the runs on their own machines.
-    own = Inline(partial(perform, chosen, "")) if arguments.cluster else None
+    own = Inline(perform) if arguments.cluster else None
     with own or make_engine(arguments, arguments.runs / "sweeps", sweep.subjects, console) as engine:
         failed = worst.keep(folder, wanted, engine, beside_report)
     for why in failed:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
-from cli.commands.run import parsed, run_command
+from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
 from common.interrupts import sigterm_too
@@ -76,7 +76,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
     console.print(f"hunt of seed {seed}", highlight=False)
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with HuntProgress(console, plain=arguments.plain) as progress, AttemptPool(workers, given) as pool:
-        hunt = Hunt(seed, make=pool.outcomes, tell=progress.tell, given=given)
+        hunt = Hunt(seed, make=pool.outcomes, tell=progress.happened, given=given)
         progress.hunt = hunt
         broken_off: OSError | None = None
         try:
@@ -84,7 +84,7 @@ def hunt_command(arguments: argparse.Namespace) -> int:
         except OSError as error:  # such as a full disk: earlier findings are told
             broken_off = error
         finally:
-            console.print(progress.line(), highlight=False)
+            console.print(progress.pace(), highlight=False)
     for catch in hunt.catches:
         if catch.path is None:
             hunt.keep(catch, arguments.output)  # there may be room again
@@ -137,12 +137,15 @@ def keep(path: Path | None, seed: int, runs: Path) -> str:
     """Run a found scenario as `./lab run` does; the path of its report, or why there is none."""
     if path is None:
         return "none, without the file"
+    from cli.choosing import asked
+
     before, why = os.path.realpath(runs / "latest"), ""
-    words = [str(path), "--world", "simulated", "--seed", str(seed), "--runs", str(runs), "--plain"]
+    own = {"runs": runs, "plain": True, "format": "text", "view": False, "paused": False}
+    arguments = asked(scenario=str(path), world="simulated", seed=seed, **own)
     # An exception may be what was found: the report shows it.
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         try:
-            run_command(parsed(words))
+            run_command(arguments)
         except Exception as error:
             why = told(error)
     report = Path(os.path.realpath(runs / "latest")) / "report.html"

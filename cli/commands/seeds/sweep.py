@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cli import command_table
-from cli.commands.run import chosen, refuse_second_lab
+from cli.commands.run import refuse_second_lab
 from cli.compiled_form import want_compiled
-from cli.options import SCENARIO_NAMES, add_plain, add_runs, add_time, check_workers
+from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers, workers_for
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
 from common.outcome import told
 from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_out
+from running.options import OPTIONS
 from running.transport_choice import TRANSPORTS
-from studies.sweeping.address import ClusterAddress
+from studies.farm.address import ClusterAddress
 
 if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
-    from studies.sweeping.engine import RunEngine
+    from studies.farm.engine import Engine
+    from studies.sweeping.row import Row
     from studies.sweeping.statement import VariantStatement
     from studies.sweeping.subject import Subject
     from studies.sweeping.sweep import Sweep
+    from studies.sweeping.task import Task
     from studies.sweeping.variant import Variant
 
 SEEDS_MAX = 1_000_000
@@ -61,7 +63,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--setting", action="append", default=[], metavar="NAME=VALUE,…", help="the same for the transport's settings")
     add("--until", metavar="SHARE", help="stop when it is known, or refuted, that so many seeds are true (99%%)")
     add("--short", action="store_true", help="the scenarios' short phases")
-    add_time(sweep)
+    OPTIONS["time"].add(sweep)
     add("--world", choices=("simulated", "emulated"), default="simulated", help="virtual time, or Mininet one by one")
     add(
         "--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's, or calibrated (emulated)"
@@ -106,11 +108,11 @@ def asked(arguments: argparse.Namespace) -> list[Variant]:
     """The variants. ValueError says which word is wrong."""
     from studies.sweeping.variant import variants
 
-    others = ["--world", arguments.world, "--time", f"{arguments.time:g}"] + ["--short"] * arguments.short
-    payload = arguments.payload or ("counted" if arguments.world == "simulated" else "real")
-    others += ["--payload", payload]
-    if arguments.rate is not None:
-        others += ["--rate", f"{arguments.rate:g}"]
+    counted = "counted" if arguments.world == "simulated" else "real"
+    others: dict[str, Any] = {"world": arguments.world, "time": arguments.time}
+    others |= {"short": True} if arguments.short else {}
+    others["payload"] = arguments.payload or counted
+    others |= {"rate": arguments.rate} if arguments.rate is not None else {}
     plans = [name for name in arguments.plan.split(",") if name]
     return variants(
         arguments.scenarios, arguments.transport.split(","), plans, arguments.set, arguments.setting, others
@@ -122,22 +124,22 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
     found = asked(arguments)
     if arguments.world == "simulated" or arguments.rate is not None:
         return found
-    rates = [chosen([*variant.words, "--seed", str(seed)]).choices.calibration["port_rate_bps"] for variant in found]
+    from cli.choosing import chosen
+
+    rates = [chosen({**one.asked, "seed": seed}).choices.calibration["port_rate_bps"] for one in found]
     return [
-        replace(variant, others=(*variant.others, "--rate", f"{rate_bps / 1e6:g}"))
+        replace(variant, others=(*variant.others, ("rate", rate_bps / 1e6)))
         for variant, rate_bps in zip(found, rates, strict=True)
     ]
 
 
 @sigterm_too()
 def sweep_command(arguments: argparse.Namespace) -> int:
-    from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
+    from cli.choosing import chosen  # late, like all below: the help needs none of them
+    from common.terminal.console import LastingConsole
     from studies.sweeping import report, text
-    from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import document, statements
-    from studies.sweeping.store import RowStore
     from studies.sweeping.subject import subject
-    from studies.sweeping.sweep import Sweep
     from studies.sweeping.until import Until, parse_share
 
     seeds = parse_seeds(arguments.seeds)
@@ -158,22 +160,12 @@ def sweep_command(arguments: argparse.Namespace) -> int:
         refuse_second_lab()
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    folder = arguments.runs / "sweeps"
     subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
-    place = folder / name_of([one.variant for one in subjects])
+    place = arguments.runs / "sweeps" / name_of([one.variant for one in subjects])
     scenarios = {arguments.runs / str(one.options["scenario"]) for one in subjects}
-    with ExitStack() as stack:
-        stack.enter_context(handing_over(arguments.runs, folder, place, *scenarios))
-        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)), until)
-        if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
-            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
-        with page_if_broken_off(lambda: report.write(place, statements(sweep))):
-            if not sweep.decided:
-                engine = stack.enter_context(make_engine(arguments, folder, subjects, console))
-                with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
-                    sweep.run(engine, progress.tell)
-                console.print(progress.pace(), highlight=False)
-            keep_worst(arguments, sweep, console)
+    made = partial(swept, arguments, subjects, seeds, [place, *scenarios], console, until=until)
+    with made(lambda sweep: report.write(place, statements(sweep))) as sweep:
+        keep_worst(arguments, sweep, console)
         found = statements(sweep)
         page = report.write(place, found)
     if told:
@@ -182,6 +174,38 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     else:
         write_out(json.dumps(document(found), indent=1) + "\n")
     return status(found)
+
+
+@contextmanager
+def swept(
+    arguments: argparse.Namespace,
+    subjects: Sequence[Subject],
+    seeds: Sequence[int],
+    places: Sequence[Path],
+    console: LastingConsole,
+    write: Callable[[Sweep], Path],
+    until: float | None = None,
+) -> Iterator[Sweep]:
+    """The sweep, all of whose runs are there. `write` writes its page, also if it is broken off. The command writes to
+    `places`."""
+    from studies.sweeping.progress import SweepProgress
+    from studies.sweeping.store import RowStore
+    from studies.sweeping.sweep import Sweep
+
+    folder = arguments.runs / "sweeps"
+    with handing_over(arguments.runs, folder, *places), RowStore(folder) as store:
+        sweep = Sweep(subjects, seeds, store, until)
+        if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
+            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
+        with page_if_broken_off(lambda: write(sweep)):
+            if not sweep.decided:
+                with (
+                    make_engine(arguments, folder, subjects, console) as engine,
+                    SweepProgress(console, sweep, engine, plain=arguments.plain) as progress,
+                ):
+                    sweep.run(engine, progress.tell)
+                console.print(progress.pace(), highlight=False)
+            yield sweep
 
 
 @contextmanager
@@ -201,30 +225,20 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
 
 def make_engine(
     arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: LastingConsole
-) -> RunEngine:
+) -> Engine[Task, Row]:
     """The engine that makes the runs: on this machine no more at once than its memory holds."""
-    from running import estimate
-    from studies.sweeping.engine import Inline
+    from studies.farm.engine import Inline
+    from studies.farm.pool import Pool
     from studies.sweeping.perform import perform
-    from studies.sweeping.pool import Pool
 
     if arguments.world == "emulated":
-        return Inline(partial(perform, chosen, ""))
+        return Inline(perform)
     if arguments.cluster:
-        from studies.sweeping.cluster import Cluster
+        from studies.farm.cluster import Cluster
 
-        return Cluster(arguments.cluster, chosen)
-    asked = arguments.workers or len(os.sched_getaffinity(0))
-    needed, available = max(one.memory_bytes for one in subjects), estimate.available_memory()
-    workers = min(asked, estimate.runs_at_once(needed, available))
-    if workers < asked:
-        console.print(
-            f"{workers} runs at once instead of {asked}: each takes about {estimate.size(needed)} of memory, and this"
-            f" machine has {estimate.size(available)} to spare",
-            highlight=False,
-            soft_wrap=True,
-        )
-    return Pool(workers, chosen, folder)
+        return Cluster(arguments.cluster, perform)
+    workers = workers_for(arguments.workers, max(one.memory_bytes for one in subjects), console.tell)
+    return Pool(workers, perform, folder)
 
 
 def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: LastingConsole) -> None:
@@ -237,7 +251,7 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: LastingCons
         for row in one.worst()[: arguments.keep_worst]:
             words = f"making again, to be kept: {one.variant.command(row.seed)}"
             console.print(words, highlight=False, soft_wrap=True, markup=False)
-            if why := perform(chosen, "", whole(subject.task(row.seed), str(arguments.runs))).error:
+            if why := perform("", whole(subject.task(row.seed), str(arguments.runs))).error:
                 console.tell(f"could not be kept, broken off: {why}")
 
 

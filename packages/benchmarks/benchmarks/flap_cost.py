@@ -18,7 +18,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -26,12 +26,12 @@ from statistics import mean, median
 from typing import Any
 
 from benchmarks.rig.kept import commit, keep, lines
-from cli.commands.run import chosen
+from cli.choosing import chosen
 from judging.judge import verdict_of
 from judging.measures import steps
 from judging.run import Run, Span
+from running.launch import made
 from scenarios import library
-from studies.sweeping.perform import made
 
 SETTLED_ROUND_TRIPS = 10
 """After a fault has ended: until then its paths may still return."""
@@ -69,9 +69,9 @@ def counted(run: Run) -> dict[str, int]:
     return {name: sum(int(qp.get(name, 0)) for qp in last.values()) for name in COUNTERS}
 
 
-def measured(words: Sequence[str]) -> dict[str, Any]:
+def measured(asked: Mapping[str, Any]) -> dict[str, Any]:
     """One run: its costs, counters and verdict."""
-    spec = chosen(words)
+    spec = chosen(asked)
     with tempfile.TemporaryDirectory(prefix="flap-cost-") as folder:
         run = Run.open(made(spec, Path(folder)))
         verdict = verdict_of(run, spec.checks())
@@ -80,19 +80,17 @@ def measured(words: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def cases(options: argparse.Namespace) -> Iterator[tuple[str, int, list[str]]]:
-    """The scenario, seed and words of each run."""
+def cases(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """The options of each run."""
     first, _, last = options.seeds.partition("-")
-    seeds = range(int(first) if last else 1, int(last or first) + 1)
-    words = ["--world", "simulated", "--payload", "counted", "--transport", options.transport]
-    for name in ("set", "setting"):
-        words += [word for value in getattr(options, name) for word in (f"--{name}", value)]
-    if options.rate:
-        words += ["--rate", options.rate]
-    for seed in seeds:
+    asked = {"world": "simulated", "payload": "counted"}
+    asked |= {
+        name: getattr(options, name) for name in ("transport", "set", "setting", "rate") if getattr(options, name)
+    }
+    for seed in range(int(first) if last else 1, int(last or first) + 1):
         for scenario in options.scenarios.split(","):
-            short = ["--short"] if library.find(scenario).short else ["--time", str(SHORT)]
-            yield scenario, seed, [scenario, *words, *(short if options.short else []), "--seed", str(seed)]
+            short: dict[str, Any] = {"short": True} if library.find(scenario).short else {"time": SHORT}
+            yield {"scenario": scenario, **asked, **(short if options.short else {}), "seed": seed}
 
 
 def table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -122,27 +120,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--short", action="store_true", help="short phases")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of the plan; repeatable")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="the transport's settings")
-    parser.add_argument("--rate", default="", metavar="MBPS", help="rate of a NIC's port (the plan's)")
+    parser.add_argument("--rate", type=float, metavar="MBPS", help="rate of a NIC's port (the plan's)")
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="runs made at once (1)")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="runs that are there, and where new ones go")
     options = parser.parse_args(arguments)
     code = commit()
-    kept = {(tuple(row["words"]), row["commit"]): row for row in lines(options.rows)}
+    kept = {(json.dumps(row["options"]), row["commit"]): row for row in lines(options.rows)}
     wanted = list(cases(options))
-    missing = [case for case in wanted if (tuple(case[2]), code) not in kept]
+    missing = [asked for asked in wanted if (json.dumps(asked), code) not in kept]
     with ProcessPoolExecutor(options.workers) as pool:
-        for (scenario, seed, words), found in zip(
-            missing, pool.map(measured, [one[2] for one in missing]), strict=True
-        ):
-            row = {"scenario": scenario, "seed": seed, "words": words, "commit": code, **found}
-            kept[tuple(words), code] = row
+        for asked, found in zip(missing, pool.map(measured, missing), strict=True):
+            row = {"scenario": asked["scenario"], "seed": asked["seed"], "options": asked, "commit": code, **found}
+            kept[json.dumps(asked), code] = row
             if options.rows:
                 keep(options.rows, row)
             print(
                 json.dumps({name: row[name] for name in ("scenario", "seed", "costs", "verdict", *COUNTERS)}),
                 flush=True,
             )
-    print("\n".join(table([kept[tuple(words), code] for _, _, words in wanted])))
+    print("\n".join(table([kept[json.dumps(asked), code] for asked in wanted])))
     return 0
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from endpoint.mrc.presets import RULES, Rule
 from paper.report import notice
 from paper.report.document import rows, wrapped
 from scenarios import library
 from studies.sweeping.statement import Contrast, VariantStatement, contrasts
-from studies.sweeping.subject import Subject, subject
-from studies.sweeping.task import Choose
+from studies.sweeping.subject import Chosen, Subject, subject
 from studies.sweeping.variant import Variant
 
 LAB, STRICT = "mrc-lab", "mrc-strict"
@@ -48,10 +48,10 @@ def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Var
     ]
 
 
-def others(scenario: str, short: bool, factor: float) -> tuple[str, ...]:
-    """The words that all variants of a scenario share; not every scenario has a short form."""
-    shortened = ["--short"] if short and library.find(scenario).short else []
-    return ("--world", "simulated", "--time", f"{factor:g}", *shortened)
+def others(scenario: str, short: bool, factor: float) -> tuple[tuple[str, Any], ...]:
+    """The options that all variants of a scenario share; not every scenario has a short form."""
+    shortened = [("short", True)] if short and library.find(scenario).short else []
+    return (("world", "simulated"), ("time", factor), *shortened)
 
 
 def without(rule: Rule) -> tuple[str, str]:
@@ -59,9 +59,9 @@ def without(rule: Rule) -> tuple[str, str]:
     return rule.setting, rule.strict if isinstance(rule.strict, str) else json.dumps(rule.strict)
 
 
-def subjects(choose: Choose, seed: int, names: Sequence[str], short: bool, factor: float = 1.0) -> list[Subject]:
+def subjects(chosen: Chosen, seed: int, names: Sequence[str], short: bool, factor: float = 1.0) -> list[Subject]:
     """The variants, checked."""
-    return [subject(variant, choose, seed) for variant in variants(names, short, factor)]
+    return [subject(variant, chosen, seed) for variant in variants(names, short, factor)]
 
 
 def command(names: Sequence[str], seeds: str, short: bool, factor: float) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from judging.run import Run
 from running.transport_choice import TransportChoice
-from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, TimedFault, Workload
+from scenarios.scenario import SAMPLE_S, Load, Phase, PlainScenario, Scenario, TimedFault, Workload
 from topo.plan import Plan
 
 Points = Sequence[tuple[float, float]]
@@ -48,25 +47,18 @@ class Part:
 
     def scenario(self, figure: str) -> Scenario:
         """The part as the runner takes it. Quantities are compared instead of checks."""
-        return Scenario(
+        return PlainScenario(
             name=f"figure-{figure}-{self.name}".replace(".", "-"),
             title=f"Figure {figure}, {self.name}",
             description="A run of `./lab reproduce`.",
-            plan=self.plan.name,
-            workloads=lambda setting: self.workloads,
-            timeline=lambda setting: self.faults,
-            checks=lambda setting: (),
+            workloads=tuple(self.workloads),
+            timeline=tuple(self.faults),
             phases=tuple(self.phases),
             sample_paths=self.sample_paths,
             sample_s=self.sample_s,
             sample_switches=self.sample_switches,
-            load=None if self.load is None else partial(_load, self.load),
-        )
-
-
-def _load(load: Load, setting: Setting) -> Load:
-    """A load that hangs on nothing."""
-    return load
+            load=None if self.load is None else (self.load.seconds, self.load.bytes),
+        ).scenario(self.plan.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 
-from paper import perform
+from paper.perform import FigureTask
 from running import estimate
-from studies.sweeping.task import Task
+from running.document import spec_of
 
 
-@cache
-def _estimated(words: tuple[str, ...]) -> estimate.Estimate:
-    return estimate.estimate(perform.choose(words))
-
-
-def needed_bytes(task: Task) -> int:
+def needed_bytes(task: FigureTask) -> int:
     """The most memory that the run takes."""
-    return _estimated(tuple(task.words)).memory_bytes
+    return estimate.estimate(spec_of(task.run)).memory_bytes
 
 
-def longest_first(tasks: Iterable[Task]) -> list[Task]:
+def longest_first(tasks: Iterable[FigureTask]) -> list[FigureTask]:
     """The runs in an order in which no processor waits at the end for a long run on another."""
-    return sorted(tasks, key=lambda task: -_estimated(tuple(task.words)).seconds)
+    return sorted(tasks, key=lambda task: -estimate.estimate(spec_of(task.run)).seconds)
 
 
 class MemoryBudget:
@@ -32,11 +26,11 @@ class MemoryBudget:
     """
 
     def __init__(
-        self, tasks: Iterable[Task], available_bytes: int, memory_of: Callable[[Task], int] = needed_bytes
+        self, tasks: Iterable[FigureTask], available_bytes: int, memory_of: Callable[[FigureTask], int] = needed_bytes
     ) -> None:
         self._free = int(estimate.MEMORY_SHARE_MAX * available_bytes)
         self._needed: dict[str, int] = {}
-        self._waiting: list[Task] = []
+        self._waiting: list[FigureTask] = []
         self.refused: list[str] = []
         for task in tasks:
             needed = memory_of(task)
@@ -45,7 +39,7 @@ class MemoryBudget:
                 self._waiting.append(task)
             else:
                 self.refused.append(
-                    f"figure {task.words[0]}, {task.words[1]}: about {estimate.size(needed)} of memory, and this"
+                    f"{task.title}: about {estimate.size(needed)} of memory, and this"
                     f" machine has {estimate.size(available_bytes)} to spare"
                 )
 
@@ -53,7 +47,7 @@ class MemoryBudget:
         """Whether runs wait."""
         return bool(self._waiting)
 
-    def take(self) -> Task | None:
+    def take(self) -> FigureTask | None:
         """The first run that fits; None if none does before another has ended."""
         for at, task in enumerate(self._waiting):
             if self._needed[task.key] <= self._free:

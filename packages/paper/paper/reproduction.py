@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from paper.figure import Figure
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
-from paper.perform import task
-from studies.sweeping.engine import RunEngine
+from paper.perform import FigureTask, task
+from studies.farm.engine import Engine
 from studies.sweeping.row import Row
 from studies.sweeping.store import RowStore
-from studies.sweeping.task import Task
 
 Place = tuple[str, str]
 """The name of a figure, and of one of its runs."""
@@ -28,7 +27,7 @@ class Reproduction:
         self.made = 0
         self._store = store
         self._parts: dict[str, list[str]] = {}
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, FigureTask] = {}
         for figure in figures:
             parts = [part for part in figure.parts(short) if intervals or not part.again]
             self._parts[figure.name] = [part.name for part in parts]
@@ -48,7 +47,7 @@ class Reproduction:
         self._store.add(*known)
 
     @property
-    def missing(self) -> list[Task]:
+    def missing(self) -> list[FigureTask]:
         """The runs that nobody has made yet, in the order of the figures."""
         return [one for key, one in self._tasks.items() if key not in self._rows]
 
@@ -66,13 +65,16 @@ class Reproduction:
     def rows(self) -> dict[Place, Row]:
         """The runs that there are, but for those that were broken off."""
         return {
-            (one.words[0], one.words[1]): self._rows[key]
+            (one.figure, one.part): self._rows[key]
             for key, one in self._tasks.items()
             if key in self._rows and not self._rows[key].error
         }
 
     def run(
-        self, engine: RunEngine, budget: MemoryBudget, tell: Callable[[Task, Row], None] = lambda task, row: None
+        self,
+        engine: Engine[FigureTask, Row],
+        budget: MemoryBudget,
+        tell: Callable[[FigureTask, Row], None] = lambda task, row: None,
     ) -> None:
         """Make the runs that wait for memory; `tell` is called after each."""
         while budget or engine.pending:
@@ -88,7 +90,7 @@ class Reproduction:
 
     def outcomes(self) -> list[Outcome]:
         """What is known of each figure."""
-        by_part = {(one.words[0], one.words[1]): key for key, one in self._tasks.items()}
+        by_part = {(one.figure, one.part): key for key, one in self._tasks.items()}
         found = []
         for figure in self.figures:
             parts = self._parts[figure.name]

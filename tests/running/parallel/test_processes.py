@@ -58,7 +58,7 @@ def processes_of(folder: Path) -> list[int]:
             command = path.read_bytes()
         except OSError:
             continue
-        if str(folder).encode() in command and b"cli.part" in command:
+        if str(folder).encode() in command and b"running.parallel" in command:
             found.append(int(path.parent.name))
     return found
 

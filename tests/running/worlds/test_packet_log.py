@@ -15,7 +15,6 @@ from cli.choosing import choose
 from cli.main import main, parser
 from judging.run import Run
 from running.worlds.packet_log import PacketLog
-from scenarios import library
 from switch.packet_log import PacketRecord
 
 Line = dict[str, Any]
@@ -138,4 +137,4 @@ def test_packets_on_real_links_are_not_recorded_but_captured(
 
     arguments = parser("run").parse_args(words)
     with pytest.raises(ValueError, match=r"`\./lab capture` records packets"):
-        choose(library.find("smoke"), arguments, lambda line: None)
+        choose(arguments)

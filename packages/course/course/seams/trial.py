@@ -17,10 +17,8 @@ from course.seams.selection import HealthSelection, SpraySelection
 from endpoint.mrc.algorithms import OPERATIONS, SEAMS
 from endpoint.mrc.presets import LAB
 from judging.run import Run, Span
-from running.directory import RunDirectory
 from running.estimate import TooLargeError
-from running.launch import launch
-from running.preparation import prepare
+from running.launch import made
 from scenarios.scenario import Scenario
 from studies.hunting.case import Case
 
@@ -45,18 +43,12 @@ class Course(Case):
 
     def scenario(self, plan: str = "hunted") -> Scenario:
         found = super().scenario(plan)
-        return replace(found, name="course", checks=lambda setting: [], settings=self.transport_settings)
+        return replace(found, name="course", checks=lambda setting: [], plain=None)
 
     @property
     def transport_settings(self) -> dict[str, Any]:
         setting, _ = SEAM[self.seam]
         return {**SETTINGS, setting: NAME, **self.settings}
-
-    def spec(self) -> Any:
-        return replace(self, settings=self.transport_settings)._spec()
-
-    def _spec(self) -> Any:
-        return super().spec()
 
 
 @dataclass(slots=True)
@@ -109,7 +101,6 @@ def installed(
 def attempt(work: StudentWork, case: Course, folder: Path, limits: BoxLimits | None = None) -> Trial:
     """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
     log, windows = Log(), list[list[tuple[int, int]]]()
-    directory = RunDirectory.create(folder, f"{case.seam}", case.seed)
     with ExitStack() as boxes:
 
         def another() -> Box:
@@ -117,7 +108,7 @@ def attempt(work: StudentWork, case: Course, folder: Path, limits: BoxLimits | N
 
         with installed(another, case.seam, log, windows, case.plan.base_rtt_ns):
             try:
-                launch(prepare(case.spec()).runner(directory))
+                path = made(case.spec(), folder)
             except TooLargeError as error:
                 raise NotPossibleError(str(error)) from error
-    return Trial(case, Run.open(directory.path), log, windows, directory.path)
+    return Trial(case, Run.open(path), log, windows, path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.command_table import add
 from cli.compiled_form import LONG_S, want_compiled
-from cli.options import add_json, add_runs
+from cli.options import add_json, add_runs, check_workers, workers_for
 from cli.ownership import handing_over
 from cli.root import need_root
 from common.interrupts import sigterm_too
@@ -49,6 +49,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     rehearse.add_argument(
         "--world", choices=("emulated", "simulated"), default="simulated", help="real links or virtual time (simulated)"
     )
+    rehearse.add_argument("--workers", type=int, metavar="N", help="runs made at once (one per processor)")
     add_runs(rehearse)
     add_json(rehearse)
 
@@ -64,6 +65,7 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--hunt must be between 0 and {SEEDS_MAX} tries (got {arguments.hunt})")
     if not 0 <= arguments.orders <= ORDERS_MAX:
         raise ValueError(f"--orders must be between 0 and {ORDERS_MAX} (got {arguments.orders})")
+    check_workers(arguments.workers)
     changes = [read(path) for path in (arguments.change, arguments.against) if path is not None]
     if arguments.world == "emulated":
         need_root("a rehearsal on real links builds network namespaces")
@@ -77,15 +79,22 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
 def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: Path | None) -> int:
     """Make the runs, and say what they show."""
     from operations.rehearsal.orders import orders
-    from operations.rehearsal.rehearse import rehearsed
+    from operations.rehearsal.rehearse import done, rehearsed, spec
     from operations.rehearsal.report import document, finished, text
+    from running.estimate import estimate
+    from studies.farm.engine import Inline
+    from studies.farm.pool import Pool
 
     seeds = range(1, arguments.seeds + 1)
-    statements: list[RehearsalResult] = []
-    for change in changes:
-        statements.append(rehearsed(change, seeds, arguments.hunt, teller(change.name, arguments), real))
-    tried = orders(changes[0], arguments.orders) if arguments.orders else []
-    others = [rehearsed(change, seeds, 0, teller(change.name, arguments), real) for change in tried]
+    needed = max(estimate(spec(change, 1, change.flaps)).memory_bytes for change in changes)
+    with Inline(done) if real else Pool(workers_for(arguments.workers, needed, say), done) as engine:
+
+        def made(change: Planned, tries: int) -> RehearsalResult:
+            return rehearsed(change, seeds, tries, teller(change.name, arguments), real, engine)
+
+        statements = [made(change, arguments.hunt) for change in changes]
+        tried = orders(changes[0], arguments.orders) if arguments.orders else []
+        others = [made(change, 0) for change in tried]
     page = finished(statements, arguments.runs, others)
     told: dict[str, Any] = document(statements, page, others)
     _write([json.dumps(told, indent=1)] if arguments.json else text(statements, page, others))
@@ -103,6 +112,10 @@ def teller(name: str, arguments: argparse.Namespace) -> Any:
         write_out(f"{name}: {run}: {word}, {outcome.slowdown:.2f} times\n", sys.stderr)
 
     return tell
+
+
+def say(line: str) -> None:
+    write_out(line + "\n", sys.stderr)
 
 
 def _write(lines: Sequence[str]) -> None:

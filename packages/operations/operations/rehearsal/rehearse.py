@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from math import inf
 from pathlib import Path as FilePath
 from random import Random
+from typing import NamedTuple
 
-from common.scratch import Scratch
 from common.seeds import Purpose, derive
-from judging import checks
 from judging.measures import goodput, steps
 from judging.run import Run
 from operations.rehearsal.change import ACTIONS, ChangeStep, Planned
 from running.choices import Choices
+from running.document import spec_of, written
+from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios.scenario import Phase, Scenario, TimedFault
-from scenarios.training import only_training
+from scenarios.scenario import Phase, PlainScenario, Setting, TimedFault
+from scenarios.training import training_loop
+from studies.farm.engine import Engine, Inline, Job, folder
 from studies.sweeping.paired import PairedDifference, difference
-from studies.sweeping.perform import made
 from studies.sweeping.proportion import Share, share
 from topo.fault import VERBS, Fault, arrival, avoidance, conditions, make_fault
 from topo.graph import links
@@ -111,25 +113,35 @@ def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...
 
 def spec(planned: Planned, seed: int, flaps: int, world: str = "simulated") -> RunSpec:
     """One run of the change."""
-    faults = [*(step.fault for step in planned.steps), *background(planned, seed, flaps)]
+    faults = (*(step.fault for step in planned.steps), *background(planned, seed, flaps))
+    setting = Setting(planned.plan, "mrc", seed, {}, pace=planned.plan.pace)
     phases = (
         Phase("warmup", WARMUP_S),
         Phase("reference", REFERENCE_S),
         Phase("faults", planned.seconds),
         Phase("heal", HEAL_S),
     )
-    scenario = Scenario(
+    scenario = PlainScenario(
         name=NAME,
         title=planned.name,
         description="A change that is rehearsed.",
-        plan=planned.plan.name,
-        workloads=only_training,
-        checks=lambda setting: checks.always(),
-        timeline=lambda setting: faults,
+        workloads=(training_loop(setting),),
+        timeline=faults,
         phases=phases,
         sample_switches=True,
     )
-    return RunSpec(scenario, Choices(transport("mrc"), planned.plan, seed, world=world))
+    return RunSpec(scenario.scenario(planned.plan.name), Choices(transport("mrc"), planned.plan, seed, world=world))
+
+
+class Seen(NamedTuple):
+    """What the job noticed in a run. `at_s` is when the longest step ended, in the change; None: no step was longer."""
+
+    seed: int
+    slowdown: float
+    at_s: float | None
+    goodput_kept: float
+    errors: int
+    folder: str  # of a run that was kept
 
 
 def rehearsed(
@@ -138,27 +150,39 @@ def rehearsed(
     tries: int = 0,
     tell: Callable[[RehearsedRun], None] = lambda outcome: None,
     real: FilePath | None = None,
+    engine: Engine[Job, Seen] | None = None,
 ) -> RehearsalResult:
     """The change on all seeds, and `tries` more runs with more flapping cables, of which only the worst counts.
 
-    With a folder `real` all runs are made on real links, and kept there. ValueError for a change that cannot be run.
+    With a folder `real` all runs are made on real links, and kept there. `engine` makes the runs; without one, this
+    process does. ValueError for a change that cannot be run.
     """
-
-    def run(seed: int, flaps: int) -> RehearsedRun:
-        if real is not None:
-            kept = made(spec(planned, seed, flaps, "emulated"), real)
-            outcome = replace(measured(planned, seed, flaps, kept), folder=kept)
-            tell(outcome)
-            return outcome
-        with Scratch("mrclab-rehearsal-") as folder:
-            outcome = measured(planned, seed, flaps, made(spec(planned, seed, flaps), folder))
-        tell(outcome)
-        return outcome
-
-    outcomes = [run(seed, planned.flaps) for seed in seeds]
-    hunted = [run(HUNT_SEEDS + number, planned.flaps + HUNT_FLAPS) for number in range(tries)]
+    farm = engine or Inline(done)
+    flaps = dict.fromkeys(seeds, planned.flaps)
+    flaps |= {HUNT_SEEDS + number: planned.flaps + HUNT_FLAPS for number in range(tries)}
+    world, keep = ("simulated", "") if real is None else ("emulated", str(real))
+    for seed, count in flaps.items():
+        farm.submit(
+            Job(str(seed), written(spec(planned, seed, count, world)), f"seed {seed} of {planned.name}", keep=keep)
+        )
+    runs: dict[int, RehearsedRun] = {}
+    for seed in flaps:  # told in this order, whichever ends first
+        while seed not in runs:
+            one = farm.next()
+            runs[one.seed] = outcome(planned, one, flaps[one.seed])
+        tell(runs[seed])
+    outcomes, hunted = [runs[seed] for seed in seeds], [runs[seed] for seed in flaps if seed >= HUNT_SEEDS]
     noticed = share(sum(one.noticed for one in outcomes), len(outcomes))
     return RehearsalResult(planned, outcomes, hunted, noticed, outage_s(planned))
+
+
+def done(scratch: str, job: Job) -> Seen:
+    """The run, in any process."""
+    if job.keep:
+        kept = made(spec_of(job.run), FilePath(job.keep))
+        return seen(job.seed, kept)._replace(folder=str(kept))
+    with folder(scratch) as own:
+        return seen(job.seed, made(spec_of(job.run), FilePath(own)))
 
 
 HUNT_SEEDS, HUNT_FLAPS = 1_000_000, 3
@@ -201,24 +225,31 @@ def _span(planned: Planned, step: ChangeStep) -> tuple[float, float, Fault]:
 REBOOT_S = 0.001
 
 
-def measured(planned: Planned, seed: int, flaps: int, folder: FilePath) -> RehearsedRun:
-    """What the job noticed in a run."""
+def seen(seed: int, folder: FilePath) -> Seen:
+    """What the job noticed in the run of this folder."""
     run = Run.open(folder)
     reference, during = run.phases["reference"], run.phases["faults"]
     every = steps.steps(run)
     usual = steps.times(steps.of_phase(every, reference))
-    slowest, step = 1.0, None
-    halt_ns = steps.stalled_ns(every, during)
-    for one in steps.of_phase(every, during) if usual is not None else ():
-        if usual is not None and one.total_ns / usual.median_ns > slowest:
-            slowest, step = one.total_ns / usual.median_ns, _step_at(planned, (one.end_ns - during.start_ns) / 1e9)
-    if usual is not None and halt_ns / usual.median_ns > slowest:
-        slowest, step = halt_ns / usual.median_ns, _step_at(planned, planned.seconds)
+    slowest, at_s = 1.0, None
+    if usual is not None:
+        ends = [(one.total_ns, (one.end_ns - during.start_ns) / 1e9) for one in steps.of_phase(every, during)]
+        for took_ns, end_s in [*ends, (steps.stalled_ns(every, during), inf)]:
+            if took_ns / usual.median_ns > slowest:
+                slowest, at_s = took_ns / usual.median_ns, end_s
     before_bps = goodput.of_phase(run, reference)
     kept = goodput.of_phase(run, during) / before_bps if before_bps else 0.0
     errors = sum(1 for line in run.kind("qp") if line.get("new") == "error")
-    noticed = slowest > planned.noticed.step_time or kept < planned.noticed.goodput or errors > 0
-    return RehearsedRun(seed, noticed, slowest, kept, errors, step, background(planned, seed, flaps), flaps)
+    return Seen(seed, slowest, at_s, kept, errors, "")
+
+
+def outcome(planned: Planned, run: Seen, flaps: int) -> RehearsedRun:
+    """What the run says of the change."""
+    allowed, step = planned.noticed, None if run.at_s is None else _step_at(planned, run.at_s)
+    noticed = run.slowdown > allowed.step_time or run.goodput_kept < allowed.goodput or run.errors > 0
+    beside = background(planned, run.seed, flaps)
+    kept = FilePath(run.folder) if run.folder else None
+    return RehearsedRun(run.seed, noticed, run.slowdown, run.goodput_kept, run.errors, step, beside, flaps, kept)
 
 
 def _step_at(planned: Planned, at_s: float) -> int | None:

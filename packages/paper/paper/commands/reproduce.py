@@ -20,6 +20,7 @@ from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from paper.outcome import Outcome
+    from studies.sweeping.sweep import Sweep
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -49,7 +50,7 @@ EXAMPLES = """examples:
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
     reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
-    reproduce.set_defaults(world="simulated")
+    reproduce.set_defaults(world="simulated", cluster=None)
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
@@ -86,10 +87,10 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
-    from paper.report.progress import Told
+    from paper.report.progress import ReproductionProgress
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
-    from studies.sweeping.pool import Pool
+    from studies.farm.pool import Pool
     from studies.sweeping.store import RowStore
 
     check_names(arguments.figures, arguments.intervals)
@@ -119,9 +120,9 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
         with at_the_end(write):
             if budget:
-                engine = stack.enter_context(Pool(workers, perform.choose, folder, perform.perform))
-                with Told(console, reproduction, arguments.plain) as told:
-                    reproduction.run(engine, budget, told.tell)
+                engine = stack.enter_context(Pool(workers, perform.perform, folder))
+                with ReproductionProgress(console, reproduction, arguments.plain) as progress:
+                    reproduction.run(engine, budget, progress.ended)
         outcomes = reproduction.outcomes()
     write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
     problems = [f"broken off: {error}" for outcome in outcomes for error in outcome.errors]
@@ -221,37 +222,26 @@ def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
 
 def ablate(arguments: argparse.Namespace) -> int:
     """Write a page of the gains of each of the lab's rules."""
-    from cli.commands.run import chosen
-    from cli.commands.seeds.sweep import parse_seeds
+    from cli.choosing import chosen
+    from cli.commands.seeds.sweep import parse_seeds, swept
     from common.terminal.console import LastingConsole
     from paper import ablation
-    from studies.sweeping.pool import Pool
-    from studies.sweeping.progress import SweepProgress
     from studies.sweeping.statement import statements
-    from studies.sweeping.store import RowStore
-    from studies.sweeping.sweep import Sweep
 
     words = SEEDS if arguments.seeds is None else arguments.seeds
     factor = TIME if arguments.time is None else arguments.time
     seeds = parse_seeds(words)
-    folder, page = arguments.runs / "sweeps", arguments.runs / "reproduction" / "ablation.md"
+    page: Path = arguments.runs / "reproduction" / "ablation.md"
     subjects = ablation.subjects(chosen, seeds[0], arguments.figures, arguments.short, factor)
     console = LastingConsole()
-    with ExitStack() as stack:
-        stack.enter_context(handing_over(arguments.runs, folder, page.parent))
-        sweep = Sweep(subjects, seeds, stack.enter_context(RowStore(folder)))
-        if not sweep.decided:
-            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
 
-        def write() -> None:
-            made_by = ablation.command(arguments.figures, words, arguments.short, factor)
-            shown = ablation.markdown(statements(sweep), made_by, arguments.short, len(subjects) * len(seeds))
-            write_page(arguments, page, shown)
+    def write(sweep: Sweep) -> Path:
+        made_by = ablation.command(arguments.figures, words, arguments.short, factor)
+        shown = ablation.markdown(statements(sweep), made_by, arguments.short, len(subjects) * len(seeds))
+        write_page(arguments, page, shown)
+        return page
 
-        with at_the_end(write):
-            if not sweep.decided:
-                engine = stack.enter_context(Pool(arguments.workers or len(os.sched_getaffinity(0)), chosen, folder))
-                with SweepProgress(console, sweep, engine, plain=arguments.plain) as progress:
-                    sweep.run(engine, progress.tell)
+    with swept(arguments, subjects, seeds, [page.parent], console, write) as sweep:
+        write(sweep)
     write_out(path_line("page:", page))
     return 1 if sweep.broken else 0

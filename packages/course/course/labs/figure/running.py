@@ -14,8 +14,7 @@ from paper.cluster import B
 from paper.figure import Measured
 from paper.pair import pair
 from running.choices import Choices
-from running.directory import RunDirectory
-from running.launch import launch
+from running.launch import made
 from running.preparation import prepare
 from running.spec import RunSpec
 from scenarios.scenario import TimedFault
@@ -64,11 +63,10 @@ def rates(work: StudentWork, name: str, payload: int, faults: Sequence[Fault], s
     part = pair(clock, steps, timed, lambda run: Measured({}), name=name)
     transport = replace(part.transport, payload="counted")
     choices = Choices(transport, plan, 1 + work.seed % 1000, world="simulated", short=True)
-    directory = RunDirectory.create(work.folder / "runs", name, work.seed % 1000)
+    spec = RunSpec(part.scenario("9a"), choices)
     try:
-        runner = prepare(RunSpec(part.scenario("9a"), choices)).runner(directory)
+        prepare(spec)
     except (FaultError, ValueError) as error:
         raise BoxError(f"{work.path.name}: the timeline cannot be carried out: {error}") from None
-    launch(runner)
-    run = Run.open(directory.path)
+    run = Run.open(made(spec, work.folder / "runs"))
     return [measuring.rate(run, clock, step + SETTLE, step + 1) for step in range(steps)]

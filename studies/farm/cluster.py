@@ -1,4 +1,4 @@
-"""Runs on a Dask cluster: its scheduler hands out tasks, and gives those of a lost worker to another.
+"""Jobs on a Dask cluster: its scheduler hands them out, and gives those of a lost worker to another.
 
 Dask is an extra (`cluster`), imported when it is asked for.
 """
@@ -8,28 +8,25 @@ from __future__ import annotations
 import importlib
 import threading
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any, Generic, Self
 
-from studies.sweeping.address import ClusterAddress, ClusterError
-from studies.sweeping.engine import WorkerDiedError
-from studies.sweeping.perform import perform
-from studies.sweeping.row import Row
-from studies.sweeping.task import Choose, Task
+from studies.farm.address import ClusterAddress, ClusterError
+from studies.farm.engine import J, R, Work, WorkerDiedError
 
 WAIT_S = 30.0  # for the scheduler to answer, and for its first worker
 _alone = threading.Lock()
 
 
-class Cluster:
+class Cluster(Generic[J, R]):
     """A running scheduler and its workers."""
 
-    def __init__(self, address: ClusterAddress, choose: Choose, at_least: int = 1) -> None:
+    def __init__(self, address: ClusterAddress, work: Work[J, R], at_least: int = 1) -> None:
         """`at_least` so many workers are waited for."""
         self.died = 0
         self._at_least = at_least
         self._address = address
-        self._choose = choose
-        self._tasks: dict[Any, Task] = {}
+        self._work = work
+        self._jobs: dict[Any, J] = {}
         self._known: set[str] = set()
         self._stack = ExitStack()
 
@@ -47,7 +44,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.cancel(list(self._tasks), force=True)
+        self._client.cancel(list(self._jobs), force=True)
         self._stack.close()
 
     @property
@@ -55,27 +52,26 @@ class Cluster:
         """How many workers there are at this moment: they may come and go."""
         return max(1, len(self._seen()))
 
-    def submit(self, task: Task) -> None:
+    def submit(self, job: J) -> None:
         # Not pure: Dask would keep one result for equal arguments, and the sweep has its own store.
-        future = self._client.submit(perform_alone, self._choose, task, pure=False, key=f"run-{task.key}")
-        self._tasks[future] = task
+        future = self._client.submit(alone, self._work, job, pure=False, key=f"run-{job.key}")
+        self._jobs[future] = job
 
     @property
     def pending(self) -> int:
-        return len(self._tasks)
+        return len(self._jobs)
 
-    def next(self) -> Row:
-        done = self._dask.wait(list(self._tasks), return_when="FIRST_COMPLETED").done
+    def next(self) -> R:
+        done = self._dask.wait(list(self._jobs), return_when="FIRST_COMPLETED").done
         future = next(iter(done))
-        task = self._tasks.pop(future)
+        job = self._jobs.pop(future)
         try:
-            row = future.result()
+            result: R = future.result()
         except self._dask.scheduler.KilledWorker:
-            raise WorkerDiedError(task) from None
+            raise WorkerDiedError(job) from None
         finally:
             self._seen()
-        assert isinstance(row, Row)
-        return row
+        return result
 
     def _seen(self) -> set[str]:
         """The workers that there are; counts those that are gone."""
@@ -93,7 +89,7 @@ def dask() -> Any:
         raise ClusterError("--cluster needs Dask: use ./lab, or pip install --editable '.[cluster]'") from None
 
 
-def perform_alone(choose: Choose, task: Task) -> Row:
-    """In a worker: one run at a time, however many threads the worker has; its files lie where Dask cleans up."""
+def alone(work: Work[J, R], job: J) -> R:
+    """In a worker: one job at a time, however many threads the worker has; its files lie where Dask cleans up."""
     with _alone:
-        return perform(choose, dask().get_worker().local_directory, task)
+        return work(dask().get_worker().local_directory, job)

@@ -1,0 +1,58 @@
+"""A run as JSON, so that other processes and machines can make it: everything that `RunSpec` has.
+
+A scenario that has a name or a file is named. One that was made in code is written out, if it is data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from common.fields import document, read
+from running.choices import Choices
+from running.spec import RunSpec
+from scenarios import library
+from scenarios.scenario import Command, PlainScenario, Scenario
+from scenarios.user_traffic.command import with_command
+
+
+class RunDocumentError(ValueError):
+    """A document that describes no run; the message names the key, the rule and the choices."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """`scenario` is written out where `choices` name none; `command` takes the place of a named one's traffic."""
+
+    choices: Choices
+    scenario: PlainScenario | None = None
+    command: Command | None = None
+
+
+def written(spec: RunSpec) -> dict[str, Any]:
+    """The document of a run; `spec_of` is the inverse. ValueError for a scenario that has no name and is no data."""
+    scenario, named = spec.scenario, bool(spec.choices.source)
+    if not named and scenario.plain is None:
+        raise ValueError(f"the scenario {scenario.name} was made in code and is no data: it can be sent by name only")
+    found: dict[str, Any] = document(
+        _Document(spec.choices, None if named else scenario.plain, scenario.command if named else None)
+    )
+    return found
+
+
+def spec_of(values: object) -> RunSpec:
+    """The run of a document. Runs the scenario file that it names. RunDocumentError says what is wrong with it."""
+    whole = read(_Document, values, RunDocumentError)
+    choices, own = whole.choices, whole.scenario
+    if (own is None) == (not choices.source):
+        raise RunDocumentError("choices.source must name a scenario, or scenario must be one, and not both")
+    if own is not None:
+        return RunSpec(own.scenario(choices.plan.name), choices)
+    return RunSpec(scenario_of(choices.source, choices.short, whole.command), choices)
+
+
+def scenario_of(source: str, short: bool, command: Command | None) -> Scenario:
+    """A scenario by its name or file, perhaps in its short phases, or with a command in place of the traffic."""
+    scenario = library.find(source)
+    scenario = scenario.shortened() if short else scenario
+    return scenario if command is None else with_command(scenario, command)

@@ -1,0 +1,118 @@
+"""The options of a run: one table, from which the parser, the defaults, a run's key and its first line follow."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from running import fault_words
+from running.transport_choice import TRANSPORTS
+from topo.summaries import SET
+
+FOLLOWING = ("settings", "queue_pairs", "single_plane", "priority_flow_control", "pace", "phases", "version", "hashes")
+"""Of a run's options, those in its key that follow from the choices, the plan, the scenario or the code."""
+IF_CHOSEN = ("program", "program_hosts")
+"""Those that most runs do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of `./lab run`. `stored` names what it decides among a run's options, "" for nothing there.
+
+    `decides`: the run's key has that value; others follow from values that it has. The first line of a run has it:
+    always, never, or where it is not `usual`. `words` are argparse's.
+    """
+
+    name: str
+    stored: str
+    words: Mapping[str, Any]
+    decides: bool
+    told: bool | None  # None: where it is not as usual
+    usual: Any
+
+    def add(self, parser: argparse.ArgumentParser, **other: Any) -> None:
+        """Add the option to a command, perhaps with `other` words than those of `./lab run`."""
+        words = {**self.words, **other}
+        flag = f"--{self.name.replace('_', '-')}"
+        if self.name == "scenario":
+            flag = words.pop("name", self.name)
+            del words["default"]
+        parser.add_argument(flag, **words)
+
+
+def _row(
+    name: str,
+    stored: str,
+    help: str,
+    default: Any = None,
+    *,
+    decides: bool = False,
+    told: bool | None = None,
+    usual: Any = None,
+    **words: Any,
+) -> Option:
+    usual = default if usual is None else usual
+    return Option(name, stored, {"help": help, "default": default, **words}, decides, told, usual)
+
+
+def _table() -> Iterator[Option]:
+    flag: Mapping[str, Any] = {"default": False, "action": "store_true"}
+    yield _row(
+        "scenario", "scenario", "a name from 'list', a .py file of your own, or workloads: FILE.cm or FILE.goal[,FILE…]"
+        "[@PLACEMENT]", decides=True, told=True,
+    )  # fmt: skip
+    text = "another plan than the scenario's: a name, a .toml file, or a .topo file of htsim"
+    yield _row("plan", "plan", text, told=True, metavar="PLAN")
+    text = f"one of {', '.join(TRANSPORTS)} (mrc); two, with a comma, race on a page"
+    yield _row("transport", "transport", text, "mrc", decides=True, told=True, metavar="NAME")
+    worlds, text = ("emulated", "simulated"), "Mininet, or virtual time without root"
+    yield _row("world", "world", text, worlds[0], decides=True, told=True, choices=worlds)
+    text = "repeat a run's random choices (a new seed each time)"
+    yield _row("seed", "seed", text, decides=True, told=True, type=int)
+    text = "rate of a NIC port; without it, calibrated"
+    yield _row("rate", "port_rate_bps", text, decides=True, told=True, type=float, metavar="MBPS")
+    yield _row("calibrate", "", "measure this machine again first", **flag)
+    text = "counted: frames carry no payload, and only its place is checked (virtual time)"
+    yield _row("payload", "payload", text, "real", decides=True, choices=("real", "counted"))
+    yield _row("short", "short", "the shortest phases that still give a verdict: under 30 s", **flag)
+    text = "stretch or shorten every phase (1)"
+    yield _row("time", "time_factor", text, 1.0, decides=True, type=float, metavar="FACTOR")
+    text = "stop then, without a verdict (virtual time, at lab rates)"
+    yield _row("until", "until_s", text, decides=True, type=float, metavar="SECONDS")
+    text = "log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl"
+    yield _row("record_packets", "record_packets_s", text, metavar="START..END")
+    text = "RoCE: routing avoids a dead link this long after its failure"
+    yield _row("reconvergence", "reconvergence_s", text, decides=True, type=float, metavar="SECONDS")
+    many: Mapping[str, Any] = {"default": [], "action": "append"}
+    text = "a setting of the transport (selection=…)"
+    yield _row("setting", "setting_changes", text, usual={}, metavar="NAME=VALUE", **many)
+    yield _row("set", "overrides", SET, usual={}, metavar="KEY=VALUE", **many)
+    text = f"add a fault: '{fault_words.EXAMPLE}' (seconds into phase faults; in PHASE); repeatable"
+    yield _row("fault", "added_faults", text, decides=True, metavar="WORDS", **many)
+    text = "a command in hosts in place of the scenario's traffic: 'ib_write_bw -D 20 {server}' (docs/libmrc.md)"
+    yield _row("program", "program", text, told=False, metavar="COMMAND")
+    text = "hosts of --program, rank 0 first: h0..h3,h6 (first and last)"
+    yield _row("ranks", "program_hosts", text, told=False, metavar="HOSTS")
+    yield _row("processes", "", "processes that share a run in virtual time (1)", 1, type=int, metavar="N")
+
+
+OPTIONS: Mapping[str, Option] = {one.name: one for one in _table()}
+DEFAULTS: Mapping[str, Any] = {one.name: one.words["default"] for one in OPTIONS.values()}
+DECIDING = (*(one.stored for one in OPTIONS.values() if one.decides), *FOLLOWING)
+"""The names of a run's options that are always in its key. Options of a machine are left out."""
+
+
+def heading(options: Mapping[str, Any]) -> str:
+    """The first line of a run: the choices that repeat it, without those that are as usual."""
+    chosen: list[str] = []
+    for one in OPTIONS.values():
+        value = options.get(one.stored, one.usual)
+        if not one.stored or one.told is False or (one.told is None and value == one.usual):
+            continue
+        if isinstance(value, Mapping):
+            chosen += [f"{one.stored}.{name}={entry}" for name, entry in value.items()]
+        elif one.stored in options:
+            chosen.append(f"{one.stored}={value}")
+    return "  ".join(chosen)
