@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from common.fields import document, read
 from course.writable import writable
 
 PASSED, NOT_YET, NOT_RUN = 0, 1, 2
@@ -23,6 +24,9 @@ class Gate:
     unit: str = ""
     at_most: bool = False
     cause: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", self.value + 0)  # a test may give a bool, which JSON has as no number
 
     @property
     def open(self) -> bool:
@@ -122,32 +126,13 @@ class CheckResult:
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
-        return asdict(self)
+        found: dict[str, Any] = document(self)
+        return found
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> CheckResult:
-        """The inverse of `document`, with texts that a file can hold. KeyError or TypeError for anything else."""
-        values = writable(values)
-        tests = [
-            TestResult(
-                one["name"],
-                one["title"],
-                one["points"],
-                outcome(one["outcome"]),
-                one["seconds"],
-                one.get("printed", ""),
-                one.get("defect", False),
-            )
-            for one in values["tests"]
-        ]
-        own = {**values, "tests": tuple(tests), "protection": tuple(values["protection"])}
-        return cls(**own)
-
-
-def outcome(values: Mapping[str, Any]) -> TestOutcome:
-    """An outcome from JSON."""
-    gates = tuple(Gate(**gate) for gate in values["gates"])
-    return TestOutcome(values["passed"], values["expected"], values["happened"], gates, tuple(values["look"]))
+        """The inverse of `document`, with texts that a file can hold. TypeError for anything else."""
+        return read(cls, writable(values), TypeError)
 
 
 def judged(
