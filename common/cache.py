@@ -6,6 +6,8 @@ import os
 import stat
 import sys
 
+__all__ = ["SHIPPED"]
+
 _PLACE = "XDG_CACHE_HOME"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shipped")
 """What a wheel brings built, so that it needs no compiler; a clone has no such folder (hatch_build.py)."""

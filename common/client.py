@@ -10,6 +10,11 @@ from typing import Any
 
 from common import unix_socket
 
+__all__ = [
+    "ControlClient", "ControlError", "ControlForeignError", "ControlGoneError", "ControlRefusedError",
+    "ControlTimeoutError",
+]  # fmt: skip
+
 TIMEOUT_S = unix_socket.TIMEOUT_S
 _LAST_WORDS_S = 0.1
 

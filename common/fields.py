@@ -14,6 +14,8 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 from common import plain_file
 
+__all__ = ["Fields", "read_json", "shown"]
+
 REQUIRED: Any = object()
 """The default of a field that must be there."""
 _SHOWN = 80  # characters of an offending value

@@ -14,6 +14,11 @@ from typing import Any
 from common import cache
 from common.plain_file import NotPlainError, why
 
+__all__ = [
+    "beside", "cache_directory", "drop_unused", "in_use", "named", "open_growing", "write", "write_json", "write_named",
+    "write_new",
+]  # fmt: skip
+
 KEPT_S = 30 * 86400
 """A cached file that was neither made nor used for so long can go: it is made again when it is needed."""
 

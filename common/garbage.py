@@ -6,6 +6,8 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+__all__ = ["not_collected"]
+
 
 @contextmanager
 def not_collected() -> Iterator[None]:

@@ -17,6 +17,8 @@ from common.outcome import carry_out
 from common.rights import sudo_id
 from common.scratch import LOCK
 
+__all__ = ["Made", "Receiver", "give", "give_all", "opened_folder", "sudo_caller"]
+
 
 class Receiver(NamedTuple):
     """The user to whom entries are given."""

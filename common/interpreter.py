@@ -7,6 +7,8 @@ import shutil
 import sys
 from typing import NoReturn
 
+__all__ = ["python"]
+
 
 def python(*words: str) -> list[str]:
     """The command line that runs Python with these words, such as `-m endpoint agent`.

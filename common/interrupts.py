@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 
+__all__ = ["held_back", "sigterm_too"]
+
 
 @contextmanager
 def held_back() -> Iterator[None]:

@@ -17,6 +17,8 @@ from typing import Any
 
 from common.files import open_growing
 
+__all__ = ["Journal", "Line"]
+
 Line = dict[str, Any]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+__all__ = ["COLUMNS", "row"]
+
 COLUMNS = (
     "#bytes",
     "#iterations",
@@ -16,6 +18,7 @@ COLUMNS = (
     "99% percentile[usec]",
     "99.9% percentile[usec]",
 )
+"""The headings of a row, in order."""
 
 
 def row(size: int, latencies_us: Sequence[float]) -> tuple[float, ...]:

@@ -19,6 +19,8 @@ from common.plain_file import NotPlainError
 from common.terminal.printable import printable_text
 from common.terminal.standard_streams import write_out
 
+__all__ = ["TELL_S", "LockedError", "close_to_others", "held", "holder", "opened", "take", "tell"]
+
 TELL_S = 2.0
 """After so long a wait is said to be one."""
 LIMIT_S = 120.0

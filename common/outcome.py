@@ -12,6 +12,8 @@ from typing import Final
 from common.terminal.printable import printable, printable_text
 from common.terminal.standard_streams import drop_unread, write_out
 
+__all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "carry_out", "told"]
+
 TRUE: Final = 0
 FALSE: Final = 1
 NOT_DONE: Final = 2

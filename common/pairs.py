@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+__all__ = ["json_or_text", "parse_pair"]
+
 
 def parse_pair(text: str, option: str, example: str) -> tuple[str, str]:
     """ValueError, with an example, for a word that is no pair."""

@@ -14,6 +14,11 @@ import stat
 from pathlib import Path
 from typing import IO, Any
 
+__all__ = [
+    "TooLongError", "check_folder", "is_public", "one_name", "open_named", "open_plain", "read_bytes", "read_named",
+    "read_object", "read_up_to", "what", "why",
+]  # fmt: skip
+
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
     (stat.S_ISFIFO, "a FIFO"),

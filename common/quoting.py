@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+__all__ = ["command", "docstring", "quoted"]
+
 _SPECIAL = frozenset("\\'!")
 """Printable characters that mean something between `$'` and `'`, or to a shell's history."""
 

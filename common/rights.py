@@ -8,6 +8,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+__all__ = ["drop_rights", "is_our_folder", "ordinary_user"]
+
 NOBODY = 65534
 ID_END = 2**32 - 1
 """Ids are below: this one means "as it was" to `chown`."""

@@ -20,6 +20,8 @@ from pathlib import Path
 
 from common import locks
 
+__all__ = ["Scratch", "remove_if_abandoned"]
+
 LOCK = ".owner"
 UNLOCKED_S = 3600.0
 """A folder without a lock file may be in the making; after so long its maker was killed in between."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+__all__ = ["SEED_MAX", "Purpose", "check_seed", "derive"]
+
 
 class Purpose(Enum):
     """A thing that is drawn. Each member says what its generator decides."""

@@ -22,6 +22,8 @@ from typing import Any, Protocol
 
 from common import unix_socket
 
+__all__ = ["ControlServer", "Readers", "Reply", "ThreadReaders"]
+
 CLIENTS_MAX = 64
 """Clients at a time. One more takes the place of the client that has been silent longest and waits for no answer."""
 UNSENT_BYTES_MAX = 16 << 20

@@ -9,6 +9,8 @@ import stat
 import struct
 from pathlib import Path
 
+__all__ = ["PREFIX", "ForeignSocketError", "connected", "path_of"]
+
 PREFIX = "unix:"
 PATH_BYTES_MAX = 107
 """Bytes of a socket's path: `sun_path` has 108, the last of which is zero."""

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+__all__ = ["RAISED", "imported", "load", "told"]
+
 
 def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") -> ModuleType:
     """The module that a file holds. Raises `refusal`, after the name of the setting that named the file."""

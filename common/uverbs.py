@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from common.qp_state import QPState
+from common.states import QPState
+
+__all__ = [
+    "ARM", "COMPLETIONS", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX", "SOLICITED", "STATES", "STATUSES",
+    "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM", "WC_SILENT", "WC_WRITE",
+    "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "Arm", "CompletionRow", "FormatError", "ProgramLimits", "Request",
+    "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_requests", "pack_time", "pack_wait",
+    "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_requests", "unpack_time", "unpack_wait",
+]  # fmt: skip
 
 VERSION = 1
 MESSAGE_BYTES_MAX = 16_384
@@ -173,11 +181,13 @@ def pack_time(now_ns: int) -> bytes:
 
 
 def unpack_time(message: bytes) -> int:
+    """The NIC's time, ns. Raises FormatError for another length."""
     now_ns: int = _TIME.unpack(message)[1]
     return now_ns
 
 
 def pack_arm(arm: Arm) -> bytes:
+    """The message with which a program asks to be told of the next completion."""
     return _ARM.pack(ARM, arm.solicited, arm.cq, arm.seen)
 
 

@@ -5,8 +5,8 @@ Names are P4Info's (full names or aliases); arguments are in the order of the ac
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.entries import Match
-from p4c.records import Frozen
 from switch.engine import MeterConfig
 
 

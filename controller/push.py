@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from common.journal import Journal
+from common.records import Frozen
 from controller import items, words
 from controller.client import (
     DELETE,
@@ -26,7 +27,6 @@ from controller.entries import DefaultEntry, Entity
 from controller.items import Changes, Item
 from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
-from p4c.records import Frozen
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
 from switch.p4rt.p4info import P4Info

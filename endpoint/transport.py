@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from common.qp_state import QPState as QPState
+from common.states import QPState as QPState
 from endpoint.completion import Completion as Completion
 from endpoint.completion import CompletionStatus as CompletionStatus
 from endpoint.region import MemoryRegion as MemoryRegion

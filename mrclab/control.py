@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import uverbs
-from common.ev_event import EvEvent as EvEvent
+from common.states import EvEvent as EvEvent
 from mrclab.connection import Connection
 from mrclab.cq import ArmedQueue
 

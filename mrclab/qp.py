@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from common import uverbs
-from common.qp_state import QPState as QPState
+from common.states import QPState as QPState
 from mrclab.connection import Connection
 from mrclab.cq import CQ, WC, WCOpcode
 from mrclab.errors import QueueFullError, RefusedError

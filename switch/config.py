@@ -14,7 +14,7 @@ from typing import Any
 
 from common import unix_socket
 from common.fields import Fields, read_json, shown
-from p4c.records import Frozen
+from common.records import Frozen
 from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PORT_DEFAULTS, PRIORITIES, PortConfig
 
 GRPC_DEFAULT = "127.0.0.1:9559"

@@ -3,3 +3,5 @@ that it was made of, so that an edit takes effect at once, and nothing needs a b
 
 `finder` imports a build if there is one, `build` makes one, `unit` says what belongs together and when a build fits.
 """
+
+__all__ = ["build", "finder", "unit"]

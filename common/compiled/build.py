@@ -23,6 +23,8 @@ from common.compiled.finder import REMEDY, SWITCH, library
 from common.compiled.unit import Build, Unit, find, record, record_path
 from common.interpreter import python
 
+__all__ = ["ExtensionBuildError", "build", "compilers"]
+
 ROOT = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
 BUILD_S = 1800.0

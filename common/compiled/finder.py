@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 else:
     Loader = object  # what a loader must have is below; the module of that class would import pathlib and more
 
+__all__ = ["REMEDY", "SWITCH", "switch", "use"]
+
 SWITCH = "MRCLAB_COMPILED"
 CHOICES = ("auto", "off", "on")
 """Use a build that fits; use none; refuse to run without one."""

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from common import cache
 
+__all__ = ["Unit"]
+
 FORMAT = "5"
 """Changes when builds are made in another way."""
 DIRECT = "_direct.c"

@@ -8,6 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+__all__ = [
+    "JUMP", "JUMP_AT_LEAST", "JUMP_EQUAL", "LOAD_BYTE", "LOAD_HALF", "LOAD_WORD", "RANDOM", "RETURN", "Instruction",
+    "Line", "Program", "assemble", "attachable", "run", "tc_bytecode",
+]  # fmt: skip
+
 LOAD_WORD, LOAD_HALF, LOAD_BYTE = 0x20, 0x28, 0x30  # from an absolute offset into A
 JUMP, JUMP_EQUAL, JUMP_AT_LEAST, RETURN = 0x05, 0x15, 0x35, 0x06  # always; if A equals k; if A >= k; return k
 RANDOM = 0xFFFFF038  # the offset SKF_AD_OFF + SKF_AD_RANDOM: a load from it is a random number

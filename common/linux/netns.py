@@ -10,6 +10,8 @@ from pathlib import Path
 
 from common.plain_file import one_name
 
+__all__ = ["NETNS_DIR", "enter", "entered", "path_of"]
+
 NETNS_DIR = Path("/run/netns")
 _CLONE_NEWNET = 0x40000000
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+__all__ = ["aligned"]
+
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows as lines, the first one the head; each column as wide as its widest cell."""

@@ -7,6 +7,8 @@ from rich.console import Console
 from common.terminal.printable import printable_text
 from common.terminal.standard_streams import silence
 
+__all__ = ["LastingConsole"]
+
 
 class LastingConsole(Console):
     """A console that falls silent once its reader has gone, such as `| head -1`.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+__all__ = ["printable", "printable_text"]
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 

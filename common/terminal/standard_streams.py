@@ -8,6 +8,8 @@ import sys
 from contextlib import suppress
 from typing import IO
 
+__all__ = ["write_out"]
+
 
 def write_out(text: str, stream: IO[str] | None = None) -> None:
     """Write to standard output, or to `stream`, at once. Without a reader the text is dropped, and the command goes on.

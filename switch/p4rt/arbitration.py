@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from p4c.records import Frozen
+from common.records import Frozen
 from switch.p4rt.errors import Code, choices, denied, exhausted, invalid, not_found, unready
 
 STREAMS_PER_ROLE_MAX = 64

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from p4c.records import Frozen
+from common.records import Frozen
 from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.consistency import check_ids

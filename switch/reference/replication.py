@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from p4c.records import Frozen
+from common.records import Frozen
 from switch import rules
 from switch.engine import Replica
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from p4c.records import Frozen
+from common.records import Frozen
 
 
 class TraceStep(Frozen):

@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
+from common.records import Frozen
 from p4c.model import Program
-from p4c.records import Frozen
 from switch.engine import CPU_PORT_DEFAULT, Engine, EngineError, PortConfig, PortCounters, Transmitted
 from switch.stf.control import StfControl
 from switch.stf.names import by_name, find

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import field
 
-from p4c.records import Frozen
+from common.records import Frozen
 
 
 class StfError(ValueError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from common.ev_event import EvEvent
+from common.states import EvEvent
 from endpoint.mrc.paths.ev_profile import EVENT_ASSUMED_BAD, EVENT_GOOD
 from endpoint.mrc.paths.ev_state import SENDABLE, EvState
 

@@ -46,12 +46,12 @@ ALLOWED = {
     "typing",
     "zlib",
     "mypy_extensions",  # marks classes for the compiler, and computes nothing
-    "common.ev_event",
+    "common.door",  # a package's names, imported when they are asked for
     "common.fields",
     "common.latency",
     "common.linux",
     "common.linux.bpf",
-    "common.qp_state",
+    "common.states",
     "common.seeds",
     "endpoint.profile",
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from common.records import Mutable
 from p4c.frontend.check.types import Type
 from p4c.frontend.diagnostics import NOWHERE, SourceSpan
 from p4c.frontend.parse.ast import Annotation
@@ -15,7 +16,6 @@ from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.externs import Counter, LearnList, Meter
 from p4c.model.pipelines import ActionProfile, InitialEntry
 from p4c.model.registers import Register
-from p4c.records import Mutable
 
 DEFAULT_TABLE_SIZE = 1024
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from common.records import Mutable
 from p4c.frontend.check.types import CompositeType
 from p4c.frontend.declared import (
     DeclaredAction,
@@ -23,7 +24,6 @@ from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.externs import Calculation, Checksum, FieldList
 from p4c.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
 from p4c.model.parsers import KeyPart, Operation, State, Transition
-from p4c.records import Mutable
 
 
 class DraftState(Mutable):

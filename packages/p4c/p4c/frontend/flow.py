@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import field
 
+from common.records import Mutable
 from p4c.frontend.declared import DeclaredTable
 from p4c.frontend.diagnostics import NOWHERE, SourceSpan
 from p4c.frontend.scalar import Scalar
@@ -13,7 +14,6 @@ from p4c.model.expressions import Const
 from p4c.model.headers import Header
 from p4c.model.parsers import Operation
 from p4c.model.source import SourceInfo
-from p4c.records import Mutable
 
 
 class Flow(Mutable):

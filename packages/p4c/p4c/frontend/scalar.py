@@ -6,9 +6,9 @@ leave its width is followed by a mask (unsigned) or a two's complement reduction
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.frontend.check.types import BOOL, Bits, Type
 from p4c.model.expressions import Binary, Bool, Cast, Const, Expression, FieldRef, Kind, Local, Ternary, Unary
-from p4c.records import Frozen
 
 _LOGIC = {"&&": "and", "||": "or"}
 

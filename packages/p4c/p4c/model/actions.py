@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.model.expressions import Expression
 from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter
 from p4c.model.registers import Register
 from p4c.model.source import SourceInfo
-from p4c.records import Frozen
 
 
 class Text(Frozen):

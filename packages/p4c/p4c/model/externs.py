@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.model.expressions import Const, Expression, FieldRef
 from p4c.model.headers import Header
 from p4c.model.source import SourceInfo
-from p4c.records import Frozen
 
 HASH_ALGORITHMS = (
     "crc16",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from common.records import Frozen
 from p4c.model.kind import Expression, Kind
-from p4c.records import Frozen
 
 
 class Field(Frozen, eq=False):

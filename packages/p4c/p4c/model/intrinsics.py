@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields
 
+from common.records import Frozen
 from p4c.model.errors import ModelError
 from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.headers import Header
-from p4c.records import Frozen
 
 # The headers of the names that simple_switch uses; `field_aliases` maps these names to v1model's standard_metadata.
 STANDARD, INTRINSIC, QUEUEING = ({"of": f"{name}_metadata"} for name in ("standard", "intrinsic", "queueing"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from enum import Enum
 
-from p4c.records import Frozen
+from common.records import Frozen
 
 
 class Kind(Enum):

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from common.records import Frozen
 from p4c.model.pipelines import ActionProfile, Table
 from p4c.model.program import Program
 from p4c.model.source import SourceInfo
-from p4c.records import Frozen
 
 BYTES_MAX = 256 << 20  # of one program
 _WORD_BYTES = 8

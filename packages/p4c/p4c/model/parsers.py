@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.model.actions import Primitive
 from p4c.model.expressions import Expression, FieldRef, Kind, LastField
 from p4c.model.headers import Field, Header, Stack, UnionStack
-from p4c.records import Frozen
 
 # --- operations of a state ------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from common.records import Frozen
 from p4c.entries import Entry
 from p4c.model.actions import Action
 from p4c.model.expressions import Expression, FieldRef, ValidBit
 from p4c.model.externs import Calculation, Counter, Meter
 from p4c.model.source import SourceInfo
-from p4c.records import Frozen
 
 
 class Key(Frozen):

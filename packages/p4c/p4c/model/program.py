@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from common.records import Frozen
 from p4c.model.actions import Action
 from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.externs import Calculation, Checksum, Counter, FieldList, LearnList, Meter
@@ -12,7 +13,6 @@ from p4c.model.intrinsics import Intrinsics
 from p4c.model.parsers import Deparser, Parser
 from p4c.model.pipelines import ActionProfile, Pipeline, Table
 from p4c.model.registers import Register
-from p4c.records import Frozen
 
 # The core library's errors; a program that does not list one gets it appended, as simple_switch does.
 CORE_ERRORS = (

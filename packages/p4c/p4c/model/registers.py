@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from common.records import Frozen
 from p4c.model.source import SourceInfo
-from p4c.records import Frozen
 
 
 class Register(Frozen, eq=False):

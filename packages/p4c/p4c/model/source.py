@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p4c.records import Frozen
+from common.records import Frozen
 
 
 class SourceInfo(Frozen):

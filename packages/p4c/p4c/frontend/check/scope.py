@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.records import Mutable
 from p4c.frontend.check.types import ANY, Type
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.parse.ast import Declaration, Expression, ParameterDecl
-from p4c.records import Mutable
 
 
 class Symbol(Mutable):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-from p4c.records import Frozen, Mutable
+from common.records import Frozen, Mutable
 
 if TYPE_CHECKING:
     from p4c.frontend.parse.ast import Annotation, Declaration, ExternDecl

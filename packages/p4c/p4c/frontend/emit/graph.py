@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from common.records import Mutable
 from p4c.frontend.declared import DEFAULT_TABLE_SIZE, DeclaredAction, DeclaredKey, DeclaredTable
 from p4c.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft, DraftPipeline
@@ -15,7 +16,6 @@ from p4c.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, Step, bo
 from p4c.model.actions import Action
 from p4c.model.expressions import ValidBit
 from p4c.model.pipelines import Conditional, DefaultAction, Key, Node, Pipeline, Table
-from p4c.records import Mutable
 
 _HIT, _MISS = "__HIT__", "__MISS__"
 

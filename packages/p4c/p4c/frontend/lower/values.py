@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
+from common.records import Mutable
 from p4c.frontend.check.scope import Symbol
 from p4c.frontend.check.types import CompositeType, Extern, Type
 from p4c.frontend.check.types import StackType as StackType
@@ -14,7 +15,6 @@ from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
 from p4c.model.expressions import AccessField, Expression, FieldRef, StackElement
 from p4c.model.headers import Header, Stack, Union, UnionStack
-from p4c.records import Mutable
 
 
 class HeaderValue(Mutable):

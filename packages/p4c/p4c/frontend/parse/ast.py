@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from common.records import Mutable
 from p4c.frontend.diagnostics import SourceSpan
-from p4c.records import Mutable
 
 
 class Node(Mutable):

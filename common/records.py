@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, dataclass_transform
 
+__all__ = ["Frozen", "Mutable"]
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Frozen:

@@ -1,8 +1,22 @@
-"""An EV event, as the MRC core makes it and as a program gets it over uverbs."""
+"""States of queue pairs and of EVs, as the transports, uverbs and programs name them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["EvEvent", "QPState"]
+
+
+class QPState(Enum):
+    """InfiniBand Architecture, volume 1, chapter 10, without the SQ states."""
+
+    RESET = "reset"
+    INIT = "init"
+    RTR = "rtr"
+    RTS = "rts"
+    ERROR = "error"
+    ERR = ERROR  # as verbs call it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mrclab
 from common import uverbs
-from common.qp_state import QPState
+from common.states import QPState
 from endpoint import transport
 
 
