@@ -11,6 +11,8 @@ from itertools import chain
 
 from schedules.errors import ScheduleError
 
+__all__ = ["KINDS", "CollectiveSchedule"]
+
 ITEM_BYTES = 4
 """Collectives count in int32, so a rank's share is rounded up to whole ones."""
 RANKS_MAX = 4096
@@ -95,6 +97,7 @@ KINDS: dict[str, Callable[[CollectiveSchedule], Iterator[str]]] = {
     "all_gather": all_gather,
     "all_to_all": all_to_all,
 }
+"""The collectives that can be written as a schedule, by name."""
 
 
 def program(what: CollectiveSchedule, block: Callable[[int], Iterator[str]]) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+__all__ = ["CALC", "RECV", "SEND", "TURN"]
+
 SEND: Final = 0
 """Send `amount` bytes to `peer`. Complete when the receiver's acknowledgement is in."""
 RECV: Final = 1

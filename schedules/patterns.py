@@ -12,6 +12,8 @@ from schedules.builder import RANKS_MAX
 from schedules.errors import ScheduleError
 from schedules.matrix import PS_PER_NS
 
+__all__ = ["KINDS", "MatrixConnection", "Pattern", "lines"]
+
 SIZE_MAX = (1 << 31) - 1
 """htsim reads a size as a signed integer of 32 bits."""
 CONNECTIONS_MAX = 1 << 24
@@ -76,6 +78,7 @@ KINDS: dict[str, Callable[[Pattern], list[MatrixConnection]]] = {
     "incast": incast,
     "all_to_all": all_to_all,
 }
+"""The patterns that can be written as a connection matrix, by name."""
 
 
 def lines(nodes: int, connections: Iterable[MatrixConnection]) -> Iterator[str]:

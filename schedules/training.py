@@ -22,6 +22,8 @@ from typing import NamedTuple
 from schedules.collectives import RANKS_MAX, ROUNDS_MAX
 from schedules.errors import ScheduleError
 
+__all__ = ["MODELS", "OPTIONS", "TrainingSchedule", "program"]
+
 ELEMENT_BYTES = 2
 """bfloat16, for activations and gradients."""
 TENSOR_TAG, FORWARD_TAG, BACKWARD_TAG, DATA_TAG = 1, 2, 3, 4
