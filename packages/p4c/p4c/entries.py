@@ -7,6 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+__all__ = [
+    "ActionCall", "Entry", "EntryAction", "Exact", "GroupRef", "Lpm", "Match", "MemberRef", "Optional", "Range",
+    "Ternary",
+]  # fmt: skip
+
 # --- match keys, one value per match field, in the table's field order ---------------------------------------
 
 

@@ -12,16 +12,25 @@ from p4c.model.kind import Expression as Expression
 from p4c.model.kind import Kind as Kind
 from p4c.model.registers import Register
 
+__all__ = [
+    "AccessField", "Binary", "Bool", "Const", "Expression", "FieldRef", "Kind", "LastField", "Local", "RegisterCell",
+    "StackElement", "Ternary", "Unary", "UnionMember", "UnionStackElement", "ValidBit",
+]  # fmt: skip
+
 # --- leaves -------------------------------------------------------------------------------------------------
 
 
 class Const(Expression):
+    """A constant integer."""
+
     value: int
     kind = Kind.DATA
     notation = "{0.value}"
 
 
 class Bool(Expression):
+    """A constant truth value."""
+
     value: bool
     kind = Kind.BOOL
 
@@ -38,6 +47,8 @@ class Local(Expression):
 
 
 class FieldRef(Expression):
+    """The field of a header, to read or to write."""
+
     header: Header
     field: Field
     kind = Kind.DATA
@@ -97,6 +108,8 @@ class Binary(Expression):
 
 
 class Ternary(Expression):
+    """`condition ? left : right`."""
+
     condition: Expression
     left: Expression
     right: Expression
@@ -137,6 +150,8 @@ class StackElement(Expression):
 
 
 class UnionStackElement(Expression):
+    """An element of a stack of unions; the index may be computed."""
+
     stack: UnionStack
     index: Expression
     kind = Kind.UNION
@@ -153,6 +168,8 @@ class AccessField(Expression):
 
 
 class UnionMember(Expression):
+    """One member of a header union, as a header."""
+
     union: Expression
     member_index: int
     kind = Kind.HEADER

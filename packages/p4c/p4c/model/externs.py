@@ -7,6 +7,11 @@ from p4c.model.expressions import Const, Expression, FieldRef
 from p4c.model.headers import Header
 from p4c.model.source import SourceInfo
 
+__all__ = [
+    "Calculation", "Checksum", "ConstInput", "Counter", "FieldInput", "FieldList", "HeaderInput", "Meter",
+    "PayloadInput",
+]  # fmt: skip
+
 HASH_ALGORITHMS = (
     "crc16",
     "crc16_custom",  # the custom ones with their default parameters, which P4Runtime cannot change
@@ -54,15 +59,21 @@ class Meter(Frozen, eq=False):
 
 
 class FieldInput(Frozen):
+    """A field as input of a calculation."""
+
     field: FieldRef  # left out while its header is invalid
 
 
 class ConstInput(Frozen):
+    """A constant of `width_bits` bits as input of a calculation."""
+
     value: int
     width_bits: int
 
 
 class HeaderInput(Frozen):
+    """A whole header as input of a calculation, if it is valid."""
+
     header: Header
 
 

@@ -69,6 +69,8 @@ class Header(Expression, eq=False):
 
 
 class Stack(Expression, eq=False):
+    """A header stack of P4: headers of one type, by index."""
+
     kind = Kind.STACK
     notation = "{0.name}"
     name: str
@@ -90,6 +92,8 @@ class Union(Expression, eq=False):
 
 
 class UnionStack(Expression, eq=False):
+    """A stack of header unions of one type, by index."""
+
     kind = Kind.UNION_STACK
     notation = "{0.name}"
     name: str

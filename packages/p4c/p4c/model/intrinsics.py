@@ -10,6 +10,8 @@ from p4c.model.errors import ModelError
 from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.headers import Header
 
+__all__ = ["NAMES"]
+
 # The headers of the names that simple_switch uses; `field_aliases` maps these names to v1model's standard_metadata.
 STANDARD, INTRINSIC, QUEUEING = ({"of": f"{name}_metadata"} for name in ("standard", "intrinsic", "queueing"))
 
@@ -37,6 +39,7 @@ class Intrinsics(Frozen):
 
 
 NAMES: dict[str, str] = {one.name: f"{one.metadata['of']}.{one.name}" for one in fields(Intrinsics)}
+"""The field of BMv2 JSON that holds each intrinsic value, by its name."""
 REQUIRED = tuple(one.name for one in fields(Intrinsics) if one.default is MISSING)
 
 

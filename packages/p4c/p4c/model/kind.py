@@ -10,6 +10,8 @@ from common.records import Frozen
 
 
 class Kind(Enum):
+    """What an expression yields, by its name in BMv2 JSON."""
+
     DATA = "data"
     BOOL = "bool"
     HEADER = "header"

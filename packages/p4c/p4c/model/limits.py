@@ -1,5 +1,7 @@
 """What a program may ask for. More is a mistake or malice, and would take the memory or the stack of the switch."""
 
+__all__ = ["FRAME_BYTES_MAX", "PARSER_STATES_MAX"]
+
 FRAME_BYTES_MAX = 16384
 BITS_MAX = 8 * FRAME_BYTES_MAX  # of a field, header, parameter, key, look-ahead or hash input: no frame has more
 PARSER_STATES_MAX = 4096  # entered in one parse: beyond is error.ParserTimeout, so that no packet holds a parser

@@ -14,6 +14,8 @@ from p4c.model.pipelines import ActionProfile, Table
 from p4c.model.program import Program
 from p4c.model.source import SourceInfo
 
+__all__ = ["data_words", "words"]
+
 BYTES_MAX = 256 << 20  # of one program
 _WORD_BYTES = 8
 _COUNTER_BYTES = 16  # runtime/program/extern.h

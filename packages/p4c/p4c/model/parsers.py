@@ -7,6 +7,11 @@ from p4c.model.actions import Primitive
 from p4c.model.expressions import Expression, FieldRef, Kind, LastField
 from p4c.model.headers import Field, Header, Stack, UnionStack
 
+__all__ = [
+    "Advance", "Call", "Extract", "KeyPart", "LastUnionField", "Lookahead", "Operation", "Set", "StackNext", "State",
+    "UnionStackNext", "Verify",
+]  # fmt: skip
+
 # --- operations of a state ------------------------------------------------------------------------------------
 
 
@@ -26,6 +31,8 @@ class StackNext(Frozen):
 
 
 class UnionStackNext(Frozen):
+    """The next element of a stack of unions, as the target of an extraction."""
+
     stack: UnionStack
     member_index: int
 
@@ -44,12 +51,16 @@ class Extract(Frozen):
 
 
 class Set(Frozen):
+    """An assignment in a parser state."""
+
     target: FieldRef
     value: Expression | Lookahead
     notation = "{0.target} = {0.value}"
 
 
 class Verify(Frozen):
+    """Ends parsing with an error unless the condition holds."""
+
     condition: Expression
     error: Expression  # a value of Program.errors
     notation = "verify({0.condition}, {0.error})"
@@ -63,6 +74,8 @@ class Advance(Frozen):
 
 
 class Call(Frozen):
+    """A primitive that a parser state calls."""
+
     primitive: Primitive
     notation = "{0.primitive}"
 
@@ -88,6 +101,8 @@ KeySource = FieldRef | LastField | LastUnionField | Lookahead
 
 
 class KeyPart(Frozen):
+    """One part of the key that a parser state selects on."""
+
     source: KeySource
     width_bits: int
 

@@ -12,6 +12,8 @@ from p4c.model.expressions import Expression, FieldRef, ValidBit
 from p4c.model.externs import Calculation, Counter, Meter
 from p4c.model.source import SourceInfo
 
+__all__ = ["ActionCallNode", "ActionProfile", "Conditional", "Key", "Node", "Pipeline", "Table"]
+
 
 class Key(Frozen):
     """One match field. `match` is exact, lpm, ternary or range (`optional` of P4 arrives as ternary; `valid` as exact).
@@ -27,6 +29,8 @@ class Key(Frozen):
 
 
 class ActionProfile(Frozen, eq=False):
+    """Members, and groups of members, that several entries of tables share."""
+
     name: str
     index: int
     max_size: int
@@ -82,6 +86,8 @@ class Table(Frozen, eq=False):
 
 
 class Conditional(Frozen, eq=False):
+    """An `if` between nodes of a pipeline; None ends the pipeline."""
+
     name: str
     index: int
     expression: Expression
@@ -91,6 +97,8 @@ class Conditional(Frozen, eq=False):
 
 
 class ActionCallNode(Frozen, eq=False):
+    """A call of an action without a table, and the node after it."""
+
     name: str
     index: int
     action: Action
