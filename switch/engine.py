@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Protocol
 
 from p4c.entries import ActionCall, Entry, EntryAction
-from p4c.model import limits
-from p4c.model.program import Program
+from p4c.model import Program, limits
 from switch.packet_log import PacketRecord
 
 CPU_PORT_DEFAULT = 510  # simple_switch_grpc users pass --cpu-port; 510 keeps clear of drop port 511

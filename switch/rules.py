@@ -10,9 +10,8 @@ from dataclasses import astuple
 from typing import TypeVar
 
 from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
-from p4c.model.actions import Action
+from p4c.model import Action, Register
 from p4c.model.pipelines import ActionProfile, Key, Table
-from p4c.model.registers import Register
 from switch.engine import (
     DROP_PORT,
     FRAME_BYTES_MAX,

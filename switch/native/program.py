@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from p4c.entries import ActionCall, Entry, Lpm, Match
-from p4c.model import Program
-from p4c.model.actions import Action
+from p4c.model import Action, Program, Register
 from p4c.model.memory import data_words
 from p4c.model.memory import words as word_count
 from p4c.model.pipelines import ActionProfile, Table
-from p4c.model.registers import Register
 from switch import rules
 from switch.native.binding import words
 

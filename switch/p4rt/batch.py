@@ -18,6 +18,8 @@ from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimple
 from switch.p4rt.limits import REFUSED_MAX, WILDCARDS_MAX
 from switch.p4rt.store import EntityStore
 
+__all__ = ["write_updates"]
+
 # One message of a streamed read: well below gRPC's default limit of 4 MiB.
 READ_RESPONSE_BYTES = 256 * 1024
 # Objects and entities between two such messages, so that a Read does not hold the server.

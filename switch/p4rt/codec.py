@@ -17,6 +17,8 @@ from switch.p4rt.bytestring import encode, misfit
 from switch.p4rt.errors import choices, denied, invalid
 from switch.p4rt.p4info import ActionInfo, FieldInfo, MatchKind, TableInfo
 
+__all__ = ["decode_action", "decode_matches", "encode_action", "encode_key", "encode_table_action", "wildcard"]
+
 _NO_CALLER_CHOICE: frozenset[int] = frozenset()
 
 # --- decoding -----------------------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ class FieldInfo(Frozen):
 
 
 class ActionInfo(Frozen):
+    """An action as P4Info describes it, with its parameters in order."""
+
     id: int
     name: str
     alias: str
@@ -87,6 +89,8 @@ class Indexed(Frozen):
 
 
 class TableInfo(Frozen):
+    """A table as P4Info describes it; `fields` in the order of its key."""
+
     id: int
     name: str
     alias: str

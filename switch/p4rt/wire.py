@@ -13,6 +13,8 @@ from typing import Any
 
 from switch.p4rt.errors import invalid
 
+__all__ = ["block", "fields", "number", "tag", "tags"]
+
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 _WIRE_TYPE_VARINT = ("TYPE_UINT32", "TYPE_UINT64", "TYPE_INT32", "TYPE_INT64", "TYPE_BOOL", "TYPE_ENUM")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from p4c.model.actions import Action
+from p4c.model import Action
 from switch.reference.packet import Packet
 from switch.reference.primitives import compile_primitive
 from switch.reference.runtime import Runtime

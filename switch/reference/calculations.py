@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from p4c.model import Field, Header
 from p4c.model.externs import Calculation, ConstInput, FieldInput, HeaderInput, PayloadInput
-from p4c.model.headers import Field, Header
 from switch.reference.hashes import ALGORITHMS
 from switch.reference.packet import FieldSlots, Packet
 

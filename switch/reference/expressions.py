@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from p4c.model import Field, Header, Stack, Union
 from p4c.model import expressions as ex
-from p4c.model.headers import Field, Header, Stack, Union
 from switch.reference.externs import Externs
 from switch.reference.packet import FieldSlots, Packet
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from p4c.model import Program
 from p4c.model.memory import words
-from p4c.model.program import Program
 from switch import rules
 from switch.engine import CounterValue, MeterConfig
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from common.records import Frozen
+from p4c.model import Program
 from p4c.model.expressions import FieldRef
 from p4c.model.externs import FieldList
 from p4c.model.intrinsics import NAMES
-from p4c.model.program import Program
 from switch import rules
 from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, Replica
 from switch.reference.actions import ActionCompiler

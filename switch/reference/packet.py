@@ -6,9 +6,8 @@ invalid header gives the last value (zero at first), as in simple_switch.
 
 from __future__ import annotations
 
+from p4c.model import Field, Header, Program
 from p4c.model.externs import FieldList
-from p4c.model.headers import Field, Header
-from p4c.model.program import Program
 from switch.engine import COPIES_MAX
 
 UNTRUNCATED = 1 << 62

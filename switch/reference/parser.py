@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from p4c.model import parsers
+from p4c.model import Header, parsers
 from p4c.model.expressions import LastField
-from p4c.model.headers import Header
 from p4c.model.limits import PARSER_STATES_MAX
 from switch.reference.expressions import fit
 from switch.reference.packet import Packet

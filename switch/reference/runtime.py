@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from p4c.model.program import Program
+from p4c.model import Program
 from switch.reference.expressions import ExpressionCompiler
 from switch.reference.externs import Externs
 from switch.reference.packet import FieldSlots, Packet

@@ -10,7 +10,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 from p4c.entries import ActionCall, Entry, EntryAction
-from p4c.model.actions import Action
+from p4c.model import Action
 from p4c.model.expressions import FieldRef
 from p4c.model.pipelines import Key, Table
 from switch import rules

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from p4c.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
+from p4c.model import Action as ModelAction
 from p4c.model import Program
-from p4c.model.actions import Action as ModelAction
 from p4c.model.pipelines import Table
 from switch.engine import PORT_DEFAULTS, PRIORITIES, Engine, MeterConfig, PortConfig, Replica
 from switch.stf.names import by_name, find, find_action, find_key
@@ -18,6 +18,8 @@ from switch.stf.values import match, number
 
 
 class StfControl:
+    """Carries out the statements of packet tests that change tables, on one engine with one program."""
+
     def __init__(self, engine: Engine, program: Program) -> None:
         self.engine = engine
         self.program = program

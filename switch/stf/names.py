@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from p4c.model.actions import Action
+from p4c.model import Action
 from p4c.model.pipelines import Key, Table
 from switch.stf.statements import StfError
 

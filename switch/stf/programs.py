@@ -21,10 +21,10 @@ def read_program(path: Path, includable: frozenset[Path] | None = None) -> Progr
     if path.suffix != ".p4":
         return load(path)
     try:
-        frontend = importlib.import_module("p4c.frontend")
+        compiler = importlib.import_module("p4c.frontend.compiler")
     except ModuleNotFoundError as error:
         raise ModelError(f"{path}: the compiler is not installed; give the BMv2 JSON of the program instead") from error
-    compiled = frontend.compile_program(path, includable=includable)
+    compiled = compiler.compile_program(path, includable=includable)
     return load(compiled.json if isinstance(compiled.json, dict) else json.loads(compiled.json))
 
 

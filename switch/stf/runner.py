@@ -40,6 +40,8 @@ _RELATIONS = {
 
 
 class Failure(Frozen):
+    """What a packet test expected and did not get."""
+
     line: int  # 0: of the file as a whole
     message: str
 

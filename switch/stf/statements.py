@@ -21,6 +21,8 @@ class StfAction(Frozen):
 
 
 class Add(Frozen):
+    """The statement `add`: an entry of a table."""
+
     line: int
     table: str
     priority: int | None

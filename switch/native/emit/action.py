@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from p4c.model import UnsupportedError
-from p4c.model.actions import Action, Primitive
+from p4c.model import Action, Primitive, Program, UnsupportedError
 from p4c.model.expressions import Const
-from p4c.model.program import Program
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import identifier
 from switch.native.emit.primitives import PRIMITIVES

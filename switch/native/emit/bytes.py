@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from p4c.model import UnsupportedError
-from p4c.model.headers import Field, HeaderType
+from p4c.model import Field, HeaderType, UnsupportedError
 from switch.native.emit.layout import Layout, c_type, is_wide
 
 RUN_BITS_MAX = 64

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Header, Program, UnsupportedError
 from p4c.model.expressions import FieldRef
 from p4c.model.externs import Calculation, Checksum, ConstInput, FieldInput, HeaderInput, PayloadInput
-from p4c.model.headers import Header
 from p4c.model.limits import FRAME_BYTES_MAX
 from p4c.model.pipelines import ActionProfile
-from p4c.model.program import Program
 from switch.native.emit.bytes import store_header
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import Layout, header_bytes_max, is_wide, varbit_bytes

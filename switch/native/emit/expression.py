@@ -8,10 +8,8 @@ divided or shifted right) is refused by name.
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Action, Field, Header, Stack, Union, UnionStack, UnsupportedError
 from p4c.model import expressions as ex
-from p4c.model.actions import Action
-from p4c.model.headers import Field, Header, Stack, Union, UnionStack
 from p4c.model.memory import words
 from switch.native.emit.layout import WIDEST_BITS, Layout, is_wide
 from switch.native.emit.value import (

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from p4c.model import UnsupportedError
+from p4c.model import Field, Header, HeaderType, Program, Stack, UnsupportedError
 from p4c.model.expressions import FieldRef
-from p4c.model.headers import Field, Header, HeaderType, Stack
-from p4c.model.program import Program
 
 WORD_BITS = 64
 WIDEST_BITS = 128  # wider values are byte strings that can only be moved and compared

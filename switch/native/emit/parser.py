@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Header, HeaderType, Program, UnsupportedError
 from p4c.model.expressions import Expression, FieldRef, LastField
-from p4c.model.headers import Header, HeaderType
 from p4c.model.limits import PARSER_STATES_MAX
 from p4c.model.parsers import Advance, Call, Extract, KeyPart, Lookahead, Operation, Set, StackNext, State, Verify
-from p4c.model.program import Program
 from switch.native.emit.action import ActionEmitter
 from switch.native.emit.bytes import loads, store_header
 from switch.native.emit.calculation import Calculations

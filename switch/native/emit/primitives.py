@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from p4c.model import UnsupportedError
+from p4c.model import Register, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, Local
 from p4c.model.externs import Calculation, Counter, FieldList, Meter
 from p4c.model.memory import words
-from p4c.model.registers import Register
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import is_wide, varbit_bytes
 from switch.native.emit.statement import SCOPE_ARGS, StatementEmitter

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Program, UnsupportedError
 from p4c.model.expressions import FieldRef
-from p4c.model.program import Program
 from switch.native.emit.action import ActionEmitter
 from switch.native.emit.calculation import Calculations
 from switch.native.emit.layout import Layout, c_type, is_wide

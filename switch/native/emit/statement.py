@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Field, Header, Program, Stack, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, StackElement
-from p4c.model.headers import Field, Header, Stack
-from p4c.model.program import Program
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import Layout, is_wide
 from switch.native.emit.value import wide_constant

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from p4c.model import UnsupportedError
+from p4c.model import Program, UnsupportedError
 from p4c.model.expressions import FieldRef, ValidBit
 from p4c.model.memory import data_words, words
 from p4c.model.pipelines import ActionCallNode, Conditional, Key, Pipeline, Table
-from p4c.model.program import Program
 from switch.native.emit.action import ActionEmitter, action_name, action_number
 from switch.native.emit.calculation import selector_name
 from switch.native.emit.expression import ExpressionEmitter

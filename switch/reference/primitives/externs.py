@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sized
 from typing import Any
 
-from p4c.model.actions import Vector
+from p4c.model import Vector
 from switch.reference.calculations import gatherer
 from switch.reference.hashes import ALGORITHMS
 from switch.reference.packet import Packet

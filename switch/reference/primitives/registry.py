@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from p4c.model.actions import Primitive
+from p4c.model import Primitive
 from p4c.model.expressions import FieldRef, LastField
 from switch.reference.expressions import Writer, fit
 from switch.reference.packet import Packet

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from p4c.model.headers import Stack
+from p4c.model import Stack
 from switch.reference.expressions import NOWHERE
 from switch.reference.packet import Packet
 from switch.reference.primitives.registry import Effect, builds
