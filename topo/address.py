@@ -22,6 +22,11 @@ from collections.abc import Sequence
 from topo.node import Host, Node, Switch, tier
 from topo.plan import Plan
 
+__all__ = [
+    "address_usids", "adjacency_usid", "host_address", "host_prefix", "leaf_prefix", "neighbour_usid", "nic_usid",
+    "port_address", "switch_usid", "usid_address", "usid_prefix",
+]  # fmt: skip
+
 T0_USID_BASE = 0x1000
 T1_USID_BASE = 0x2000
 T2_USID_BASE = 0x4000

@@ -19,6 +19,8 @@ from topo.planfile import PlanError, load_plan, plan_document, shipped_plans
 from topo.show import add_format, chosen_paths, paths_json, show_paths, show_plan
 from topo.summaries import SUMMARIES
 
+__all__ = ["chosen_plan"]
+
 EXAMPLES = """\
 examples:
   ./lab topo show paper                     the 131,072-NIC fabric, beside a three-tier network

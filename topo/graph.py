@@ -13,6 +13,11 @@ from topo.address import host_mac, switch_mac
 from topo.node import Host, Node, Switch, tier
 from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
 
+__all__ = [
+    "Link", "PortRef", "device_id", "link_at", "link_between", "links", "peer", "port_count", "port_queues",
+    "port_towards", "ports", "towards_host",
+]  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class PortRef:

@@ -60,10 +60,12 @@ Node = Host | Switch
 
 
 def leaf(plane: int, index: int) -> Switch:
+    """The leaf of a plane; both count from 0."""
     return Switch(plane, "leaf", index)
 
 
 def spine(plane: int, index: int) -> Switch:
+    """The spine of a plane; both count from 0."""
     return Switch(plane, "spine", index)
 
 

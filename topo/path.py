@@ -20,6 +20,11 @@ from topo.node import Host, Node, Switch, leaf
 from topo.plan import Plan
 from topo.topologies.topology import EV_BASE as EV_BASE
 
+__all__ = [
+    "VIA_SEPARATOR", "Path", "evs", "hops", "path_count", "path_da", "path_of_ev", "paths", "self_probe", "switches",
+    "usid_list", "via", "walk",
+]  # fmt: skip
+
 VIA_SEPARATOR = "+"
 """Between the names of the switches that an EV has chosen."""
 

@@ -9,6 +9,8 @@ from topo.graph import PortRef, link_at
 from topo.node import Switch
 from topo.plan import PRIORITY_LOSSLESS, Plan
 
+__all__ = ["JITTER_SHARE", "jitter_ns", "port_settings"]
+
 PFC_FRAME_BYTES = 64  # with FCS
 JITTER_SHARE = 8
 """On real links, timers allow for processes that are late by this part of a base round trip; `running/calibration.py`

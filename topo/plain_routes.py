@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from topo.node import Switch, leaf, tier
 from topo.plan import Plan
 
+__all__ = ["live_ports", "plain_route"]
+
 
 @dataclass(frozen=True, slots=True)
 class PlainRoute:

@@ -18,6 +18,11 @@ from topo.errors import PlanError
 from topo.node import Host, Node, Switch, parse_node
 from topo.topologies import LeafSpine, Topology, TopologyError
 
+__all__ = [
+    "ACK_FRAME_BYTES", "PRIORITY_CONTROL", "PRIORITY_DATA", "PRIORITY_LOSSLESS", "SWITCH_KINDS", "Links", "Packets",
+    "Queues", "Trimming", "rate_of",
+]  # fmt: skip
+
 SwitchKind = Literal["embedded", "bmv2", "linux"]
 SWITCH_KINDS: tuple[SwitchKind, ...] = ("embedded", "bmv2", "linux")
 Encapsulation = Literal["srv6", "none"]

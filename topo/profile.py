@@ -16,6 +16,8 @@ from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, prob
 from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
+__all__ = ["PathTemplate", "nic_profile", "pair_rtt_ns", "path_rows", "path_templates", "probe_rows"]
+
 PROFILE_VERSION = 1
 
 

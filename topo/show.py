@@ -15,6 +15,8 @@ from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
 from topo.topologies.topology import counted
 
+__all__ = ["duration", "rate", "switch_kinds"]
+
 
 def add_format(parser: argparse.ArgumentParser) -> None:
     """`--format`, for a word that prints for people or for programs."""

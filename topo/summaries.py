@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+__all__ = ["FIRST_EV", "HOST", "SET", "SUMMARIES"]
+
 SUMMARIES: Mapping[str, str] = {
     "up": "build a plan's fabric and leave it running",
     "down": "tear the lab down, in any state",
@@ -15,6 +17,7 @@ SUMMARIES: Mapping[str, str] = {
     "paths": "the paths between two hosts: EV, plane, spine, uSIDs hop by hop",
     "topo": "show, draw and count plans and paths",
 }
+"""One line per command of the room, for the help."""
 HOST, FIRST_EV = "a host, such as h0", "the path, by its EV (the first one)"
 """Of commands that follow a path."""
 SET = "change one key of the plan"

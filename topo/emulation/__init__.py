@@ -1,1 +1,21 @@
 """The emulated world: namespaces, links, switches and hosts of a plan on this machine. Needs root and Linux."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from topo.emulation.doctor import Prerequisite
+    from topo.emulation.embedded import serve_config
+    from topo.emulation.faults import LabFabric, tell_of_dead
+    from topo.emulation.lab import DRIVERS, Lab, there_already
+    from topo.emulation.state import LabError, LabRunningError, NoLabError
+    from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS, link_commands
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = [
+    "DRIVERS", "PACKET_SWITCH_SYSCTLS", "Lab", "LabError", "LabFabric", "LabRunningError", "NoLabError", "Prerequisite",
+    "cli", "front_end", "labname", "link_commands", "namespace", "process", "serve_config", "state", "tell_of_dead",
+    "there_already",
+]  # fmt: skip

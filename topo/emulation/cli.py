@@ -26,11 +26,14 @@ from topo.emulation.doctor import Prerequisite, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
-from topo.fault import VERBS, Fault, verb_table
+from topo.fault import VERBS, Fault
+from topo.fault.verb import verb_table
 from topo.plan import SWITCH_KINDS, Plan, SwitchKind, rate_of
 from topo.planfile import check_pfc, load_plan, shipped_plans, switch_of_environment
 from topo.show import add_format, switch_words
 from topo.summaries import SET, SUMMARIES
+
+__all__ = ["register"]
 
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Prerequisite]]
@@ -40,6 +43,7 @@ STATUS = "exit status: 0 the lab is up and whole, 1 none is, or switches do not 
 def register(
     subparsers: Any, provision: Provision | None = None, check: Check | None = None, also: Examine = list
 ) -> None:
+    """Add the commands of a running lab: `up`, `down`, `status`, `doctor`, `fault` and their like."""
     up = _add(
         subparsers,
         "up",

@@ -24,6 +24,8 @@ Need = Literal["needed", "useful"]
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
+    """Something that real links need of this machine, and whether it is here."""
+
     name: str
     present: bool
     need: Need

@@ -15,17 +15,8 @@ from common.terminal.standard_streams import write_out
 from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError
-from topo.fault import (
-    CarrierChange,
-    Change,
-    DenialChange,
-    Fault,
-    PortChange,
-    Provisioning,
-    RefusedFaultError,
-    RoutingChange,
-    SwitchChange,
-)
+from topo.fault import CarrierChange, Change, DenialChange, Fault, PortChange, Provisioning, RoutingChange, SwitchChange
+from topo.fault.active_faults import RefusedFaultError
 from topo.node import Host, Switch
 
 DENIAL_OWNER = "faults"  # the owner, in agent control's `denylist.set`, of paths denied because of faults

@@ -13,6 +13,8 @@ from pathlib import Path
 from topo.emulation import namespace
 from topo.node import Host
 
+__all__ = ["address", "connect"]
+
 NETWORK = ipaddress.IPv4Network("100.64.0.0/10")  # RFC 6598: shared addresses, which the internet does not route
 
 

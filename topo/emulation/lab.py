@@ -30,6 +30,7 @@ DRIVERS: Mapping[SwitchKind, type[SwitchDriver]] = {
     "bmv2": Bmv2Driver,
     "linux": LinuxDriver,
 }
+"""The kinds of switch that a lab can start, by the name in a plan."""
 PORTS_MAX = 509
 EMULATED_SWITCHES_MAX = 1000  # the paper plan has 6,144: for drawing and counting only
 

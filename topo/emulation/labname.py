@@ -17,6 +17,8 @@ from typing import Any
 
 from topo.node import Node
 
+__all__ = ["DEFAULT_LAB", "add_option", "chosen"]
+
 DEFAULT = "default"
 VARIABLE = "MRCLAB_NAME"
 RULE = (

@@ -22,6 +22,11 @@ from common.linux.netns import enter as enter
 from common.linux.netns import entered as entered
 from common.linux.netns import path_of as path_of
 
+__all__ = [
+    "NETNS_DIR", "Tap", "delete", "enter", "entered", "exists", "listens", "offloads_off", "path_of", "pids", "run_ip",
+    "set_sysctls", "set_up",
+]  # fmt: skip
+
 _MNT_DETACH = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _SIOCGIFMTU, _SIOCETHTOOL = 0x8913, 0x8914, 0x8921, 0x8946
 _IFF_UP = 0x1

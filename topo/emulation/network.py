@@ -25,7 +25,7 @@ from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.wiring import link_commands, sysctls
-from topo.fault import usages
+from topo.fault.verb import usages
 from topo.graph import links
 from topo.plan import Plan
 

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from common.files import open_growing
 
+__all__ = ["abandoned", "command_line", "find"]
+
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
 SIGTERM_GRACE_S = 2.0

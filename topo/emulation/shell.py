@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from topo.emulation.lab import Lab
-from topo.fault import VERBS, Fault, FaultError, targets, verb_table
+from topo.fault import VERBS, Fault, FaultError, targets
+from topo.fault.verb import verb_table
 from topo.node import parse_node
 from topo.path import path_of_ev, paths
 from topo.show import show_paths

@@ -33,6 +33,8 @@ from topo.fault import Fault
 from topo.plan import Plan
 from topo.planfile import parse_document, plan_document
 
+__all__ = ["LabRunningError", "read_record", "records", "running_plan"]
+
 ROOT = DEFAULT_LAB.root  # of the default lab
 
 LOCK_S = 120.0

@@ -50,6 +50,7 @@ KERNEL_SWITCH_SYSCTLS = {
 }
 # Our own switches read packet sockets: in their namespaces the kernel's IPv6 stays off.
 PACKET_SWITCH_SYSCTLS = {"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"}
+"""Sysctls of a namespace whose switch reads packet sockets."""
 
 
 def sysctls(plan: Plan, node: Node) -> dict[str, str]:

@@ -76,6 +76,7 @@ class RoutingChange:
 
 
 Change = PortChange | CarrierChange | SwitchChange | Provisioning | DenialChange | RoutingChange
+"""What a world carries out when the set of faults changes."""
 
 
 def changes(plan: Plan, before: Sequence[Fault], after: Sequence[Fault]) -> list[Change]:

@@ -195,6 +195,7 @@ VERBS: Mapping[str, Verb] = {
         ),
     )
 }
+"""Every fault that can be injected, by its verb."""
 
 
 def verb_table() -> list[tuple[str, ...]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from topo.fault import VERBS, Fault, transmitters
+from topo.fault import VERBS, Fault
+from topo.fault.fault import transmitters
 from topo.graph import links, peer
 from topo.node import Host, Node, tier
 from topo.plan import Plan
+
+__all__ = ["Graph", "dot", "graph_of", "mermaid"]
 
 NODES_MAX = 600  # a picture of more is too dense to read
 BAD = "#c0392b"

@@ -6,6 +6,8 @@ from collections import defaultdict
 
 from topo.pictures.graph import Graph
 
+__all__ = ["lane_width", "positions"]
+
 SAG = 0.25
 
 

@@ -17,15 +17,6 @@ TOPOLOGIES: Mapping[str, type[Topology]] = {topology.NAME: topology for topology
 """By the name that `fabric.topology` has in a plan file."""
 
 __all__ = [
-    "TOPOLOGIES",
-    "Cable",
-    "LeafSpine",
-    "Listed",
-    "Pods",
-    "Rails",
-    "Topology",
-    "TopologyError",
-    "Uneven",
-    "Way",
+    "TOPOLOGIES", "Cable", "LeafSpine", "Listed", "Pods", "Rails", "Topology", "TopologyError", "Uneven", "Way",
     "listed",
-]
+]  # fmt: skip
