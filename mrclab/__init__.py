@@ -21,29 +21,7 @@ from mrclab.memory import MR
 from mrclab.qp import QP, QPAttr, QPAttrMask, QPState, SendWR
 
 __all__ = [
-    "CQ",
-    "MR",
-    "QP",
-    "WC",
-    "CompChannel",
-    "Context",
-    "DeviceAttr",
-    "DeviceGoneError",
-    "EpResponse",
-    "EvEvent",
-    "EvEventCQ",
-    "EvProfile",
-    "EvState",
-    "MRCError",
-    "PortAttr",
-    "QPAttr",
-    "QPAttrMask",
-    "QPHint",
-    "QPState",
-    "QueueFullError",
-    "RefusedError",
-    "SendWR",
-    "WCOpcode",
-    "WCStatus",
-    "get_device_list",
-]
+    "CQ", "MR", "QP", "WC", "CompChannel", "Context", "DeviceAttr", "DeviceGoneError", "EpResponse", "EvEvent",
+    "EvEventCQ", "EvProfile", "EvState", "MRCError", "PortAttr", "QPAttr", "QPAttrMask", "QPHint", "QPState",
+    "QueueFullError", "RefusedError", "SendWR", "WCOpcode", "WCStatus", "get_device_list",
+]  # fmt: skip

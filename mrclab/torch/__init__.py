@@ -17,8 +17,11 @@ from typing import Any
 import torch.distributed as dist
 
 from mrclab.torch import nic, observer
+from mrclab.torch.collectives import Team
 from mrclab.torch.group import MrcProcessGroup
 from mrclab.torch.store import FolderStore
+
+__all__ = ["Team", "nic"]
 
 MEET = "MRCLAB_MEET"
 """Names the folder in which the ranks of a job meet, instead of at MASTER_ADDR; `./lab launch` sets it."""

@@ -10,6 +10,8 @@ from pathlib import Path
 from mrclab.context import Context
 from mrclab.mesh.engine import MeshEngine, SteppedEngine, ThreadedEngine
 
+__all__ = ["context"]
+
 _context: Context | None = None
 _engine: MeshEngine | None = None
 
