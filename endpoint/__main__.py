@@ -15,6 +15,7 @@ from endpoint.packet_sockets.driver import RING_BYTES
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """`python -m endpoint`: run the agent of one or several hosts until it is told to end. Exit status."""
     parser = argparse.ArgumentParser(prog="python -m endpoint", description="MRC endpoints in software")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser(

@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+__all__ = ["OK", "UNKNOWN", "LinkState", "merge"]
+
 OK, LOSSY, DOWN, UNKNOWN = "ok", "lossy", "down", "unknown"
 
 PROBES_MIN = 10  # fewer say nothing

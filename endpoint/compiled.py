@@ -11,6 +11,8 @@ import os
 from common.compiled.finder import use
 from common.compiled.unit import Unit
 
+__all__ = ["FORM", "UNIT"]
+
 UNIT = Unit(
     name="endpoint",
     root=os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
@@ -37,5 +39,6 @@ UNIT = Unit(
         "endpoint/roce/config.py",
     ),
 )
+"""What is compiled together, and what is left interpreted."""
 FORM = use(UNIT)
 """Decided when this package is first imported."""

@@ -12,6 +12,8 @@ from endpoint import plugins
 from endpoint.profile import NicProfile
 from endpoint.transport import Transport
 
+__all__ = ["make"]
+
 _MODULES = {"mrc": "endpoint.mrc.endpoint", "roce": "endpoint.roce.endpoint"}
 NAMES = tuple(_MODULES)
 

@@ -24,6 +24,8 @@ from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.guards import USERS, ClassPlace
 from endpoint.nic.config import ConfigError
 
+__all__ = ["KINDS", "absolute", "files", "is_plugin"]
+
 KINDS: Mapping[str, tuple[type[Any], str]] = {
     "selection": (Selection, "next"),
     "congestion": (Congestion, "on_ack"),

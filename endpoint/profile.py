@@ -14,6 +14,8 @@ from typing import Any
 
 from common.fields import Fields, read_json
 
+__all__ = ["Destination", "NicProfile", "ProfilePath", "SelfProbe", "parse"]
+
 VERSION = 1
 ENCAPSULATIONS = ("srv6", "none")
 

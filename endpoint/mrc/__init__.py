@@ -1,1 +1,26 @@
 """The MRC transport without I/O: the clock and the wire are arguments."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from endpoint.mrc.algorithms import OPERATIONS, SEAMS, find_selection
+    from endpoint.mrc.congestion.cc_profile import PathTraits
+    from endpoint.mrc.congestion.congestion import Congestion
+    from endpoint.mrc.endpoint import Endpoint
+    from endpoint.mrc.loss.loss_detection import LossDetection
+    from endpoint.mrc.operations import EndpointOperations
+    from endpoint.mrc.parameter import Parameter, Values
+    from endpoint.mrc.paths.ev_set import EvPath, EvSet
+    from endpoint.mrc.paths.selection import Selection
+    from endpoint.mrc.peer import PORTS_ALL, REQUEST_IDS, Peer
+    from endpoint.mrc.peers import PeerTable
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = [
+    "OPERATIONS", "PORTS_ALL", "REQUEST_IDS", "SEAMS", "Congestion", "Endpoint", "EndpointOperations", "EvPath",
+    "EvSet", "LossDetection", "Parameter", "PathTraits", "Peer", "PeerTable", "Selection", "Values", "find_selection",
+    "presets",
+]  # fmt: skip

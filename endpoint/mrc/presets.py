@@ -13,6 +13,8 @@ from typing import Any
 
 from endpoint.nic.config import RETRIES_WITHOUT_END
 
+__all__ = ["LAB", "RULES", "STRICT", "Rule"]
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -76,6 +78,7 @@ RULES = (
         gain="a peer that is gone is noticed",
     ),
 )
+"""The rules in which the presets differ, each with its source and what it gains."""
 
 BY_DEFAULT = frozenset({"trims_before_wait"})
 """Rules of the lab that are on by default: without this one a message may never end, as a hunt found."""

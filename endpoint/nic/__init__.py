@@ -1,1 +1,19 @@
 """What any NIC needs, MRC's or RoCE's, without I/O: frames, packets, ports, memory, verbs, the scheduler."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from endpoint.nic.config import NEVER, AlgorithmError, Settings
+    from endpoint.nic.events import EventLog
+    from endpoint.nic.message import Message
+    from endpoint.nic.packet import VARIANT_MASKED, WritePacker
+    from endpoint.nic.port import PortSet
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = [
+    "NEVER", "VARIANT_MASKED", "AlgorithmError", "EventLog", "Message", "PortSet", "Settings", "WritePacker", "dialect",
+    "frame", "icrc", "wire",
+]  # fmt: skip

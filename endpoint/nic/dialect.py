@@ -14,6 +14,8 @@ from endpoint.nic.config import ConfigError
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
 
+__all__ = ["DEFAULT", "Dialect", "named"]
+
 UDP_PORTS = (4791, 4971)
 """RoCEv2's destination port, and the one that OCP MRC 1.0 prints (taken for a transposition): both are accepted."""
 
@@ -43,6 +45,7 @@ class Dialect:
 
 
 DEFAULT = Dialect("default", udp_port=None, ev_bits=EV_BITS, migrated_first=False, eeth_op_shift=2, client_check=False)
+"""The specification's own reading."""
 MRC_CLIENT = Dialect("mrc-client", udp_port=4971, ev_bits=20, migrated_first=True, eeth_op_shift=4, client_check=True)
 DIALECTS = {dialect.name: dialect for dialect in (DEFAULT, MRC_CLIENT)}
 

@@ -15,6 +15,8 @@ from endpoint.nic import ev as evs
 from endpoint.nic import icrc
 from endpoint.nic.dialect import DEFAULT, Dialect
 
+__all__ = ["ECN_CAPABLE", "ETHERNET", "IPV6", "UDP", "headers", "seal"]
+
 Buffer = bytes | bytearray | memoryview
 
 ETHERTYPE_IPV6: Final = 0x86DD

@@ -12,6 +12,8 @@ from struct import Struct
 from typing import Final
 from zlib import crc32
 
+__all__ = ["verify"]
+
 Buffer = bytes | bytearray | memoryview
 
 SIZE: Final = 4

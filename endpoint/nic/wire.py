@@ -15,6 +15,8 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
+__all__ = ["BTH_BYTES", "METH_BYTES", "RETH_BYTES", "Bth", "Meth", "Opcode", "Reth"]
+
 Buffer = bytes | bytearray | memoryview
 
 PSN_BITS: Final = 24

@@ -38,29 +38,7 @@ from endpoint.scapy.layers import (
 )
 
 __all__ = [
-    "ENDPOINT_OPS",
-    "MARKS",
-    "NACK_REASONS",
-    "OPCODES",
-    "UDP_PORTS",
-    "Aeth",
-    "CcState",
-    "Cnp",
-    "Eeth",
-    "Erth",
-    "ImmDt",
-    "Meth",
-    "Mrc",
-    "Neth",
-    "Peth",
-    "Reth",
-    "Seth",
-    "Tseth",
-    "client_check",
-    "compute_check",
-    "compute_icrc",
-    "encapsulate",
-    "entropy",
-    "use_dialect",
-    "usids",
-]
+    "ENDPOINT_OPS", "MARKS", "NACK_REASONS", "OPCODES", "UDP_PORTS", "Aeth", "CcState", "Cnp", "Eeth", "Erth", "ImmDt",
+    "Meth", "Mrc", "Neth", "Peth", "Reth", "Seth", "Tseth", "client_check", "compute_check", "compute_icrc",
+    "encapsulate", "entropy", "use_dialect", "usids",
+]  # fmt: skip

@@ -14,12 +14,16 @@ from endpoint.workloads.mix import Mix
 from endpoint.workloads.options import WorkloadError
 from endpoint.workloads.permutation import Permutation
 from endpoint.workloads.schedule import ScheduleWorkload
+from endpoint.workloads.stream import StreamWorkload
 from endpoint.workloads.training import Training
-from endpoint.workloads.workload import Setup, Workload
+from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError, Setup, Workload
 from endpoint.workloads.write_bw import WriteBw
 from endpoint.workloads.write_lat import WriteLat
 
-__all__ = ["KINDS", "Setup", "Workload", "WorkloadError", "make"]
+__all__ = [
+    "KINDS", "MEMORY_BYTES_MAX", "MemoryRefusedError", "Setup", "StreamWorkload", "Workload", "WorkloadError",
+    "defaults", "make",
+]  # fmt: skip
 
 KINDS: dict[str, type[Workload]] = {
     "write_bw": WriteBw,
@@ -33,6 +37,7 @@ KINDS: dict[str, type[Workload]] = {
     "training": Training,
     "schedule": ScheduleWorkload,
 }
+"""The workloads by their names in scenarios and on the command line."""
 
 
 def make(setup: Setup, options: Mapping[str, Any]) -> Workload:

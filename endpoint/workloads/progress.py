@@ -8,8 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from endpoint.nic.config import NEVER
-from schedules import operation
-from schedules.schedule import RankOperations
+from schedules import RankOperations, operation
 
 
 class ScheduleProgress:

@@ -21,11 +21,7 @@ from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.progress import ScheduleProgress
 from endpoint.workloads.result import ResultTable
 from endpoint.workloads.workload import LAST, UNDER_WAY, Setup
-from schedules import operation
-from schedules.builder import RANKS_MAX
-from schedules.errors import ScheduleError
-from schedules.reading import shared
-from schedules.schedule import RankOperations
+from schedules import RANKS_MAX, RankOperations, ScheduleError, operation, shared
 
 COLUMNS = ("#messages", "#bytes", "#operations left", "time(us)")
 SEGMENT_MAX = 1 << 28
