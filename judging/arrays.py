@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bools", "Floats", "Places", "np"]
+__all__ = ["Floats", "np"]
 
 if TYPE_CHECKING:
     import numpy as np

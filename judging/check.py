@@ -9,6 +9,8 @@ from typing import Concatenate, ParamSpec
 from judging.run import Run
 from judging.verdict import Finding
 
+__all__ = ["Check", "check"]
+
 Check = Callable[[Run], Finding]
 Thresholds = ParamSpec("Thresholds")
 

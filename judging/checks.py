@@ -16,6 +16,12 @@ from judging.measures import cost, counters, flows, goodput, paths, planes, stal
 from judging.run import FaultSpan, Run, Span
 from judging.verdict import Finding
 
+__all__ = [
+    "Check", "always", "bytes_right", "drift", "drifted", "fault_cost", "faults_felt", "faults_happened", "flow_kept",
+    "flows_even", "messages_complete", "no_qp_error", "paths_healed", "planes_even", "qp_errors", "reference_load",
+    "retransmission_timeouts", "schedule_complete", "switches_trimmed", "tables_unchanged",
+]  # fmt: skip
+
 # --- every run ------------------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,8 @@ from judging.check import check
 from judging.run import Run
 from judging.verdict import Finding
 
+__all__ = ["ended_well", "under_faults"]
+
 
 @dataclass(frozen=True, slots=True)
 class HostCommand:

@@ -11,6 +11,8 @@ from judging.measures import counters, stalls, waits
 from judging.run import SECOND_NS, Run, Span
 from judging.verdict import Finding
 
+__all__ = ["behind", "blamed", "error_text"]
+
 BUSY_MAX = 0.85  # of a span: 86 % have cost a third of the line rate
 WAIT_MAX = 0.08  # of a span, in which the mean host was ready to run and had no processor
 STALLED_MAX = 0.10  # of a span that stalls may have taken

@@ -8,6 +8,8 @@ from judging.check import check
 from judging.run import Run
 from judging.verdict import Finding
 
+__all__ = ["finished", "learned", "over_before", "same_weights", "under_way"]
+
 
 def losses(run: Run) -> dict[str, list[tuple[int, float]]]:
     """Per job its (step, loss) in order; every rank knows the same loss, so the first line of a step counts."""

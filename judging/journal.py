@@ -16,6 +16,8 @@ from common import plain_file
 from common.journal import Line
 from judging.shape import fault_of
 
+__all__ = ["checked", "read_file", "scan"]
+
 JOURNAL_BYTES_MAX = 1 << 30
 """Of one process's journal: a file that other people send may claim any size."""
 

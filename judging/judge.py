@@ -18,6 +18,8 @@ from judging.run import Run
 from judging.story import Story
 from judging.verdict import Finding, Verdict, conclude
 
+__all__ = ["judge", "verdict_of"]
+
 
 def verdict_of(run: Run, checks: Sequence[Check]) -> Verdict:
     """Whether the evidence is sound, then the finding of each check; a check that raises an exception is unknown."""

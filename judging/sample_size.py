@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from judging.run import Run
 
+__all__ = ["base_rtt_ns", "doubt", "holds", "rate_error"]
+
 REPAIR_ROUND_TRIPS = 2
 """The most that one fault costs a sound transport: a round trip until the acknowledgement is missing, a quarter and a
 spread of round trips until that of a later packet proves the loss (`endpoint/mrc/loss/reorder.py`; measured: 1.4 in

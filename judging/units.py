@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["SECOND_NS", "brief", "lasting"]
+
 SECOND_NS, MILLISECOND_NS, MICROSECOND_NS = 1_000_000_000, 1_000_000, 1_000
 
 

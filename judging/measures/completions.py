@@ -9,6 +9,8 @@ from typing import Any
 from judging.arrays import np
 from judging.run import SECOND_NS, Run
 
+__all__ = ["completions"]
+
 
 @dataclass(frozen=True, slots=True)
 class MessageCompletion:

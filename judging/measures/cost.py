@@ -19,6 +19,8 @@ from judging.measures import goodput, recovery, stalls, steps, waits
 from judging.run import FaultSpan, Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 
+__all__ = ["QUIET_MIN", "instants", "laps", "pace"]
+
 BIN_ROUND_TRIPS = 10
 SETTLED_ROUND_TRIPS = 10
 """From the beginning or the end of a fault until its losses are repaired: laps after that are quiet."""

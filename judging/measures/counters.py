@@ -11,6 +11,8 @@ from judging.measures.goodput import at
 from judging.measures.totals import QP_FIELDS, totals
 from judging.run import Run, Span
 
+__all__ = ["qp_totals", "switch_drops"]
+
 
 def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
     """Sums over all QPs of all hosts of the counters that a reader asks about first."""

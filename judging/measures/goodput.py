@@ -13,6 +13,8 @@ from judging.measures import steps
 from judging.measures.totals import totals
 from judging.run import SECOND_NS, Run, Span
 
+__all__ = ["at", "of_phase", "over", "series"]
+
 
 def at(times: Floats, sums: Floats, when: Floats) -> Floats:
     """The total at each instant of `when`; before the first sample, the first sample's total."""

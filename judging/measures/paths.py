@@ -9,6 +9,8 @@ from itertools import pairwise
 from judging.measures import stalls
 from judging.run import Run
 
+__all__ = ["PathKey", "for_a_stall", "histories", "in_state"]
+
 GOOD = "GOOD"
 LATE_ACK = "late_ack"
 PATHS_MAX = 1 << 16

@@ -9,6 +9,8 @@ from judging.measures.goodput import at
 from judging.measures.totals import totals
 from judging.run import Run, Span
 
+__all__ = ["bytes_sent"]
+
 FULL_PACKET_BYTES = 4300.0
 
 

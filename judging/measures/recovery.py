@@ -22,6 +22,8 @@ from judging.arrays import Bools, Floats, np
 from judging.measures import goodput, stalls, steps
 from judging.run import FaultSpan, Run, Span
 
+__all__ = ["recoveries"]
+
 BIN_S = 0.25  # of lab time
 SLIDES = 10  # a sliding bin moves by this part of its length
 BACK_AT = 0.90  # of the reference phase's goodput: below the noise of one bin, above a lost plane

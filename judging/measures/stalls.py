@@ -17,6 +17,8 @@ from judging.run import Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 from judging.units import brief
 
+__all__ = ["spoils", "told"]
+
 NOTHING = 0.25
 SPOILS = 0.5
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from judging.arrays import np
 from judging.run import Run, Span
 
+__all__ = ["TrainingStep", "of_phase", "stalled_ns", "steps", "times", "within"]
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:

@@ -15,6 +15,8 @@ from judging.run import Run
 from judging.units import brief
 from judging.verdict import WORDS, Finding
 
+__all__ = ["as_json", "html", "picture", "summary"]
+
 
 def names(runs: Sequence[Run]) -> list[str]:
     """A name for each run by what tells the runs apart: the transport, changes of plan or settings, or the seed."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+__all__ = ["Raw", "page", "paragraph", "section", "table", "text"]
+
 CSS = """
 :root { --ink: #1f2933; --soft: #52606d; --line: #e4e7eb; --true: #2b7a4b; --false: #c0392b; --unknown: #b7791f; }
 * { box-sizing: border-box; }

@@ -22,6 +22,8 @@ from judging.measures import goodput, paths, planes, recovery, stalls, steps
 from judging.reports.labels import placed
 from judging.run import SECOND_NS, FaultSpan, Run, Span
 
+__all__ = ["FAINT", "GRID", "INK", "RUNS", "STYLE", "figure", "in_legend", "svg"]
+
 INK = "#1f2933"
 FAINT = "#9aa5b1"
 GRID = "#e4e7eb"
@@ -33,6 +35,7 @@ STALL = "#52606d"
 HEALTHY = "#d8eadf"
 PLANES = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#c2410c", "#4d7c0f", "#be185d", "#475569")
 RUNS = ("#1f6feb", "#d97706", "#0f9d8a", "#9b3fb5", "#be185d", "#475569")
+"""Colours of runs that are drawn together, in order."""
 LABEL_SIZE = 10
 LABEL_POINTS = 13  # from one row of names to the next
 CHARACTERS = 105  # of LABEL_SIZE fit side by side over a chart
@@ -53,6 +56,7 @@ STYLE: Any = {  # Any: matplotlib's own type for it differs from version to vers
     "ytick.color": INK,
     "legend.frameon": False,
 }
+"""Matplotlib's settings for every picture."""
 
 
 def figure(height: float) -> tuple[Figure, Axes]:

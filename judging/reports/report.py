@@ -14,6 +14,8 @@ from judging.run import Run
 from judging.story import Story
 from judging.verdict import WORDS, Finding, Verdict
 
+__all__ = ["REPLAY", "columns"]
+
 BASELINE = "This is the RoCE baseline: one plane at the sum of the rates, ECMP, {}."
 PATHS = (
     "A strip for every path, named after its spine: green while every sender uses it, the redder the more of them have "
