@@ -19,8 +19,9 @@ from controller.pipelines import Pipelines, compiled_pipelines, read_pipelines
 from controller.provisioning import addresses
 from controller.push import Report, push, read_switch, verify
 from controller.tables import tables
-from topo.plan import Plan
-from topo.planfile import load_plan
+from topo import Plan, load_plan
+
+__all__ = ["run_push", "run_shell", "run_show", "run_verify"]
 
 
 class UsageError(ValueError):
@@ -28,10 +29,12 @@ class UsageError(ValueError):
 
 
 def run_push(options: argparse.Namespace) -> int:
+    """`controller push`: install the entries of switches. Exit status."""
     return _report(options, push, "pushed")
 
 
 def run_verify(options: argparse.Namespace) -> int:
+    """`controller verify`: compare the entries of switches with the plan's. Exit status."""
     return _report(options, verify, "verified")
 
 
@@ -55,6 +58,7 @@ def _report(options: argparse.Namespace, function: Any, verb: str) -> int:
 
 
 def run_show(options: argparse.Namespace) -> int:
+    """`controller show`: the entries of one switch, read from it or planned. Exit status."""
     pipelines = _pipelines(options)
     if options.planned:
         plan = load_plan(options.plan) if options.plan else _fabric(options)[0]
@@ -87,6 +91,7 @@ def shell_python() -> Path:
 
 
 def run_shell(options: argparse.Namespace) -> int:
+    """`controller shell`: become p4runtime-shell, connected to one switch."""
     _, where = _fabric(options)
     (address,) = _chosen(where, [options.switch]).values()
     command = [str(shell_python()), "-P", "-m", "p4runtime_sh", "--grpc-addr", address.target]
@@ -103,7 +108,7 @@ def _fabric(options: argparse.Namespace) -> tuple[Plan, Mapping[str, Address]]:
         if not options.plan:
             raise UsageError("--addresses needs --plan: which plan are these switches of?")
         return load_plan(options.plan), _read_addresses(options.addresses)
-    from topo.emulation.lab import Lab  # late: only this path needs a lab
+    from topo.emulation import Lab  # late: only this path needs a lab
 
     lab = Lab.attach()
     plan = load_plan(options.plan) if options.plan else lab.plan

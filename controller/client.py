@@ -18,14 +18,14 @@ from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 
 from common import unix_socket
-from switch.p4rt import wire
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.errors import Code, P4RuntimeError
+from switch.p4rt import Code, P4RuntimeError, wire
+from switch.p4rt import p4runtime_pb2 as p4rt
 
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 import grpc
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
+"""P4Runtime's kind of update that adds an entry."""
 ELECTION_ID = 1  # p4runtime-shell's default: a later controller can be primary without knowing ours
 RPC_TIMEOUT_S = 30.0
 PIPELINE_TIMEOUT_S = 120.0  # the switch may compile

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from controller import tables
 from controller.client import Address, GrpcChannels, P4RuntimeClient, UnreachableError, UnreadyError
 from controller.pipelines import Pipelines
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.p4info import P4Info
+from switch.p4rt import P4Info
+from switch.p4rt import p4runtime_pb2 as p4rt
+from topo import Plan, Switch
 from topo.graph import port_count
-from topo.node import Switch
-from topo.plan import Plan
 
 CLASSES_PER_PORT = 8  # p4/README.md, "Counters"
 CLASS_NAMES: Mapping[int, str] = {

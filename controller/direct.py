@@ -13,11 +13,10 @@ from controller.entries import Entity
 from controller.items import INSERTED, WRITE_ORDER, Item, encode
 from controller.pipelines import PipelineConfig
 from p4c.model import load_program
-from switch.engine import Engine
-from switch.p4rt import batch
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.pipeline import ForwardingPipeline as LoadedPipeline
-from switch.p4rt.store import EntityStore
+from switch import Engine
+from switch.p4rt import EntityStore, batch
+from switch.p4rt import ForwardingPipeline as LoadedPipeline
+from switch.p4rt import p4runtime_pb2 as p4rt
 
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from common.records import Frozen
 from p4c.entries import Match
-from switch.engine import MeterConfig
+from switch import MeterConfig
 
 
 class TableEntry(Frozen):
@@ -64,3 +64,4 @@ class MeterEntry(Frozen):
 
 
 Entity = TableEntry | GroupEntry | DefaultEntry | SelectorMember | SelectorGroup | MeterEntry
+"""All kinds of what a controller writes to a switch."""

@@ -16,14 +16,22 @@ from google.protobuf.message import DecodeError
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from p4c.entries import ActionCall, Match
-from switch.engine import MeterConfig
-from switch.p4rt import codec, wire
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.bytestring import SHOWN_BYTES_MAX
-from switch.p4rt.errors import P4RuntimeError, choices, invalid
-from switch.p4rt.meters import unconfigured_cell
-from switch.p4rt.p4info import ActionInfo, P4Info, ProfileInfo, TableInfo
-from switch.p4rt.profiles import encode_group
+from switch import MeterConfig
+from switch.p4rt import (
+    SHOWN_BYTES_MAX,
+    ActionInfo,
+    P4Info,
+    P4RuntimeError,
+    ProfileInfo,
+    TableInfo,
+    choices,
+    codec,
+    encode_group,
+    invalid,
+    unconfigured_cell,
+    wire,
+)
+from switch.p4rt import p4runtime_pb2 as p4rt
 
 T = TypeVar("T")
 TABLE_ENTRY, DEFAULT, MEMBER, GROUP, METER = "entry", "default action", "member", "group", "meter"

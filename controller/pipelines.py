@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from common.quoting import command
-from p4c.frontend import compile_program
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.p4info import P4Info, parse_p4info_text
-from topo.node import SwitchProgram
+from p4c import compile_program
+from switch.p4rt import P4Info, parse_p4info_text
+from switch.p4rt import p4runtime_pb2 as p4rt
+from topo import SwitchProgram
 
 PROGRAMS = Path(__file__).parents[1] / "p4"
 NAMES: tuple[SwitchProgram, ...] = ("leaf", "spine")

@@ -11,9 +11,8 @@ from controller.items import encode
 from controller.pipelines import Pipelines, compiled_pipelines
 from controller.push import Progress, Report, push
 from controller.tables import tables
-from switch.p4rt.errors import P4RuntimeError
-from topo.node import Switch
-from topo.plan import Plan
+from switch.p4rt import P4RuntimeError
+from topo import Plan, Switch
 
 DIFFERENCES_SHOWN_MAX = 10
 

@@ -27,11 +27,11 @@ from controller.entries import DefaultEntry, Entity
 from controller.items import Changes, Item
 from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
 from controller.tables import DeadLinks, tables
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.errors import P4RuntimeError
-from switch.p4rt.p4info import P4Info
-from topo.node import Switch
-from topo.plan import Plan
+from switch.p4rt import P4Info, P4RuntimeError
+from switch.p4rt import p4runtime_pb2 as p4rt
+from topo import Plan, Switch
+
+__all__ = ["push"]
 
 WORKERS = 8
 Progress = Callable[[str, int, int], None]

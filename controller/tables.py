@@ -11,12 +11,14 @@ from ipaddress import IPv6Network
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from p4c.entries import Exact, Lpm
-from switch.engine import MeterConfig
+from switch import MeterConfig
+from topo import Host, Plan, Switch
 from topo.address import adjacency_usid, host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
 from topo.graph import link_at, peer, ports, towards_host
-from topo.node import Host, Switch
 from topo.plain_routes import live_ports, plain_route
-from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, PRIORITY_LOSSLESS, Plan
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, PRIORITY_LOSSLESS
+
+__all__ = ["tables"]
 
 # Traffic classes of the P4 programs (p4/README.md, "Classes").
 NO_TRIM, TRIMMABLE, TRIMMABLE_RETRANSMIT, TRIMMED, TRIMMED_LAST_HOP, CONTROL, ROCE = range(7)

@@ -6,10 +6,13 @@ from ipaddress import IPv6Address
 
 from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from p4c.entries import Lpm, Match, Range, Ternary
-from switch.p4rt.p4info import P4Info
+from switch.p4rt import P4Info
+
+__all__ = ["key", "match", "number", "value"]
 
 
 def number(value: int, bits: int) -> str:
+    """A value as users read it: an address at 128 and at 48 bits, else decimal."""
     if bits == 128:
         return str(IPv6Address(value))
     if bits == 48:

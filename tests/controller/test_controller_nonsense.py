@@ -10,8 +10,9 @@ from typing import Any
 import grpc
 import pytest
 
-from controller import Address, Pipelines, client, compiled_pipelines, items, push, verify
+from controller import Address, Pipelines, client, compiled_pipelines, items, verify
 from controller.client import ClientError, GrpcChannels, P4RuntimeClient
+from controller.push import push
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code
 from topo.plan import Plan

@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import pytest
 
-from controller import Address, ProvisionError, compiled_pipelines, provision, provisioning, push, reconverge, verify
+from controller import Address, ProvisionError, compiled_pipelines, provision, provisioning, reconverge, verify
 from controller.client import DELETE, INSERT, MODIFY, ClientError, GrpcChannels, P4RuntimeClient
 from controller.entries import DefaultEntry, MeterEntry, TableEntry
 from controller.items import encode
 from controller.pipelines import PROGRAMS, Pipelines, read_pipelines
-from controller.push import read_switch
+from controller.push import push, read_switch
 from controller.tables import tables
 from controller.words import line
 from p4c.entries import Exact
