@@ -1,1 +1,28 @@
 """Experiments: a timeline of faults beside the checks that judge it."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from scenarios.scenario import (
+        SAMPLE_S,
+        Command,
+        Load,
+        Phase,
+        Program,
+        Scenario,
+        Setting,
+        TimedFault,
+        Workload,
+        carried_out,
+        phases,
+    )
+    from scenarios.training import only_training, training_loop
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = [
+    "SAMPLE_S", "Command", "Load", "Phase", "Program", "Scenario", "Setting", "TimedFault", "Workload", "carried_out",
+    "ddp", "library", "only_training", "phases", "training_loop", "user_traffic",
+]  # fmt: skip

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from judging import checks, evidence
+from judging import SECOND_NS, Finding, PaperRow, Run, Span, checks, evidence
 from judging.check import Check, check
 from judging.measures import counters
 from judging.measures.paths import PathKey
-from judging.run import SECOND_NS, Run, Span
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
 from scenarios.training import COMM_S, COMPUTE_S, training_loop

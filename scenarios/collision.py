@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks, evidence, sample_size
+from judging import Finding, PaperRow, Run, checks, evidence, sample_size
 from judging.check import Check, check
 from judging.measures import planes, stalls
-from judging.run import Run
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios import places, room
 from scenarios.scenario import Scenario, Setting, Workload, phases
 

@@ -16,6 +16,8 @@ from judging.checks import Check
 from scenarios import job
 from scenarios.scenario import Program, Scenario, Setting, TimedFault, Workload, phases
 
+__all__ = ["torch_python"]
+
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "mrclab" / "torch" / "examples" / "ddp.py"
 INTERPRETER = "MRCLAB_TORCH_PYTHON"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging import checks
+from judging import PaperRow, checks
 from judging.checks import Check
-from judging.story import PaperRow
 from scenarios import failures, places
 from scenarios.scenario import Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training

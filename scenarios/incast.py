@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks
+from judging import SECOND_NS, PaperRow, checks
 from judging.checks import Check
-from judging.run import SECOND_NS
-from judging.story import PaperRow
 from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, Workload, phases
 

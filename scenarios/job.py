@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks, jobs
+from judging import PaperRow, checks, jobs
 from judging.checks import Check
-from judging.story import PaperRow
 from scenarios import link_flap, switch_reboot
 from scenarios.scenario import Program, Scenario, Setting, TimedFault, Workload, carried_out, phases
 

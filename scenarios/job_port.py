@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging import jobs
+from judging import PaperRow, jobs
 from judging.checks import Check
-from judging.story import PaperRow
 from scenarios import job
 from scenarios.scenario import Setting, TimedFault
 

@@ -11,6 +11,8 @@ from typing import TypeVar
 from common import user_code
 from scenarios.scenario import Scenario, Setting
 
+__all__ = ["NAMES", "file_of", "find", "is_shipped", "is_workload", "load", "own_file", "scenarios"]
+
 T = TypeVar("T")
 
 NAMES = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks
+from judging import PaperRow, checks
 from judging.checks import Check
-from judging.story import PaperRow
 from scenarios import places, room
 from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
 from scenarios.training import only_training

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks, sample_size
+from judging import Finding, PaperRow, Run, Span, checks, sample_size
 from judging.check import Check, check
 from judging.measures import counters, goodput, planes
-from judging.run import Run, Span
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios.scenario import Phase, Prober, Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training
 

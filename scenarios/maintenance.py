@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks
+from judging import Finding, PaperRow, Run, checks
 from judging.check import Check, check
 from judging.measures import paths
-from judging.run import Run
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, phases
 from scenarios.training import only_training

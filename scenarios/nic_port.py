@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import hypot
 
-from judging import checks, evidence, sample_size
+from judging import Finding, PaperRow, Run, Span, checks, evidence, sample_size
 from judging.check import Check, check
 from judging.measures import cost, stalls
-from judging.run import Run, Span
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 
 HOST = "h0"

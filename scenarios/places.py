@@ -7,10 +7,9 @@ from itertools import pairwise
 
 from judging.measures.paths import PathKey
 from scenarios.scenario import Setting
+from topo import ROLES, Host, Plan, Switch, SwitchRole, leaf
 from topo.graph import links, peer, ports
-from topo.node import ROLES, Host, Switch, SwitchRole, leaf
 from topo.path import VIA_SEPARATOR, path_of_ev
-from topo.plan import Plan
 
 
 def in_plane(name: str, plane: int) -> str:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from topo.node import Switch
-from topo.plan import Plan
+from topo import Plan, Switch
 from topo.topologies import LeafSpine
 
 Flows = Mapping[tuple[int, int], int]

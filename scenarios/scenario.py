@@ -14,10 +14,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from common.seeds import Purpose, derive
+from judging import PaperRow, Story, on_single_plane_target
 from judging.checks import Check
-from judging.single_plane import on_single_plane_target
-from judging.story import PaperRow, Story
-from topo.plan import Plan
+from topo import Plan
 
 SAMPLE_S = 0.1
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging import checks
+from judging import Finding, PaperRow, Run, checks
 from judging.check import Check, check
-from judging.run import Run
-from judging.story import PaperRow
-from judging.verdict import Finding
 from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, Workload, carried_out, phases
 from topo.path import evs

@@ -9,15 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from judging import checks
+from judging import FaultSpan, PaperRow, checks
 from judging.check import Check
-from judging.run import FaultSpan
-from judging.story import PaperRow
 from scenarios import places, room
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 from scenarios.training import only_training
-from topo.node import PLURALS, ROLES, SwitchRole
-from topo.plan import Plan
+from topo import PLURALS, ROLES, Plan, SwitchRole
 
 SPINES = 4
 DOWN_S = 3.0

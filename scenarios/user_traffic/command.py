@@ -14,6 +14,8 @@ from judging import checks, commands
 from judging.checks import Check
 from scenarios.scenario import Command, Program, Scenario, Setting, Workload, carried_out
 
+__all__ = ["judge", "judge_any", "with_command"]
+
 NAME = "program"
 PATIENCE_S = 600.0  # lab time for which a run waits for the program after its last phase
 LIKE_BYTES = 1 << 20

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.seeds import Purpose, derive
-from judging import checks
+from judging import Story, checks
 from judging.checks import Check
-from judging.story import Story
 from scenarios.scenario import SAMPLE_S, Load, Phase, Scenario, Setting, Workload
-from schedules.errors import ScheduleError, at
-from schedules.reading import SUFFIXES, digest_of, shared
-from schedules.schedule import Schedule
-from topo.node import Host
-from topo.plan import Plan
+from schedules import SUFFIXES, Schedule, ScheduleError, at, digest_of, shared
+from topo import Host, Plan
+
+__all__ = ["Source", "judge", "story"]
 
 PACKED, RAIL, RANDOM = "packed", "rail", "random"
 PLACEMENTS = (PACKED, RAIL, RANDOM)
