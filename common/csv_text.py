@@ -9,6 +9,8 @@ from contextlib import suppress
 
 from common.terminal.printable import printable
 
+__all__ = ["csv_text"]
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins so for a formula, and may start programs or send cells elsewhere."""
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 from common import plain_file
 
-__all__ = ["Fields", "read_json", "shown"]
+__all__ = ["OWN", "TOML_BYTES_MAX", "Fields", "document", "parse_toml", "read", "read_json", "shown"]
 
 REQUIRED: Any = object()
 """The default of a field that must be there."""

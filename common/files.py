@@ -15,8 +15,8 @@ from common import cache
 from common.plain_file import NotPlainError, why
 
 __all__ = [
-    "beside", "cache_directory", "drop_unused", "in_use", "named", "open_growing", "write", "write_json", "write_named",
-    "write_new",
+    "beside", "cache_directory", "check_way", "drop_unused", "in_use", "make_folder", "named", "open_growing", "write",
+    "write_json", "write_named", "write_new",
 ]  # fmt: skip
 
 KEPT_S = 30 * 86400

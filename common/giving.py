@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from common.linux.rights import sudo_id
 from common.outcome import carry_out
-from common.rights import sudo_id
 from common.scratch import LOCK
 
 __all__ = ["Made", "Receiver", "give", "give_all", "opened_folder", "sudo_caller"]

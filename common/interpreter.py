@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import NoReturn
 
-__all__ = ["python"]
+__all__ = ["become", "python"]
 
 
 def python(*words: str) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 
-__all__ = ["held_back", "sigterm_too"]
+__all__ = ["first_only", "held_back", "sigterm_too"]
 
 
 @contextmanager

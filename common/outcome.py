@@ -12,7 +12,7 @@ from typing import Final
 from common.terminal.printable import printable, printable_text
 from common.terminal.standard_streams import drop_unread, write_out
 
-__all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "carry_out", "told"]
+__all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "at_the_end", "carry_out", "told"]
 
 TRUE: Final = 0
 FALSE: Final = 1

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 __all__ = [
-    "TooLongError", "check_folder", "is_public", "one_name", "open_named", "open_plain", "read_bytes", "read_named",
-    "read_object", "read_up_to", "what", "why",
+    "TooLongError", "check_folder", "checked_size", "is_public", "one_name", "open_named", "open_plain",
+    "read_by_writers", "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
 ]  # fmt: skip
 
 _KINDS = (

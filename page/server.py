@@ -19,7 +19,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from common.client import ControlClient, ControlError
-from common.rights import drop_rights
+from common.linux.rights import drop_rights
 from page.feed import LIVE_LINES_MAX, Feed
 from page.guard import Guard
 from page.request_handler import OPERATIONS

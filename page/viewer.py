@@ -17,8 +17,8 @@ from typing import Any
 
 from common.giving import Receiver, give
 from common.interpreter import python
+from common.linux.rights import ordinary_user
 from common.outcome import told
-from common.rights import ordinary_user
 from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
 from page.request_handler import RequestHandler

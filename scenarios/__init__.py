@@ -10,6 +10,7 @@ if TYPE_CHECKING:
         Command,
         Load,
         Phase,
+        PlainScenario,
         Program,
         Scenario,
         Setting,
@@ -23,6 +24,6 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "SAMPLE_S", "Command", "Load", "Phase", "Program", "Scenario", "Setting", "TimedFault", "Workload", "carried_out",
-    "ddp", "library", "only_training", "phases", "training_loop", "user_traffic",
+    "SAMPLE_S", "Command", "Load", "Phase", "PlainScenario", "Program", "Scenario", "Setting", "TimedFault", "Workload",
+    "carried_out", "ddp", "library", "only_training", "phases", "training_loop", "user_traffic",
 ]  # fmt: skip

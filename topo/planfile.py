@@ -30,7 +30,7 @@ from topo.plan import (
 )
 from topo.topologies import TOPOLOGIES, LeafSpine, Topology, TopologyError
 
-__all__ = ["PLAN_BYTES_MAX", "check_pfc", "parse_document", "parse_plan", "shipped_plans", "switch_of_environment"]
+__all__ = ["check_pfc", "parse_document", "parse_plan", "shipped_plans", "switch_of_environment"]
 
 PLANS_DIR = Path(__file__).parent / "plans"
 

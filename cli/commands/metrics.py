@@ -11,9 +11,7 @@ import threading
 from cli.command_table import add
 from cli.root import need_root
 from common.interpreter import python
-from topo.emulation import labname
-from topo.emulation.lab import Lab
-from topo.emulation.state import LabError
+from topo.emulation import Lab, LabError, labname
 
 EXAMPLES = """examples:
   ./lab metrics
@@ -56,7 +54,7 @@ def exposition(lab: Lab) -> str:
     from cli.commands.counters import chosen_ports, programs, rows_of
     from cli.metrics.collecting import collect
     from cli.metrics.exposition import text
-    from controller.counting import drop_causes
+    from controller import drop_causes
 
     chosen = chosen_ports(lab.plan, None)
     program = programs(lab, chosen)
@@ -70,7 +68,7 @@ def exposition(lab: Lab) -> str:
 
 def serve(lab: Lab, port: int, every_s: float) -> int:
     """Serve until the lab is down or the command is interrupted. ValueError: the port cannot be had."""
-    from common.rights import ordinary_user
+    from common.linux.rights import ordinary_user
 
     words = [str(number) for number in (port, *(ordinary_user() or ()))]
     server = subprocess.Popen(

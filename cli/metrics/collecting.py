@@ -8,9 +8,9 @@ from typing import Any
 from cli.metrics.exposition import ExposedMetric
 from common.client import ControlClient, ControlError
 from running.port_rows import RX_DROPS, TX_DROPS
-from topo.emulation.lab import Lab
+from topo import Host, Switch
+from topo.emulation import Lab
 from topo.graph import PortRef
-from topo.node import Host, Switch
 
 AGENT_TIMEOUT_S = 3.0
 NANO = 1e-9

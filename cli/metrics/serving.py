@@ -14,7 +14,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from cli.metrics.exposition import CONTENT_TYPE
-from common.rights import drop_rights
+from common.linux.rights import drop_rights
 
 SILENT_S = 5.0  # in which a connection must have asked for something
 PATH = "/metrics"

@@ -1,3 +1,3 @@
-"""Parts of the Linux kernel that several rooms use: packet filters, network namespaces."""
+"""Parts of the Linux kernel that several rooms use: packet filters, network namespaces, rights of a process."""
 
-__all__ = ["bpf", "netns"]
+__all__ = ["bpf", "netns", "rights"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["printable", "printable_text"]
+__all__ = ["path_line", "printable", "printable_text"]
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 

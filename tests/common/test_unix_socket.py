@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.client import ControlClient, ControlError
-from common.rights import NOBODY
+from common.linux.rights import NOBODY
 from common.unix_socket import ForeignSocketError, connected
 from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger, let_all_enter, socket_of_a_stranger
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from common import uverbs
-from common.rights import NOBODY
+from common.linux.rights import NOBODY
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: acts as another user")
 

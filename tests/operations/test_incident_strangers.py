@@ -14,7 +14,7 @@ import pytest
 from cli.main import main
 from cli.ownership import hand_over
 from common.client import ControlError
-from common.rights import NOBODY
+from common.linux.rights import NOBODY
 from operations.incident.client import NoIncidentError, ask, namespace_of, newest, start
 from operations.incident.page import WRITTEN
 from operations.incident.server import SOCKET

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from cli.main import main
-from common.rights import NOBODY
+from common.linux.rights import NOBODY
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.server import SILENT_S

@@ -12,13 +12,12 @@ from typing import Any
 from common.client import ControlClient, ControlError, ControlForeignError, ControlGoneError, ControlRefusedError
 from common.giving import sudo_caller
 from common.interpreter import python
-from common.rights import is_our_folder
+from common.linux.rights import is_our_folder
 from operations.incident.draw import draw
 from operations.incident.server import READY, SOCKET
 from operations.incident.session import SCENARIO, World
-from running.directory import RunDirectory
-from topo.emulation import state
-from topo.emulation.state import LabError
+from running import RunDirectory
+from topo.emulation import LabError, state
 
 TICKETS = 1_000_000
 LONGEST_S = 600.0
