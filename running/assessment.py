@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import plain_file
-from judging import checks
+from judging import Story, checks
 from judging.checks import Check
-from judging.story import Story
 from running import identity
 from running.directory import SCENARIO, RunDirectory
 from running.setting import setting_of
-from scenarios import library
-from scenarios.scenario import Scenario, Setting
+from scenarios import Scenario, Setting, library
 from scenarios.user_traffic import command, replay
+
+__all__ = ["assessment"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,7 @@ from typing import Any
 
 from common import files
 from common.scratch import Scratch
-from judging import journal
-from judging.run import Run, Span
+from judging import Run, Span, journal
 from judging.units import brief
 from running.choices import Choices
 from running.launch import made
@@ -30,9 +29,11 @@ from running.machine.hiccup import HiccupMeter
 from running.machine.processor import capacity, jiffies, share
 from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios.scenario import Phase, Scenario, Setting, Workload
+from scenarios import Phase, Scenario, Setting, Workload
+from topo import Plan
 from topo.pfc import JITTER_SHARE
-from topo.plan import Plan
+
+__all__ = ["calibrated"]
 
 BUSY_WANTED = 0.5
 SATURATED = 0.85  # above this, a faster lab would hardly take more

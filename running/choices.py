@@ -8,8 +8,8 @@ from typing import Any
 
 from common.seeds import check_seed
 from running.transport_choice import TransportChoice
-from scenarios.scenario import TimedFault
-from topo.plan import Plan
+from scenarios import TimedFault
+from topo import Plan
 
 WORLDS = ("emulated", "simulated")
 TIME_MAX = 100

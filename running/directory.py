@@ -16,8 +16,10 @@ from common import files, plain_file
 from common.fields import TOML_BYTES_MAX
 from common.giving import Made
 from common.terminal.printable import printable
-from topo.plan import Plan
-from topo.planfile import PlanError, parse_plan, plan_document
+from topo import Plan, PlanError, plan_document
+from topo.planfile import parse_plan
+
+__all__ = ["RUNS", "RunDirectory", "before", "by_age", "find", "words"]
 
 RUNS = Path("runs")
 NAME = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9]+(?:-([0-9]+))?", re.ASCII)

@@ -11,9 +11,10 @@ from typing import Any
 from common.fields import document, read
 from running.choices import Choices
 from running.spec import RunSpec
-from scenarios import library
-from scenarios.scenario import Command, PlainScenario, Scenario
+from scenarios import Command, PlainScenario, Scenario, library
 from scenarios.user_traffic.command import with_command
+
+__all__ = ["scenario_of", "spec_of", "written"]
 
 
 class RunDocumentError(ValueError):

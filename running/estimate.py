@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from endpoint.transport import Transport
-from endpoint.workloads import KINDS, Setup, WorkloadError, make
-from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError
+from endpoint import Transport
+from endpoint.workloads import KINDS, MEMORY_BYTES_MAX, MemoryRefusedError, Setup, WorkloadError, make
 from running.choices import Choices
 from running.spec import RunSpec
-from scenarios.scenario import Workload
-from topo.emulation.lab import DRIVERS
+from scenarios import Workload
+from topo import Plan
+from topo.emulation import DRIVERS
 from topo.path import path_count
-from topo.plan import Plan
+
+__all__ = ["MEMORY_SHARE_MAX", "TooLargeError", "available_memory", "estimate", "runs_at_once", "size"]
 
 MEGABYTE = 10**6
 PROCESS_BYTES = 70 * MEGABYTE  # Python with every module that a run imports

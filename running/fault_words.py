@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from scenarios.scenario import Phase, TimedFault
+from scenarios import Phase, TimedFault
 from topo.fault import VERBS, FaultError
+
+__all__ = ["parse", "words"]
 
 USAGE = "VERB TARGET [NUMBER] @SECONDS [for SECONDS] [in PHASE]"
 EXAMPLE = f"{next(iter(VERBS))} p0l0-p0s0 @5 for 3"

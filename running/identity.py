@@ -19,11 +19,11 @@ from common import user_code
 from endpoint import plugins
 from running import sdk
 from running.options import DECIDING, IF_CHOSEN
-from scenarios import library
-from scenarios.scenario import Program
+from scenarios import Program, library
 from scenarios.user_traffic.replay import Source
-from topo.plan import Plan
-from topo.planfile import plan_document
+from topo import Plan, plan_document
+
+__all__ = ["CODE", "code_digest", "digest", "file_digest", "import_name", "import_roots", "key", "placed"]
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = {

@@ -12,6 +12,8 @@ from running.runner import MakeWorld, Runner
 from running.spec import RunSpec
 from running.worlds.simulated import SimulatedWorld
 
+__all__ = ["launch", "made"]
+
 
 def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda make_world: make_world) -> None:
     """Carry the run out. `opened` wraps what makes the world, for a page that may interfere with it."""

@@ -26,7 +26,7 @@ from judging import units
 from running.directory import RunDirectory
 from running.options import heading
 from running.progress import Progress
-from scenarios.scenario import Scenario
+from scenarios import Scenario
 
 REFRESH_S = 0.5
 EVENTS_SHOWN = 8

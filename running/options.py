@@ -11,6 +11,8 @@ from running import fault_words
 from running.transport_choice import TRANSPORTS
 from topo.summaries import SET
 
+__all__ = ["DEFAULTS", "OPTIONS"]
+
 FOLLOWING = ("settings", "queue_pairs", "single_plane", "priority_flow_control", "pace", "phases", "version", "hashes")
 """Of a run's options, those in its key that follow from the choices, the plan, the scenario or the code."""
 IF_CHOSEN = ("program", "program_hosts")
@@ -100,6 +102,7 @@ def _table() -> Iterator[Option]:
 
 OPTIONS: Mapping[str, Option] = {one.name: one for one in _table()}
 DEFAULTS: Mapping[str, Any] = {one.name: one.words["default"] for one in OPTIONS.values()}
+"""The value of each option that the user leaves out."""
 DECIDING = (*(one.stored for one in OPTIONS.values() if one.decides), *FOLLOWING)
 """The names of a run's options that are always in its key. Options of a machine are left out."""
 

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from topo import Plan
 from topo.graph import PortRef, peer
-from topo.plan import Plan
 
 if TYPE_CHECKING:  # gRPC comes with it, which the help of a command does not need
-    from controller.counting import Cells, ClassCounters
+    from controller import Cells, ClassCounters
 
-# The traffic manager counts a drop at the port by which the packet came, or at the port by which it was to leave.
+__all__ = [
+    "GAUGES", "PAUSES", "RX_DROPS", "TX_DROPS", "Row", "Rows", "added", "class_rows", "classes_of", "managed_row",
+    "plain_row",
+]  # fmt: skip
+
 RX_DROPS = ("drop_no_program", "drop_no_port", "drop_passes", "drop_socket", "drop_headroom")
+"""The drops that count at the port by which a packet came."""
 TX_DROPS = ("drop_queue_full", "drop_port_down", "drop_loss", "drop_wiped")
-PAUSES = {  # columns of flow control, where there is any
+"""The drops that count at the port by which a packet was to leave."""
+PAUSES = {
     "RX_PAUSE": "pause_received",
     "TX_PAUSE": "pause_sent",
     "PAUSED_US": "paused_ns",
     "PAUSE_WD": "pause_watchdog",
     "PAUSE_BAD": "pause_ignored",
 }
+"""Columns of flow control, where there is any, and the counter that each shows."""
 P4_RX_DROPS = ("not_ipv6", "hop_limit", "list_ended", "unknown_usid", "no_route", "no_next_hop")
 GAUGES = ("QUEUE", "QUEUE_MAX")
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from common.journal import Journal
 from running import sdk
 from running.directory import RunDirectory
 from running.worlds.world import Process, World
-from scenarios.scenario import Program
+from scenarios import Program
 
 SERVER = "{server}"
 OUTPUT_BYTES_MAX = 16_384

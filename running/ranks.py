@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+__all__ = ["RankProcess", "run"]
+
 END_S = 5.0
 """Real time that processes get to end after SIGTERM."""
 LINE_BYTES_MAX = 1 << 16

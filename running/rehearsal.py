@@ -9,8 +9,8 @@ from endpoint.workloads import KINDS
 from running.choices import Choices
 from running.spec import RunSpec
 from running.timeline import check_times, moments, rehearsed
-from scenarios.scenario import Program, Workload
-from topo.plan import Plan
+from scenarios import Program, Workload
+from topo import Plan
 from topo.profile import nic_profile
 
 

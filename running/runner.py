@@ -10,16 +10,15 @@ from typing import Any
 
 from common.client import ControlTimeoutError
 from common.journal import Journal
-from endpoint.group import WorkloadGroup
-from endpoint.nic.config import AlgorithmError
+from endpoint import WorkloadGroup
+from endpoint.nic import AlgorithmError
 from judging import units
 from running.directory import RunDirectory
 from running.programs import Programs
 from running.spec import RunSpec
 from running.timeline import Moment, moments, noticed
 from running.worlds.world import World, WorldGoneError, call
-from scenarios import library
-from scenarios.scenario import Phase, Workload
+from scenarios import Phase, Workload, library
 from topo.fault import VERBS, Fault, dead_links, make_fault
 
 LOOK_S, LOOKS = 0.05, 50

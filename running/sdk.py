@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from common import files
-from switch.native.build import EngineBuildError, compiler
+from switch.native import EngineBuildError, compiler
+
+__all__ = ["INCLUDE", "environment", "flags", "library", "search_path", "uses_verbs"]
 
 ROOM = Path(__file__).resolve().parents[1] / "libmrc"
 SOURCE, INCLUDE = ROOM / "source", ROOM / "include"

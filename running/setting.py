@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.scenario import Setting
-from topo.plan import Plan
+from scenarios import Setting
+from topo import Plan
 
 
 def setting_of(options: Mapping[str, Any], plan: Plan) -> Setting:

@@ -20,10 +20,10 @@ from running import identity
 from running.choices import Choices
 from running.fault_words import words
 from running.options import OPTIONS
-from scenarios.scenario import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
+from scenarios import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
+from topo import Plan
 from topo.path import via
 from topo.pfc import jitter_ns
-from topo.plan import Plan
 from topo.show import switch_kinds
 
 WAYS_TOLD_MAX = 100_000

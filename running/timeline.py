@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios.scenario import TimedFault
+from scenarios import TimedFault
+from topo import Plan
 from topo.fault import ActiveFaults, Change, Fault, FaultError, RoutingChange
-from topo.plan import Plan
 
 EXACT_S = 1e-6  # scaling rounds lengths and times; differences below a microsecond do not count
 

@@ -14,21 +14,24 @@ from ipaddress import IPv6Address
 from typing import Any, Protocol
 
 from common.client import ControlClient
-from controller import compiled_pipelines
-from controller.direct import DirectControl
+from controller import DirectControl, compiled_pipelines
 from controller.tables import tables
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
-from switch.engine import PortConfig
-from switch.reference.engine import ReferenceEngine
-from switch.reference.trace import Trace
-from topo.emulation.lab import Lab
+from switch import PortConfig
+from switch.reference import ReferenceEngine, Trace
+from topo import Host, Plan, Switch
+from topo.emulation import Lab
 from topo.fault import Condition, Fault, at_switch, leaving
 from topo.graph import PortRef, peer, ports
-from topo.node import Host, Switch
 from topo.path import Path, path_da
-from topo.plan import PRIORITY_DATA, Plan
+from topo.plan import PRIORITY_DATA
 from topo.profile import nic_profile
+
+__all__ = [
+    "Explainer", "Explanation", "Journey", "LabExplainer", "PlanExplainer", "TracedHop", "call_text", "data_frame",
+    "follow", "hop_limit", "outer_destination", "short", "tables_hit",
+]  # fmt: skip
 
 HOPS_MAX = 16
 Steps = list[dict[str, Any]]

@@ -17,11 +17,13 @@ from typing import Any
 
 from common import files
 from common.client import ControlClient
-from endpoint.group import WorkloadGroup
+from endpoint import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
 from running.worlds.agents import ended, running_agents, start_agents
-from topo.emulation.lab import Lab
+from topo.emulation import Lab
+
+__all__ = ["OVER", "Traffic", "check", "table", "verified"]
 
 OVER = ("finished", "failed")
 END_S = 10.0  # for agents to end

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from endpoint.mrc import presets
-from topo.plan import Plan
+from topo import Plan
 from topo.planfile import check_pfc
+
+__all__ = ["LOSSLESS", "TRANSPORTS", "Payload", "TransportChoice", "transport"]
 
 Payload = Literal["real", "counted"]
 
@@ -84,6 +86,7 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
         *_roce_pfc(),
     )
 }
+"""Every transport that a run can choose, by its name on the command line."""
 
 
 def transport(name: str, settings: Mapping[str, Any] | None = None) -> TransportChoice:

@@ -1,1 +1,13 @@
 """One run in virtual time on several processes, which MPI joins. `rank` is an MPI rank here, one process of the run."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from running.parallel.partition import Partition
+    from running.parallel.world import PartWorld
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = ["PartWorld", "Partition", "communicator", "runs"]

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar
 
+__all__ = ["Ranks", "world"]
+
 PATIENCE_S = 10.0
 POLL_S = 0.01
 Answer = TypeVar("Answer")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from topo import Host, Node, Plan
 from topo.graph import links
-from topo.node import Host, Node
-from topo.plan import Plan
 
 
 @dataclass(frozen=True)

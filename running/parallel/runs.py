@@ -33,6 +33,8 @@ from running.parallel.world import PartWorld
 from running.preparation import PreparedRun, prepare
 from running.spec import RunSpec
 
+__all__ = ["PROCESSES_MAX", "journal_end", "make", "mpiexec"]
+
 OWN_MPIEXEC = Path(sys.executable).with_name("mpiexec")
 """Where mpich is a package of this Python's environment; its processes speak PMI 1.1 with `OneMachine`."""
 MACHINES = "HYDRA_HOST_FILE"

@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 from running.parallel.communicator import Ranks, portable, raise_first
 from running.worlds.virtual_time import VirtualTime
-from switch.native.binding import NEVER
-from switch.native.part import FabricPart
+from switch.native import NEVER, FabricPart
 
 Turn = tuple[int, int, Exception | None, bytes]
 """From each process to each other: its next event, the shortest way out of it, an exception, frames."""

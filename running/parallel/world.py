@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from endpoint.group import AgentClient
+from endpoint import AgentClient
 from running.directory import RunDirectory
 from running.parallel.client import PartClient
 from running.parallel.communicator import PATIENCE_S, Ranks
@@ -15,11 +15,10 @@ from running.parallel.shared_time import SharedTime
 from running.transport_choice import TransportChoice
 from running.worlds.simulated import SimulatedWorld
 from running.worlds.world import Process
-from switch.native.part import FabricPart
-from switch.packet_log import PacketRecord
+from switch import PacketRecord
+from switch.native import FabricPart
+from topo import Node, Plan
 from topo.fault import Change
-from topo.node import Node
-from topo.plan import Plan
 
 
 class RecordedPart(FabricPart):

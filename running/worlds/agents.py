@@ -13,9 +13,8 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.interpreter import python
-from topo.emulation.faults import tell_of_dead
-from topo.emulation.lab import Lab
-from topo.node import Host
+from topo import Host
+from topo.emulation import Lab, tell_of_dead
 
 READY_S = 120.0  # Python starts in every host at once, which takes long on emulated processors
 POLL_S = 0.05

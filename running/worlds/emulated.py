@@ -14,12 +14,11 @@ from running.transport_choice import TransportChoice
 from running.worlds import provision
 from running.worlds.agents import start_agents
 from running.worlds.world import Process, WorldGoneError
+from topo import Plan
 from topo.address import host_address
-from topo.emulation import namespace
+from topo.emulation import Lab, namespace
 from topo.emulation.front_end import address, connect
-from topo.emulation.lab import Lab
 from topo.fault import Fault
-from topo.plan import Plan
 
 LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
 

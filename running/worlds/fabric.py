@@ -11,12 +11,11 @@ from typing import Any
 from common.seeds import Purpose, derive
 from controller import compiled_pipelines
 from running.worlds.switch import SimulatedSwitch
-from switch.fabric import End, Fabric, NicPort
-from switch.native.fabric import NativeFabric
+from switch import End, Fabric, NicPort
+from switch.native import NativeFabric
+from topo import Host, Node, Plan, Switch
 from topo.fault import PortState, SwitchState, healthy
 from topo.graph import PortRef, links, ports
-from topo.node import Host, Node, Switch
-from topo.plan import Plan
 
 MakeFabric = Callable[[Sequence[int], int, int], Fabric]
 """Makes a fabric from a seed for each switch, the number of hosts, and the ports of a host."""

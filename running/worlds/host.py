@@ -6,15 +6,13 @@ import json
 from typing import Any
 
 from common.client import ControlError, ControlTimeoutError
-from endpoint.denylist import FAULTS
-from endpoint.host import HostNic
-from endpoint.uverbs.stepped import SteppedUverbs
-from endpoint.virtual_host import VirtualHost
+from endpoint import FAULTS, HostNic, VirtualHost
+from endpoint.uverbs import SteppedUverbs
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import call
-from switch.fabric import Fabric
+from switch import Fabric
+from topo import Host
 from topo.fault import DenialChange, PortState
-from topo.node import Host
 
 ANSWER_S = 30.0  # of lab time, for a control operation
 

@@ -13,14 +13,12 @@ from typing import Any
 
 from common.files import named
 from common.interrupts import held_back
-from endpoint.decoder import Decoder
+from endpoint import Decoder
 from endpoint.nic.dialect import Dialect
-from switch.fabric import Fabric
-from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, in_order
+from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order
+from topo import Host, Node, Plan, Switch
 from topo.address import host_address
 from topo.graph import PortRef, peer, ports
-from topo.node import Host, Node, Switch
-from topo.plan import Plan
 
 Line = dict[str, Any]
 

@@ -13,9 +13,8 @@ from typing import overload
 
 from endpoint import profile
 from endpoint.profile import Destination, NicProfile, ProfilePath, SelfProbe
+from topo import Host, Plan
 from topo.address import host_address, nic_usid
-from topo.node import Host
-from topo.plan import Plan
 from topo.profile import PathTemplate, nic_profile, pair_rtt_ns, path_templates, probe_rows
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common import uverbs
 from common.files import open_growing
-from endpoint.uverbs.stepped import ProgramStuckError, SteppedProgram, SteppedUverbs
+from endpoint.uverbs import ProgramStuckError, SteppedProgram, SteppedUverbs
 
 END_S = 30.0
 """Real time that a process may take to end, once it was asked to."""

@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import controller
-from controller.provisioning import addresses
-from topo.emulation.lab import Lab
-from topo.node import Switch
+from controller import addresses
+from topo import Switch
+from topo.emulation import Lab
+
+__all__ = ["install"]
 
 
 def journal_file(lab: Lab) -> Path | None:

@@ -15,10 +15,9 @@ from typing import Any, ClassVar, assert_never
 
 from common.garbage import not_collected
 from common.journal import Journal
-from endpoint import factory
-from endpoint.host import HostNic
+from endpoint import HostNic, factory
 from endpoint.nic import dialect
-from endpoint.uverbs.stepped import ANSWER_S, SteppedUverbs
+from endpoint.uverbs import ANSWER_S, SteppedUverbs
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.fabric import MakeFabric, SimulatedFabric
@@ -28,7 +27,8 @@ from running.worlds.profiles import HostProfiles
 from running.worlds.programs import SteppedProcess
 from running.worlds.virtual_time import ABSENT, VirtualTime
 from running.worlds.world import Process
-from switch.native.fabric import NativeFabric
+from switch.native import NativeFabric
+from topo import Host, Node, Plan, Switch
 from topo.fault import (
     ActiveFaults,
     CarrierChange,
@@ -40,8 +40,6 @@ from topo.fault import (
     RoutingChange,
     SwitchChange,
 )
-from topo.node import Host, Node, Switch
-from topo.plan import Plan
 
 ORDINARY_GC_THRESHOLDS = gc.get_threshold()
 GC_THRESHOLDS = (200_000, 20, 100)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import fields
 
-from controller.counting import Cells, counted
-from controller.direct import DirectControl, encoded
-from controller.entries import Entity
-from controller.pipelines import Pipelines
+from controller import Cells, DirectControl, Entity, Pipelines, counted, encoded
 from controller.tables import tables
-from switch.engine import PRIORITIES, Engine, PortConfig, QueueConfig
-from switch.p4rt.store import EntityStore
+from switch import PRIORITIES, Engine, PortConfig, QueueConfig
+from switch.p4rt import EntityStore
+from topo import Plan, Switch
 from topo.fault import PortState, SwitchState, healthy
 from topo.graph import port_queues, ports
-from topo.node import Switch
 from topo.pfc import port_settings
-from topo.plan import Plan
 
 TRIMMED_SHARE_DROPS = "SwitchIngress.trimmed_share.trimmed_share_drops"
 """The P4 programs' counter of them (`p4/parts/trimmed_share.p4`), with a cell to each port and traffic class."""

@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from switch.fabric import Fabric, TimedFrame
+from switch import Fabric, TimedFrame
 
 
 class Resident(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from endpoint.group import AgentClient
+from endpoint import AgentClient
 from topo.fault import Fault
 
 
