@@ -11,7 +11,7 @@ from typing import Any
 
 from common import user_code
 from endpoint import plugins
-from endpoint.mrc.algorithms import SEAMS
+from endpoint.mrc import SEAMS
 from studies.sweeping.variant import Variant, split
 
 OPTION = "--algorithms"

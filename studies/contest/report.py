@@ -15,6 +15,8 @@ from studies.sweeping import report
 from studies.sweeping.row import Row
 from studies.sweeping.statement import VariantStatement
 
+__all__ = ["write"]
+
 Kept = Callable[[VariantStatement, Row], Path | None]
 """The folder of the kept run of a row, if there is one."""
 

@@ -10,6 +10,8 @@ from studies.sweeping.row import Row
 from studies.sweeping.statement import number
 from studies.sweeping.text import signed
 
+__all__ = ["summary"]
+
 RANKED = "rank (possible ranks)"
 
 

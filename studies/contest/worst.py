@@ -12,6 +12,8 @@ from studies.sweeping.row import Row
 from studies.sweeping.subject import Subject, whole
 from studies.sweeping.task import Task
 
+__all__ = ["keep", "kept"]
+
 DIGITS = 16  # of a run's key in the name of its folder
 
 

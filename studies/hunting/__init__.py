@@ -1,1 +1,17 @@
 """Hunting: random timelines, the invariants that must hold under all of them, and the smallest one that breaks one."""
+
+from typing import TYPE_CHECKING
+
+from common.door import lazy
+
+if TYPE_CHECKING:
+    from studies.hunting.attempt import AttemptOutcome
+    from studies.hunting.attempt_pool import AttemptPool
+    from studies.hunting.case import Case
+    from studies.hunting.hunt import Hunt
+    from studies.hunting.progress import HuntProgress
+    from studies.hunting.shrink import Shrinker
+else:
+    __getattr__ = lazy(__name__, __file__)
+
+__all__ = ["AttemptOutcome", "AttemptPool", "Case", "Hunt", "HuntProgress", "Shrinker", "draw", "found"]

@@ -6,13 +6,12 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
-from endpoint.nic.config import AlgorithmError
-from judging import evidence
+from endpoint.nic import AlgorithmError
+from judging import Run, evidence
 from judging.judge import verdict_of
-from judging.run import Run
+from running import RunSpec
 from running.estimate import TooLargeError
 from running.launch import made
-from running.spec import RunSpec
 from studies.farm import engine
 from studies.hunting.case import Case
 

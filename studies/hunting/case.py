@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from running.choices import Choices
-from running.spec import RunSpec
+from running import Choices, RunSpec
 from running.transport_choice import transport
-from scenarios.scenario import Phase, PlainScenario, Scenario, TimedFault, Workload
+from scenarios import Phase, PlainScenario, Scenario, TimedFault, Workload
 from studies.hunting import irregular
 from studies.hunting.invariants import must_hold
-from topo.plan import Plan
+from topo import Plan
 from topo.planfile import parse_document
 from topo.topologies import LeafSpine
 

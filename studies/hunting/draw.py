@@ -11,12 +11,14 @@ from random import Random
 from typing import Any
 
 from common.seeds import Purpose, derive
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 from studies.hunting import irregular
 from studies.hunting.case import Case
 from studies.hunting.survivable import paths_known, survivable
+from topo import Plan
 from topo.fault import VERBS, targets
-from topo.plan import Plan
+
+__all__ = ["draw"]
 
 HUNTED = sorted(verb.name for verb in VERBS.values() if not verb.drawn_apart)
 APART = sorted(verb.name for verb in VERBS.values() if verb.drawn_apart)

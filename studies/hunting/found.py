@@ -12,6 +12,8 @@ from common.quoting import command, docstring
 from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import Case
 
+__all__ = ["OF_ANY", "repeat", "write"]
+
 TEMPLATE = """{told}
 
 # Repeat: {repeat}
@@ -19,7 +21,7 @@ TEMPLATE = """{told}
 {imports}from pathlib import Path
 
 from {module} import {names}
-from scenarios.scenario import Phase, Scenario, TimedFault, Workload
+from scenarios import Phase, Scenario, TimedFault, Workload
 
 WORKLOADS = {workloads}
 FAULTS = {faults}

@@ -10,13 +10,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from common.journal import Line
-from judging import checks, sample_size
+from judging import Finding, Run, Span, checks, sample_size
 from judging.check import Check, check
 from judging.measures import goodput, paths
 from judging.measures.counters import switch_drops
-from judging.run import Run, Span
-from judging.verdict import Finding
-from scenarios.scenario import Setting
+from scenarios import Setting
 from studies.hunting.survivable import OUTAGE_ROUND_TRIPS, RESPITE_ROUND_TRIPS
 from topo.plan import Queues, Trimming
 

@@ -11,11 +11,9 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Any
 
-from topo.errors import PlanError
-from topo.node import Switch, leaf, parse_node
+from topo import PlanError, Switch, leaf, parse_node
 from topo.planfile import parse_document
-from topo.topologies import LeafSpine, Pods, Topology
-from topo.topologies.topology import Cable
+from topo.topologies import Cable, LeafSpine, Pods, Topology
 
 Numbers = Mapping[str, int]
 Parts = Mapping[str, Any]

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from typing import Any, TypeVar
 
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 from studies.hunting import irregular
 from studies.hunting.attempt import AttemptOutcome
 from studies.hunting.case import PLAN_KEYS, Case
 from studies.hunting.survivable import paths_known, survivable
-from topo.planfile import PlanError
+from topo import PlanError
 from topo.topologies import LeafSpine
 
 T = TypeVar("T")

@@ -8,13 +8,12 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from endpoint.nic.config import Settings
-from running.timeline import moments
-from scenarios.scenario import TimedFault
+from endpoint.nic import Settings
+from running import moments
+from scenarios import TimedFault
+from topo import Plan, Switch
 from topo.fault import VERBS, Fault, FaultError, conditions, make_fault
-from topo.node import Switch
 from topo.path import paths
-from topo.plan import Plan
 from topo.topologies import Topology
 
 OUTAGE_ROUND_TRIPS = 15

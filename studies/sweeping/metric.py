@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from judging import sample_size
+from judging import Run, sample_size
 from judging.measures import counters, goodput, recovery, steps
-from judging.run import Run
 
 
 @dataclass(frozen=True, slots=True)

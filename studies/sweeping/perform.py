@@ -7,14 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from judging import Run
 from judging.judge import judge, verdict_of
-from judging.run import Run
 from running.document import spec_of
 from running.launch import made
 from studies.farm.engine import folder
 from studies.sweeping import metric
 from studies.sweeping.row import Row, broken, row_of
 from studies.sweeping.task import Task, VersionError, checked
+
+__all__ = ["kept", "perform"]
 
 
 def perform(scratch: str, task: Task) -> Row:

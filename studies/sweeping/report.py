@@ -14,6 +14,8 @@ from studies.sweeping.proportion import Share
 from studies.sweeping.quantile import band
 from studies.sweeping.statement import VariantStatement, contrasts, document, table
 
+__all__ = ["write"]
+
 EXPLAINED = (
     "Each run is one seed: the seed draws the faults and everything else that chance decides. The interval beside a"
     " share says where the share of all seeds lies, with 95 % confidence (Wilson; where all runs agree, the exact"

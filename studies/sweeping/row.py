@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from common.outcome import told
-from judging.verdict import WORDS, Verdict
+from judging import WORDS, Verdict
 
 VERDICTS = (*WORDS.values(), "made")
 """Of a row: the verdict of its run, or "made" for a run of the paper's figures, which is measured and not judged."""

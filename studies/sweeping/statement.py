@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
-from judging.verdict import WORDS
+from judging import WORDS
 from studies.sweeping.metric import METRICS, Metric
 from studies.sweeping.paired import PairedDifference, difference
 from studies.sweeping.proportion import Share, share

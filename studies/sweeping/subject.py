@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from running import RunSpec, prepare
 from running.document import written
-from running.preparation import prepare
-from running.spec import RunSpec
 from studies.sweeping.task import Task, hashes_of, key_of
 from studies.sweeping.variant import Variant
+
+__all__ = ["subject", "whole"]
 
 Chosen = Callable[[Mapping[str, Any]], RunSpec]
 """From options of `./lab run` to the run that they describe."""

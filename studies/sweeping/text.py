@@ -10,6 +10,8 @@ from studies.sweeping.paired import PAIRS_MIN, PairedDifference
 from studies.sweeping.quantile import Quantile
 from studies.sweeping.statement import Contrast, VariantStatement, contrasts, number
 
+__all__ = ["summary"]
+
 CONTRASTED = ("goodput_kept", "p99_step", "recovery")
 
 
