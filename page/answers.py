@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_file
-from endpoint.decoder import acknowledges
+from endpoint import acknowledges
 
 Line = dict[str, Any]
 ANSWERS = ("SACK", "NACK", "ACKNOWLEDGE")

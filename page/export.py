@@ -22,6 +22,8 @@ from page.browser_files import browser_files
 from page.feed import Feed
 from page.view import replay_view
 
+__all__ = ["beside_report", "write"]
+
 NAME = report.REPLAY
 GZIP_LEVEL = 6
 """A third of the time of level 9, for a tenth more bytes."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from common.quoting import command
-from judging.run import Run
+from judging import Run
 from page.answers import PacketAnswers
 from page.microscope import Microscope
 from page.pacing import OVER, Abreast, Closing, PacedInjector, PacedWorld, Pacers, RunPacer
@@ -24,19 +24,16 @@ from page.played import played
 from page.request_handler import RequestHandler
 from page.view import View, title
 from page.viewer import Viewer
-from running.directory import RunDirectory
-from running.worlds.emulated import EmulatedWorld
-from running.worlds.simulated import SimulatedWorld
-from running.worlds.world import World
-from scenarios.scenario import SAMPLE_S
-from topo.emulation.lab import Lab
-from topo.emulation.state import LabError
+from running import RunDirectory
+from running.worlds import EmulatedWorld, SimulatedWorld, World
+from scenarios import SAMPLE_S
+from topo import Plan
+from topo.emulation import Lab, LabError
 from topo.fault import Fault
 from topo.graph import device_id
-from topo.plan import Plan
 
 if TYPE_CHECKING:
-    from running.choices import Choices
+    from running import Choices
 
 HandOver = Callable[[Path], None]
 """Gives a file that root has written to the user who called sudo."""

@@ -13,10 +13,10 @@ from typing import Any
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
 from running.tracing import Explainer, LabExplainer, PlanExplainer, TracedHop, data_frame, follow, tables_hit
+from topo import Plan
 from topo.address import address_usids
-from topo.emulation.lab import Lab
+from topo.emulation import Lab
 from topo.path import Path, path_of_ev
-from topo.plan import Plan
 
 
 class Microscope:

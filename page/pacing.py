@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from common.journal import Journal
-from running.worlds.world import World
+from running.worlds import World
 from topo.fault import VERBS, Fault
 
 ASK_S = 30.0

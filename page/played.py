@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.quoting import command, docstring
-from judging.run import FaultSpan, Run, Span
-from scenarios.scenario import TimedFault
+from judging import FaultSpan, Run, Span
+from scenarios import TimedFault
 
 HEAD = """{told}
 
@@ -19,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from scenarios import library
 from judging import checks
 from judging.checks import Check
-from scenarios.scenario import Setting, TimedFault{phases_import}
+from scenarios import Setting, TimedFault, library{phases_import}
 
 BASE = library.find({source!r}){shortened}
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from common.fields import Fields
+from topo import Plan
 from topo.fault import Fault
-from topo.plan import Plan
 
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "state": (),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from topo import Host, Node, Plan
 from topo.address import neighbour_usid
-from topo.fault import VERBS, Verb, make_fault
-from topo.fault.verb import PortState
+from topo.fault import VERBS, PortState, Verb, make_fault
 from topo.graph import links
-from topo.node import Host, Node
 from topo.pictures.graph import graph_of
 from topo.pictures.positions import lane_width, positions
-from topo.plan import Plan
 
 
 def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any]:

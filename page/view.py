@@ -11,8 +11,8 @@ from common import plain_file
 from common.outcome import told
 from page.scene import all_refusals, scene, verbs
 from running import directory
-from topo.plan import Plan
-from topo.planfile import PlanError, load_plan, shipped_plans
+from topo import Plan, PlanError, load_plan
+from topo.planfile import shipped_plans
 
 Mode = Literal["plan", "replay", "live"]
 
