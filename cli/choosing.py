@@ -13,21 +13,16 @@ from cli.host_names import parse_hosts
 from cli.options import seed_of
 from common.pairs import json_or_text, parse_pair
 from endpoint import plugins
-from running import calibration
-from running.choices import SECONDS_MAX, Choices
+from running import SECONDS_MAX, Choices, RunSpec, calibration, check_command, rehearse
 from running.document import scenario_of
 from running.fault_words import parse
 from running.options import DEFAULTS
-from running.programs import check_command
-from running.rehearsal import rehearse
-from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios import library
-from scenarios.scenario import Command, Scenario
+from scenarios import Command, Scenario, library
 from scenarios.user_traffic.command import with_command
-from topo.node import Host
-from topo.plan import Plan, rate_of
-from topo.planfile import load_plan, switch_of_environment
+from topo import Host, Plan, load_plan
+from topo.plan import rate_of
+from topo.planfile import switch_of_environment
 
 BMV2_SWITCHES_MAX = 40  # a process of about 33 MB and two busy threads each
 

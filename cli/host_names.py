@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from topo.node import Host
-from topo.plan import Plan
+from topo import Host, Plan
 
 _RANGE = re.compile(r"(h\d+)(?:\.\.(h\d+))?")
 

@@ -16,10 +16,9 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
-from topo.emulation import labname
-from topo.emulation.lab import Lab
+from topo import Plan
+from topo.emulation import Lab, labname
 from topo.graph import PortRef, link_between, ports
-from topo.plan import Plan
 
 EXAMPLES = """examples:
   ./lab capture p1l0-p1s2 --count 20

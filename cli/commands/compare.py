@@ -38,8 +38,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
+    from judging import Run
     from judging.reports import comparison  # late: matplotlib, which the help does not need
-    from judging.run import Run
 
     paths = [find(arguments.runs, name) for name in arguments.names]
     if len(paths) < 2:

@@ -13,14 +13,12 @@ from cli.command_table import add
 from cli.options import check_seconds
 from common.terminal.columns import aligned
 from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
-from topo.emulation import labname
-from topo.emulation.lab import Lab
+from topo import Plan, Switch
+from topo.emulation import Lab, labname
 from topo.graph import PortRef, link_between, ports
-from topo.node import Switch
-from topo.plan import Plan
 
 if TYPE_CHECKING:  # gRPC comes with it, which the help of the command does not need
-    from controller.counting import Cells
+    from controller import Cells
 
 EXAMPLES = """examples:
   ./lab counters
@@ -92,8 +90,7 @@ def read(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
 def programs(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, Cells | None]:
     """The counts of the program of each P4 switch with a chosen port; None for a switch that runs no program now."""
     import controller
-    from controller.counting import read_counters
-    from controller.provisioning import addresses
+    from controller import addresses, read_counters
 
     switches = list(dict.fromkeys(ref.node for ref in chosen if isinstance(ref.node, Switch)))
     where = addresses(lab, switches)

@@ -10,10 +10,9 @@ from cli.command_table import add
 from cli.root import need_root
 from common.interpreter import become
 from running import sdk
+from topo import Host
 from topo.address import host_address
-from topo.emulation import front_end, labname, namespace
-from topo.emulation.lab import Lab
-from topo.node import Host
+from topo.emulation import Lab, front_end, labname, namespace
 
 EXAMPLES = """examples:
   ./lab exec h0 -- ping -c 3 h3

@@ -17,9 +17,9 @@ from common import files
 from common.terminal.printable import path_line
 from running.directory import find
 from schedules.training import MODELS, OPTIONS
+from topo import PlanError
 from topo.cli import chosen_plan
 from topo.emulation import labname
-from topo.planfile import PlanError
 
 EXAMPLES = """examples:
   ./lab export json tiny
@@ -135,7 +135,7 @@ def export_run(arguments: argparse.Namespace) -> int:
     from cli.exporting.chrome_trace import document
     from cli.exporting.packet_instants import packet_events
     from cli.exporting.perfetto import Converter
-    from judging.run import journal_files
+    from judging import journal_files
 
     if arguments.switch is not None:
         raise ValueError("--switch must be left out with perfetto: a trace holds all nodes")

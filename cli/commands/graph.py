@@ -13,10 +13,9 @@ from cli.command_table import add
 from cli.options import check_seconds
 from common import files
 from common.terminal.printable import path_line
+from topo import Plan, load_plan
 from topo.emulation import labname, state
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
-from topo.plan import Plan
-from topo.planfile import load_plan
 
 EXAMPLES = """examples:
   ./lab graph -o lab.svg
@@ -50,7 +49,7 @@ def graph_command(arguments: argparse.Namespace) -> int:
     if arguments.load is not None and not running:
         raise ValueError("--load needs a running lab: it watches links, and a plan has none that carry anything")
     if running:
-        from topo.emulation.lab import Lab
+        from topo.emulation import Lab
 
         lab = Lab.attach()
         drawn = graph_of(lab.plan, lab.faults(), measured_load(arguments.load) if arguments.load else {})
@@ -71,7 +70,7 @@ def rendered(drawn: Graph, form: str) -> str | bytes:
         return dot(drawn)
     if form == "mermaid":
         return mermaid(drawn)
-    from topo.pictures.fabric import picture  # late: matplotlib
+    from topo.pictures import picture  # late: matplotlib
 
     return picture(drawn, form)
 
@@ -79,7 +78,7 @@ def rendered(drawn: Graph, form: str) -> str | bytes:
 def measured_load(seconds: float) -> Load:
     """The load of each link, in its busier direction, as a share of its rate, over about so many seconds from now."""
     from cli.commands.counters import traffic_managers
-    from topo.emulation.lab import Lab
+    from topo.emulation import Lab
     from topo.graph import link_at, peer, ports
 
     lab = Lab.attach()

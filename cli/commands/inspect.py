@@ -11,12 +11,11 @@ from typing import Any
 from cli.command_table import add
 from cli.commands.counters import traffic_managers
 from common.terminal.columns import aligned
+from topo import Host, Node
 from topo.address import host_address, port_address, switch_usid, usid_address
-from topo.emulation import labname, namespace
-from topo.emulation.lab import Lab
+from topo.emulation import Lab, labname, namespace
 from topo.fault import healthy, port_states, switch_state
 from topo.graph import PortRef, peer, ports
-from topo.node import Host, Node
 from topo.show import duration, rate
 
 EXAMPLES = """examples:

@@ -6,10 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 import topo.emulation.cli
-from topo.emulation.doctor import Prerequisite
-from topo.emulation.lab import Lab
-from topo.node import Switch
-from topo.plan import Plan
+from topo import Plan, Switch
+from topo.emulation import Lab, Prerequisite
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,9 +23,9 @@ def install(lab: Lab, switches: Sequence[Switch]) -> None:
 
 def check(plan: Plan) -> None:
     """Whether the P4 programs compile and have the plan's tables, before anything is built."""
-    import controller.provisioning
+    import controller
 
-    controller.provisioning.check(plan)
+    controller.check(plan)
 
 
 def endpoint_form() -> list[Prerequisite]:

@@ -15,10 +15,9 @@ from cli.root import need_root
 from common import interrupts
 from common.scratch import Scratch
 from running import ranks
+from topo import Host
 from topo.address import host_address
-from topo.emulation import labname
-from topo.emulation.lab import Lab
-from topo.node import Host
+from topo.emulation import Lab, labname
 
 EXAMPLES = """examples:
   ./lab launch --ranks h0..h7 -- python3 train.py

@@ -38,9 +38,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def report_command(arguments: argparse.Namespace) -> int:
+    from judging import Run
     from judging.judge import judge
-    from judging.reports.figures import write_csv
-    from judging.run import Run
+    from judging.reports import write_csv
     from page import export
     from running.assessment import assessment  # late: matplotlib, which the help does not need
 

@@ -22,7 +22,7 @@ from common.outcome import at_the_end
 from common.quoting import command
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
-from running.directory import RunDirectory
+from running import RunDirectory
 from running.options import OPTIONS
 from running.transport_choice import TRANSPORTS, transport
 from scenarios import library
@@ -30,12 +30,9 @@ from topo.emulation import labname
 
 if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
-    from judging.verdict import Verdict
-    from page.live import RunView
-    from running.live import Watcher
-    from running.preparation import PreparedRun
-    from running.runner import Runner
-    from running.spec import RunSpec
+    from judging import Verdict
+    from page import RunView
+    from running import PreparedRun, Runner, RunSpec, Watcher
 
 RACERS_MAX = 2
 
@@ -76,8 +73,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def refuse_second_lab() -> None:
     """LabRunningError while the chosen lab is up: a run brings up its own lab, and replaces an abandoned one."""
-    from topo.emulation import state
-    from topo.emulation.lab import there_already
+    from topo.emulation import state, there_already
 
     existing = state.read_record()
     if existing is not None and not existing.abandoned:
@@ -101,8 +97,7 @@ def check_processes(arguments: argparse.Namespace) -> None:
 
 def check_parts(processes: int, spec: RunSpec) -> None:
     """ValueError when the run cannot be divided into so many parts."""
-    from running.parallel import runs
-    from running.parallel.partition import Partition
+    from running.parallel import Partition, runs
 
     if spec.programs():
         raise ValueError(
@@ -138,7 +133,7 @@ def check_race(arguments: argparse.Namespace) -> list[str]:
 def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: LastingConsole) -> list[PreparedRun]:
     """The run of each transport, checked. ValueError when one of them cannot be made."""
     from cli.choosing import choose
-    from running.preparation import prepare
+    from running import prepare
 
     seed = seed_of(arguments.seed)
     found: list[PreparedRun] = []
@@ -221,7 +216,7 @@ def lane(
     arguments: argparse.Namespace, prepared: PreparedRun, console: LastingConsole, stack: ExitStack, race: bool
 ) -> Lane:
     """A run with its folder, watched; of a race each line begins with the transport."""
-    from running.live import Watcher
+    from running import Watcher
 
     spec = prepared.spec
     directory = RunDirectory.create(arguments.runs, spec.scenario.name, spec.seed)
@@ -241,7 +236,7 @@ def say(watcher: Watcher, who: str, line: str) -> None:
 
 def shown(arguments: argparse.Namespace, lanes: Sequence[Lane], console: LastingConsole, stack: ExitStack) -> RunView:
     """The page of the runs; its address goes to standard error, where no output is read by programs."""
-    from page.live import Going, RunView
+    from page import Going, RunView
 
     going = [Going.of(one.spec.choices, one.directory) for one in lanes]
     tell: Callable[[str], None] = console.tell if len(lanes) > 1 else lanes[0].watcher.tell

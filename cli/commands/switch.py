@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-import switch.__main__
+import switch
 from cli.command_table import COMMANDS
 
 EXAMPLES = """examples:
@@ -18,4 +18,4 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     own = subparsers.add_parser(
         "switch", help=COMMANDS["switch"].summary, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    switch.__main__.register(own.add_subparsers(metavar="COMMAND", required=True))
+    switch.register(own.add_subparsers(metavar="COMMAND", required=True))

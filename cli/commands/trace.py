@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from common.terminal.standard_streams import write_out
-from topo.emulation import labname
-from topo.emulation.lab import Lab
+from topo import Plan, load_plan
+from topo.emulation import Lab, NoLabError, labname
 from topo.emulation.labname import DEFAULT_LAB
-from topo.emulation.state import NoLabError
 from topo.fault import Condition, arrival
 from topo.path import Path, path_of_ev, paths
-from topo.plan import Plan
-from topo.planfile import load_plan
 from topo.summaries import FIRST_EV, HOST
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from common.terminal.printable import printable
 from topo.emulation import labname
 
 if TYPE_CHECKING:
-    from endpoint.group import WorkloadGroup
+    from endpoint import WorkloadGroup
     from running.traffic import Traffic
 
 EXAMPLES = """examples:
@@ -59,7 +59,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def traffic_command(arguments: argparse.Namespace) -> int:
     from running.traffic import Traffic
-    from topo.emulation.lab import Lab
+    from topo.emulation import Lab
 
     check_seconds("--seconds", arguments.seconds)
     if arguments.what == "kinds":

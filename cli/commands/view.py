@@ -19,7 +19,7 @@ from common.terminal.printable import path_line, printable
 from topo.emulation import labname
 
 if TYPE_CHECKING:
-    from topo.emulation.lab import Lab
+    from topo.emulation import Lab
 
 WHY_NOT = {
     "plan": "this is a plan: nothing runs that could be broken",
@@ -57,12 +57,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def view_command(arguments: argparse.Namespace) -> int:
-    from page import export
-    from page.answers import PacketAnswers
-    from page.microscope import Microscope
-    from page.request_handler import RequestHandler
-    from page.view import plan_view, replay_view, what_is
-    from page.viewer import Viewer
+    from page import Microscope, PacketAnswers, RequestHandler, Viewer, export, plan_view, replay_view, what_is
 
     signal.signal(signal.SIGTERM, partial(first_only, lambda number, _: sys.exit(128 + number)))
     if not arguments.what and arguments.export is None and (lab := running_lab()) is not None:
@@ -95,8 +90,7 @@ def view_command(arguments: argparse.Namespace) -> int:
 
 def running_lab() -> Lab | None:
     """The lab that is up, with root to look into it; None when there is none."""
-    from topo.emulation.lab import Lab
-    from topo.emulation.state import NoLabError
+    from topo.emulation import Lab, NoLabError
 
     try:
         Lab.attach()
@@ -112,7 +106,7 @@ def running_lab() -> Lab | None:
 
 def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
     """Serves a lab that is up until it is taken down; what is seen is thrown away then."""
-    from page.live import LabView
+    from page import LabView
 
     file = Path("played.py")
     with Scratch("mrclab-seen-") as folder, LabView(lab, folder, file, tell, hand_over, arguments.port) as view:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from topo import Host, Node, Plan, plan_document
 from topo.address import host_address, switch_usid, usid_address
 from topo.graph import PortRef, links, ports
-from topo.node import Host, Node
-from topo.plan import Plan
-from topo.planfile import plan_document
 
 
 def document(plan: Plan) -> dict[str, Any]:
     """Rates in bit/s, delays in nanoseconds. Raises CompileError when p4/ does not compile."""
     import controller
-    from controller import words
-    from controller.items import encode
+    from controller import encode, words
     from controller.tables import tables
 
     pipelines = controller.compiled_pipelines()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cli.exporting.routes import NEXT_HOP, own_usid, routes
-from topo.node import Switch
-from topo.plan import Plan
+from topo import Plan, Switch
 
 SID_DEVICE = "sr0"  # staticd of FRR 10.3 installs SIDs on this device, and on no other
 

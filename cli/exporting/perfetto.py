@@ -11,10 +11,9 @@ from typing import Any
 
 from cli.exporting import chrome_trace as trace
 from common.journal import Line
+from judging import fault_spans, mapped
 from judging.journal import scan
-from judging.run import fault_spans
-from judging.stored_journal import mapped
-from topo.node import Host, parse_node, tier
+from topo import Host, parse_node, tier
 
 LAB = "lab"
 """The process of what no node did: phases, faults, the controller."""

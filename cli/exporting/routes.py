@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv6Network
 
+from topo import Host, Plan, Switch
 from topo.address import host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
 from topo.graph import PortRef, peer, ports
-from topo.node import Host, Switch
 from topo.plain_routes import plain_route
-from topo.plan import Plan
 
 NEXT_HOP = "fe80::1"  # every interface's peer in the lab (topo/emulation/wiring.py); other gear has its own
 

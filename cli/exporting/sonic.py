@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from cli.exporting.routes import NEXT_HOP, own_usid, routes
+from topo import Plan, Switch
 from topo.graph import PortRef
-from topo.node import Switch
-from topo.plan import PRIORITY_CONTROL, Plan
+from topo.plan import PRIORITY_CONTROL
 
 LANES = 4  # of a port: SONiC numbers the first one of each
 

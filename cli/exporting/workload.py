@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterable, Iterator
 
 from cli.damage import told_of
+from judging import Run
 from judging.measures.completions import completions
-from judging.run import Run
 from running.directory import find
 from schedules import collectives, patterns, training
 from schedules.patterns import MatrixConnection

@@ -18,11 +18,8 @@ from topo.summaries import SET
 
 if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
-    from studies.contest.algorithm import Algorithm
-    from studies.contest.report import Kept
-    from studies.contest.result import Match
-    from studies.sweeping.subject import Subject
-    from studies.sweeping.sweep import Sweep
+    from studies.contest import Algorithm, Kept, Match
+    from studies.sweeping import Subject, Sweep
 
 ALGORITHMS, SCENARIOS, SEEDS, TIME = "mrc,reps,oblivious", "collision,grey-link", "20", 0.25
 SMOKE = {"scenario": "smoke,grey-link", "seeds": "7"}
@@ -67,9 +64,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def contest_command(arguments: argparse.Namespace) -> int:
     from cli.choosing import chosen  # late, like all below: the help needs none of them
     from common.terminal.console import LastingConsole
-    from studies.contest import report, text
-    from studies.contest.algorithm import parse, variants
-    from studies.contest.result import records
+    from studies.contest import parse, records, report, text, variants
     from studies.contest.worst import kept
     from studies.sweeping.subject import subject
 
@@ -131,8 +126,8 @@ def others(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> list[Match]:
     """The rows of the sweep, by scenario."""
-    from studies.contest.result import Match
-    from studies.sweeping.statement import statements
+    from studies.contest import Match
+    from studies.sweeping import statements
 
     found, names = statements(sweep), [one.name for one in algorithms]
     return [
@@ -145,9 +140,9 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, consol
     """Make the worst run of each algorithm and scenario again, with journal, report and replay, on this machine."""
     from page.export import beside_report
     from studies.contest import worst
-    from studies.farm.engine import Inline
+    from studies.farm import Inline
+    from studies.sweeping import statements
     from studies.sweeping.perform import perform
-    from studies.sweeping.statement import statements
 
     wanted: list[tuple[Subject, int]] = [
         (subject, row.seed)

@@ -21,7 +21,7 @@ from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
-    from studies.hunting.hunt import Hunt
+    from studies.hunting import Hunt
 
 MINUTES = 2.0
 TRY_S = 0.3  # about, of one processor and interpreted
@@ -57,10 +57,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 @sigterm_too()
 def hunt_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
-    from studies.hunting.attempt_pool import AttemptPool
+    from studies.hunting import AttemptPool, Hunt, HuntProgress
     from studies.hunting.found import repeat
-    from studies.hunting.hunt import Hunt
-    from studies.hunting.progress import HuntProgress
 
     for name, value in (("--minutes", arguments.minutes), ("--tries", arguments.tries)):
         if value is not None and not 0 < value <= 1e9:
@@ -123,7 +121,7 @@ def check_folder(name: str, folder: Path) -> None:
 def given_settings(words: list[str], seed: int) -> dict[str, Any]:
     """The settings that the user gave. Raises `ValueError` for those that no run takes."""
     from endpoint import plugins
-    from running.rehearsal import rehearse
+    from running import rehearse
     from studies.hunting.draw import draw
 
     pairs = [parse_pair(word, "--setting", "selection=reps") for word in words]

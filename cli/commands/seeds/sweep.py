@@ -26,17 +26,12 @@ from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_out
 from running.options import OPTIONS
 from running.transport_choice import TRANSPORTS
-from studies.farm.address import ClusterAddress
+from studies.farm import ClusterAddress
 
 if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
-    from studies.farm.engine import Engine
-    from studies.sweeping.row import Row
-    from studies.sweeping.statement import VariantStatement
-    from studies.sweeping.subject import Subject
-    from studies.sweeping.sweep import Sweep
-    from studies.sweeping.task import Task
-    from studies.sweeping.variant import Variant
+    from studies.farm import Engine
+    from studies.sweeping import Row, Subject, Sweep, Task, Variant, VariantStatement
 
 SEEDS_MAX = 1_000_000
 
@@ -106,7 +101,7 @@ def parse_seeds(text: str) -> list[int]:
 
 def asked(arguments: argparse.Namespace) -> list[Variant]:
     """The variants. ValueError says which word is wrong."""
-    from studies.sweeping.variant import variants
+    from studies.sweeping import variants
 
     counted = "counted" if arguments.world == "simulated" else "real"
     others: dict[str, Any] = {"world": arguments.world, "time": arguments.time}
@@ -137,10 +132,8 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
 def sweep_command(arguments: argparse.Namespace) -> int:
     from cli.choosing import chosen  # late, like all below: the help needs none of them
     from common.terminal.console import LastingConsole
-    from studies.sweeping import report, text
-    from studies.sweeping.statement import document, statements
+    from studies.sweeping import Until, document, parse_share, report, statements, text
     from studies.sweeping.subject import subject
-    from studies.sweeping.until import Until, parse_share
 
     seeds = parse_seeds(arguments.seeds)
     until = parse_share(arguments.until) if arguments.until is not None else None
@@ -188,9 +181,7 @@ def swept(
 ) -> Iterator[Sweep]:
     """The sweep, all of whose runs are there. `write` writes its page, also if it is broken off. The command writes to
     `places`."""
-    from studies.sweeping.progress import SweepProgress
-    from studies.sweeping.store import RowStore
-    from studies.sweeping.sweep import Sweep
+    from studies.sweeping import RowStore, Sweep, SweepProgress
 
     folder = arguments.runs / "sweeps"
     with handing_over(arguments.runs, folder, *places), RowStore(folder) as store:
@@ -227,14 +218,13 @@ def make_engine(
     arguments: argparse.Namespace, folder: Path, subjects: Sequence[Subject], console: LastingConsole
 ) -> Engine[Task, Row]:
     """The engine that makes the runs: on this machine no more at once than its memory holds."""
-    from studies.farm.engine import Inline
-    from studies.farm.pool import Pool
+    from studies.farm import Inline, Pool
     from studies.sweeping.perform import perform
 
     if arguments.world == "emulated":
         return Inline(perform)
     if arguments.cluster:
-        from studies.farm.cluster import Cluster
+        from studies.farm import Cluster
 
         return Cluster(arguments.cluster, perform)
     workers = workers_for(arguments.workers, max(one.memory_bytes for one in subjects), console.tell)
@@ -243,8 +233,8 @@ def make_engine(
 
 def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: LastingConsole) -> None:
     """Make the worst runs again, each with journals and a report."""
+    from studies.sweeping import statements
     from studies.sweeping.perform import perform
-    from studies.sweeping.statement import statements
     from studies.sweeping.subject import whole
 
     for one, subject in zip(statements(sweep), sweep.subjects, strict=True):
