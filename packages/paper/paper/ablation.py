@@ -10,9 +10,8 @@ from endpoint.mrc.presets import RULES, Rule
 from paper.report import notice
 from paper.report.document import rows, wrapped
 from scenarios import library
-from studies.sweeping.statement import Contrast, VariantStatement, contrasts
-from studies.sweeping.subject import Chosen, Subject, subject
-from studies.sweeping.variant import Variant
+from studies.sweeping import Chosen, Contrast, Subject, Variant, VariantStatement, contrasts
+from studies.sweeping.subject import subject
 
 LAB, STRICT = "mrc-lab", "mrc-strict"
 METRIC = "goodput_kept"

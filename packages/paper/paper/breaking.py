@@ -11,7 +11,7 @@ from typing import Any
 
 from paper import profile
 from paper.figure import Failing, Part
-from topo.plan import Plan
+from topo import Plan
 
 SINGLE_PATH, OBLIVIOUS, KEPT, WHOLE = "single-path", "oblivious", "kept", "whole"
 IN_FRAMES, IN_FRAMES_WORDS = "in-frames", "the host in every frame's way"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.run import SECOND_NS, Run
-from scenarios.scenario import SAMPLE_S, Phase, TimedFault
-from topo.plan import Plan
+from judging import SECOND_NS, Run
+from scenarios import SAMPLE_S, Phase, TimedFault
+from topo import Plan
+
+__all__ = ["Clock"]
 
 LEAD_ROUND_TRIPS = 60  # before a figure's time begins: congestion windows settle
 SHORT_LEAD_ROUND_TRIPS = 6  # in a short form, of which no number counts

@@ -7,7 +7,9 @@ only. A and B have as many spines as a queue pair can use: 128 EVs in rotation, 
 from __future__ import annotations
 
 from paper import parameters
-from topo.plan import Plan
+from topo import Plan
+
+__all__ = ["B"]
 
 GBPS = 1_000_000_000
 
@@ -46,6 +48,7 @@ A = cluster(
 B = cluster(
     "cluster-b", "GB200 and CX8, 8 planes of 100 Gb/s", planes=8, port_gbps=100, leaves=2, spines=16, hosts_per_leaf=2
 )
+"""A model of the paper's cluster B."""
 B_TWO = cluster(
     "cluster-b-2", "cluster B with two paths per plane", planes=8, port_gbps=100, leaves=2, spines=2, hosts_per_leaf=2
 )

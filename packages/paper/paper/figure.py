@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judging.run import Run
+from judging import Run
 from running.transport_choice import TransportChoice
-from scenarios.scenario import SAMPLE_S, Load, Phase, PlainScenario, Scenario, TimedFault, Workload
-from topo.plan import Plan
+from scenarios import SAMPLE_S, Load, Phase, PlainScenario, Scenario, TimedFault, Workload
+from topo import Plan
+
+__all__ = ["Measured"]
 
 Points = Sequence[tuple[float, float]]
 DIGITISED = "read off the vector graphics of arXiv:2605.04333 (error about 1 %)"

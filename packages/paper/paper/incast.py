@@ -6,7 +6,7 @@ crosses a spine, and no two of them share a NIC.
 
 from __future__ import annotations
 
-from judging.run import Run
+from judging import Run
 from paper import measuring
 from paper.clock import Clock
 from paper.cluster import D
@@ -14,8 +14,8 @@ from paper.figure import Measured, Part
 from paper.parameters import for_roce
 from paper.streams import DEPTH, SIZE, stream
 from running.transport_choice import TransportChoice
-from scenarios.scenario import Workload
-from topo.plan import Plan
+from scenarios import Workload
+from topo import Plan
 
 RECEIVER, VICTIM_RECEIVER = "h0", "h1"
 SENDERS = ("h4", "h8", "h12", "h5", "h9", "h13", "h6")  # from the three racks in turn

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from judging.run import Run
+from judging import Run
 from paper.clock import Clock
 from paper.cluster import JOB
 from paper.figure import Measured, Part
 from paper.parameters import MRC_JOB
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 
 SIZE = 8_388_608
 """Large enough that the ring waits for bandwidth and not for latency."""

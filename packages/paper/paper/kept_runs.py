@@ -17,8 +17,7 @@ from typing import Any
 from common import files, plain_file
 from paper import catalogue
 from paper.reproduction import Place, Reproduction
-from studies.sweeping.row import Row
-from studies.sweeping.store import RowStore
+from studies.sweeping import Row, RowStore
 
 WRITTEN = ("key", "seed", "verdict", "metrics", "curves")
 """How long a run took is left out: the same runs make the same bytes, wherever they are made."""

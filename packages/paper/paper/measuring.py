@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from judging import SECOND_NS, Run, Span
 from judging.arrays import Floats, np
 from judging.measures import goodput
-from judging.run import SECOND_NS, Run, Span
 from paper.clock import Clock
 from paper.figure import Points
 from paper.parameters import PMTU_BYTES
+
+__all__ = ["rate"]
 
 GBPS = 1e9
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from judging.arrays import np
 from paper.figure import Experiment, Figure, Order, Points, Quantity
-from studies.sweeping.row import Row
+from studies.sweeping import Row
 
 NEAR, FAR = 0.05, 0.15
 TIE = 0.03

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, profile
 from paper.clock import Clock
 from paper.figure import Measured, Part
 from paper.parameters import MRC
 from paper.streams import stream
 from running.transport_choice import TransportChoice
-from scenarios.scenario import TimedFault
+from scenarios import TimedFault
+
+__all__ = ["pair"]
 
 SAMPLE_S = 0.22
 """The paper samples the NICs' counters this often."""

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from running.transport_choice import LOSSLESS, TRANSPORTS, TransportChoice
-from topo.plan import Links, Packets, Plan, Queues, Trimming
+from topo import Plan
+from topo.plan import Links, Packets, Queues, Trimming
 
 PAPER = "Araujo et al., arXiv:2605.04333"
 UEC = "UEC guidance for switches"

@@ -9,17 +9,14 @@ from functools import cache
 from pathlib import Path
 
 from common import user_code
-from judging.run import Run
+from judging import Run
 from paper import catalogue
 from paper.figure import Figure, Part
-from running import identity
-from running.choices import Choices
+from running import Choices, RunSpec, identity
 from running.document import spec_of, written
 from running.launch import made
-from running.spec import RunSpec
+from studies.sweeping import Row, Task, VersionError
 from studies.sweeping.perform import kept
-from studies.sweeping.row import Row
-from studies.sweeping.task import Task, VersionError
 
 DATA = frozenset({"breaking", "cluster", "explanations", "figure", "parameters", "placement", "profile", "readings"})
 """Modules of this folder that measure nothing: their values are in a run's JSON, or are words."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from common.seeds import Purpose, derive
-from topo.plan import Plan
+from topo import Plan
 
 PLACEMENTS = ("rail", "leaf", "random")
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from judging.run import SECOND_NS, Run
+from judging import SECOND_NS, Run
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import PRODUCTION
-from scenarios.scenario import Phase, Workload
+from scenarios import Phase, Workload
 
 HOSTS = tuple(f"h{index}" for index in range(PRODUCTION.host_count))
 QPS_TO_EACH = 8

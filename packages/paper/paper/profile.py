@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from running.transport_choice import TransportChoice
-from topo.plan import Plan
+from topo import Plan
 
 FOLDER = Path(__file__).parent / "profiles"
 

@@ -8,15 +8,15 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from judging.run import Run
+from judging import Run
 from paper import profile, readings
 from paper.cluster import C
 from paper.figure import Chart, Failing, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import MRC, REAL_TIME, REAL_TIME_16QP, for_roce
 from paper.placement import ranks
 from running.transport_choice import TransportChoice
-from scenarios.scenario import Load, Phase, TimedFault, Workload
-from topo.plan import Plan
+from scenarios import Load, Phase, TimedFault, Workload
+from topo import Plan
 
 MB = 1 << 20
 LOSSES = (0.0, 0.1, 1.0)  # percent

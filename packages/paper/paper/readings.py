@@ -16,6 +16,8 @@ from typing import Any
 
 from paper.figure import Quantity
 
+__all__ = ["of"]
+
 FILE = Path(__file__).parent / "readings.toml"
 CURVES = "curves"
 

@@ -8,9 +8,8 @@ from paper.figure import Figure
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
 from paper.perform import FigureTask, task
-from studies.farm.engine import Engine
-from studies.sweeping.row import Row
-from studies.sweeping.store import RowStore
+from studies.farm import Engine
+from studies.sweeping import Row, RowStore
 
 Place = tuple[str, str]
 """The name of a figure, and of one of its runs."""

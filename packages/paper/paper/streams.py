@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from scenarios.scenario import Workload
+from scenarios import Workload
 
 SIZE = 262_144
 DEPTH = 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.command_table import VIRTUAL, CommandEntry
+from cli import VIRTUAL, CommandEntry
 
 REPRODUCE = CommandEntry(
     "the figures of the MRC paper, run here and compared", "paper.commands.reproduce:register", needs=VIRTUAL

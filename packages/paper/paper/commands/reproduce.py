@@ -9,10 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli import command_table
-from cli.compiled_form import LONG_S, want_compiled
-from cli.options import add_runs, check_workers
-from cli.ownership import handing_over
+from cli import LONG_S, add_runs, check_workers, handing_over, want_compiled
+from cli import add as add_command
 from common.interrupts import sigterm_too
 from common.outcome import at_the_end
 from common.terminal.printable import path_line
@@ -20,7 +18,7 @@ from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
     from paper.outcome import Outcome
-    from studies.sweeping.sweep import Sweep
+    from studies.sweeping import Sweep
 
 DESCRIPTION = """\
 Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
@@ -49,7 +47,7 @@ EXAMPLES = """examples:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    reproduce = command_table.add(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
+    reproduce = add_command(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
     reproduce.set_defaults(world="simulated", cluster=None)
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
@@ -90,8 +88,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     from paper.report.progress import ReproductionProgress
     from paper.reproduction import Reproduction
     from running.estimate import available_memory
-    from studies.farm.pool import Pool
-    from studies.sweeping.store import RowStore
+    from studies.farm import Pool
+    from studies.sweeping import RowStore
 
     check_names(arguments.figures, arguments.intervals)
     wanted = catalogue.figures(arguments.figures)
@@ -222,11 +220,10 @@ def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
 
 def ablate(arguments: argparse.Namespace) -> int:
     """Write a page of the gains of each of the lab's rules."""
-    from cli.choosing import chosen
-    from cli.commands.seeds.sweep import parse_seeds, swept
+    from cli import chosen, parse_seeds, swept
     from common.terminal.console import LastingConsole
     from paper import ablation
-    from studies.sweeping.statement import statements
+    from studies.sweeping import statements
 
     words = SEEDS if arguments.seeds is None else arguments.seeds
     factor = TIME if arguments.time is None else arguments.time

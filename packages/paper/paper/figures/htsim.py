@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.run import Run
+from judging import Run
 from paper import parameters, readings
 from paper.explanations import A_QUARTER, HASHED_FLOWS, TRIMMED_HEADERS
 from paper.figure import Experiment, Figure, Measured, Part, Quantity
 from paper.parameters import MRC, mrc
 from running.transport_choice import TransportChoice
-from scenarios.scenario import Phase, TimedFault, Workload
-from topo.plan import Links, Plan
+from scenarios import Phase, TimedFault, Workload
+from topo import Plan
+from topo.plan import Links
 
 GBPS = 1_000_000_000
 MESSAGE, MESSAGES = 61 * 4096, 8  # 1,998,848 bytes: the simulator's 2 MB in whole packets

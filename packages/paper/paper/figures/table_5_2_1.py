@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, profile, readings
 from paper.breaking import SINGLE_PATH, fails, single_path
 from paper.clock import Clock
@@ -12,7 +12,7 @@ from paper.cluster import B
 from paper.figure import Figure, Measured, Part
 from paper.parameters import MRC
 from paper.streams import one_at_a_time, stream
-from scenarios.scenario import Phase
+from scenarios import Phase
 
 WRITES = 50
 WRITE = 4.0  # round trips that a write of 2 bytes has, host and all

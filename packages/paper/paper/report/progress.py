@@ -8,8 +8,8 @@ from rich.table import Table
 
 from paper.perform import FigureTask
 from paper.reproduction import Reproduction
-from studies.farm.progress import Progress
-from studies.sweeping.row import Row
+from studies.farm import Progress
+from studies.sweeping import Row
 
 
 class ReproductionProgress(Progress):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.run import SECOND_NS, Run
+from judging import SECOND_NS, Run
 from paper import profile, readings
 from paper.breaking import KNOBS, SINGLE_PATH, single_path
 from paper.cluster import B
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, PaperCurve, Part
 from paper.parameters import MRC
-from scenarios.scenario import SAMPLE_S, Phase, Workload
+from scenarios import SAMPLE_S, Phase, Workload
 
 SIZES = (32, 64, 128, 256)  # MB that are run here
 MB = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
 from paper.clock import Clock
@@ -14,8 +14,8 @@ from paper.figure import Chart, Experiment, Failing, Figure, Measured, PaperCurv
 from paper.parameters import mrc
 from paper.streams import stream
 from running.transport_choice import TransportChoice
-from scenarios.scenario import Phase
-from topo.plan import Plan
+from scenarios import Phase
+from topo import Plan
 
 FACTOR = 5_000
 BEFORE_S, END_S = 5.0, 20.0

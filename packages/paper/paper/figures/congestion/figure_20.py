@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.clock import Clock
 from paper.cluster import D
@@ -13,7 +13,7 @@ from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, Pa
 from paper.parameters import MRC, PFC, PFC_8QP, PFC_DCQCN_8QP, for_roce, mrc
 from paper.streams import stream
 from running.transport_choice import TransportChoice
-from topo.plan import Plan
+from topo import Plan
 
 LENGTH, STEADY_LENGTH, SHORT_LENGTH = 150.0, 60.0, 3.0
 """Round trips; without congestion control rates are steady after a few."""

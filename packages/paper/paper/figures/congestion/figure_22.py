@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
@@ -13,8 +13,8 @@ from paper.explanations import MARKS, UNFILLED
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
 from paper.parameters import PFC_DCQCN, for_roce
 from paper.streams import DEPTH, SIZE
-from scenarios.scenario import Phase, Workload
-from topo.plan import Plan
+from scenarios import Phase, Workload
+from topo import Plan
 
 FLOWS = 15
 ROCE = for_roce(D)

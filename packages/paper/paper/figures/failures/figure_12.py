@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import OBLIVIOUS, SINGLE_PATH, fails, oblivious, single_path
 from paper.clock import Clock

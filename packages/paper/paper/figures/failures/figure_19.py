@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import OBLIVIOUS, SINGLE_PATH, fails, oblivious, single_path
 from paper.clock import Clock
@@ -12,8 +12,8 @@ from paper.cluster import D_SLOW, D
 from paper.figure import Chart, Figure, Measured, PaperCurve, Part
 from paper.parameters import MRC
 from paper.streams import stream
-from scenarios.scenario import TimedFault
-from topo.plan import Plan
+from scenarios import TimedFault
+from topo import Plan
 
 STEP = 80  # round trips
 SETTLE = 0.3  # of a step: what a plateau's mean leaves out after each change

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import KEPT, SINGLE_PATH, fails, kept, single_path
 from paper.clock import Clock

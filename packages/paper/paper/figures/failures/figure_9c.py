@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from common.seeds import Purpose, derive
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import SINGLE_PATH, fails, single_path
 from paper.clock import Clock

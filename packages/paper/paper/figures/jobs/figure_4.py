@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import OBLIVIOUS, fails, oblivious
 from paper.figure import Chart, Figure, Measured, Part
 from paper.job import SMALL, clock, hit_qps, job, lost_packets, qps
-from scenarios.scenario import TimedFault
+from scenarios import TimedFault
 
 LENGTH = 3.0
 READ = readings.of("4")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import Run
+from judging import Run
 from paper import measuring, readings
 from paper.breaking import KEPT, WHOLE, fails, kept, whole
 from paper.figure import Chart, Figure, Measured, PaperCurve, Part

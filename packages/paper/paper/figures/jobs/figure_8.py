@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judging.run import SECOND_NS, Run
+from judging import SECOND_NS, Run
 from paper import measuring, production, readings
 from paper.breaking import setting
 from paper.clock import Clock
