@@ -1,1 +1,3 @@
 """For operators: an incident to find (`incident`), a change to rehearse (`rehearsal`)."""
+
+__all__ = ["incident"]

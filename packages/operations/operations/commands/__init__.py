@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.command_table import COMPILER, VIRTUAL, CommandEntry
+from cli import COMPILER, VIRTUAL, CommandEntry
 
 INCIDENT = CommandEntry(
     "a lab with a hidden fault: find it with the lab's own tools",

@@ -12,17 +12,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cli.command_table import add
-from cli.options import add_json, add_runs
-from cli.ownership import hand_over, hand_over_below
-from cli.root import need_root
+from cli import add, add_json, add_runs, hand_over, hand_over_below, need_root
 from common.giving import opened_folder
 from common.interpreter import become
 from common.interrupts import sigterm_too
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from operations.incident.words import add_tools
-from running.directory import RUNS, RunDirectory
+from running import RunDirectory
+from running.directory import RUNS
 from topo.emulation import labname, namespace
 
 DESCRIPTION = "Something is wrong in a lab under load, or nothing. Find out what, with the lab's own tools."
@@ -89,7 +87,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 @sigterm_too()
 def incident_command(arguments: argparse.Namespace) -> int:
-    from cli.commands.run import refuse_second_lab
+    from cli import refuse_second_lab
     from operations.incident.client import NoIncidentError, ask, newest, start
 
     if arguments.tool is None:
@@ -168,7 +166,7 @@ def _view(arguments: argparse.Namespace, folder: Path) -> int:
 
 
 def _tool(arguments: argparse.Namespace, folder: Path) -> int:
-    from cli.commands.counters import show
+    from cli import show
     from operations.incident import text
     from operations.incident.client import ask, namespace_of
     from operations.incident.words import request

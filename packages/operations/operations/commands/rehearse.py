@@ -9,11 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.command_table import add
-from cli.compiled_form import LONG_S, want_compiled
-from cli.options import add_json, add_runs, check_workers, workers_for
-from cli.ownership import handing_over
-from cli.root import need_root
+from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
 from common.interrupts import sigterm_too
 from common.terminal.standard_streams import write_out
 
@@ -56,7 +52,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 @sigterm_too()
 def rehearse_command(arguments: argparse.Namespace) -> int:
-    from cli.commands.run import refuse_second_lab
+    from cli import refuse_second_lab
     from operations.rehearsal.change import read
 
     if not 1 <= arguments.seeds <= SEEDS_MAX:
@@ -82,8 +78,7 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
     from operations.rehearsal.rehearse import done, rehearsed, spec
     from operations.rehearsal.report import document, finished, text
     from running.estimate import estimate
-    from studies.farm.engine import Inline
-    from studies.farm.pool import Pool
+    from studies.farm import Inline, Pool
 
     seeds = range(1, arguments.seeds + 1)
     needed = max(estimate(spec(change, 1, change.flaps)).memory_bytes for change in changes)

@@ -10,11 +10,11 @@ from typing import Any
 
 from common.seeds import Purpose, check_seed, derive
 from operations.incident.kind import FaultKind, check_level, kinds_of, nodes_of
-from scenarios.scenario import Workload
+from scenarios import Workload
+from topo import Host, Plan, Switch, leaf, load_plan, spine
 from topo.graph import links
-from topo.node import Host, Switch, leaf, spine
-from topo.plan import Plan
-from topo.planfile import load_plan
+
+__all__ = ["draw"]
 
 CALLED_S = 12.0
 """Lab time at which the operator is called: everything that is hidden has begun by then."""

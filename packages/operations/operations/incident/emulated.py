@@ -19,30 +19,29 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from controller import compiled_pipelines
-from controller.client import ClientError
-from controller.counting import Cells, read_counters
-from controller.direct import DirectControl
-from controller.entries import Entity
-from controller.provisioning import addresses
-from controller.push import read_switch, write_entities
+from controller import (
+    Cells,
+    ClientError,
+    DirectControl,
+    Entity,
+    addresses,
+    compiled_pipelines,
+    read_counters,
+    read_switch,
+    write_entities,
+)
 from operations.incident import tables
 from operations.incident.draw import Hidden, Incident
 from operations.incident.live_incident import SAMPLE_S, Crossing, Interface, LiveIncident, Managers, files
-from running.directory import RunDirectory
+from running import RunDirectory
 from running.tracing import LabExplainer
 from running.transport_choice import transport
-from running.worlds import provision
-from running.worlds.agents import running_agents, start_agents
-from switch.reference.engine import ReferenceEngine
-from topo.emulation import namespace, process
-from topo.emulation.embedded import serve_config
-from topo.emulation.faults import LabFabric
-from topo.emulation.lab import Lab
-from topo.emulation.state import LabError
+from running.worlds import provision, running_agents, start_agents
+from switch.reference import ReferenceEngine
+from topo import Host, Node, Switch
+from topo.emulation import Lab, LabError, LabFabric, namespace, process, serve_config
 from topo.fault import ActiveFaults, Change, SwitchChange, port_states
 from topo.graph import PortRef, device_id, link_at, ports
-from topo.node import Host, Node, Switch
 
 LOOK_S = 0.25
 HEAD_BYTES = 256

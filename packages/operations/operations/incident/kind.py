@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from topo import Host, Plan, Switch
 from topo.graph import link_between
-from topo.node import Host, Switch
-from topo.plan import Plan
 
 ComponentType = Literal["cable", "direction", "switch", "nic port", "host"]
 EXAMPLES: Mapping[ComponentType, str] = {
@@ -52,6 +51,7 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind("swapped-cables", "cable", 4, "two cables of a leaf are in each other's spine (name either)"),
     )
 }
+"""The faults that an incident may hide, by name."""
 
 
 class AnswerError(ValueError):

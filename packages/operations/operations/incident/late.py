@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from endpoint.host import HostNic
-from endpoint.virtual_host import VirtualHost
-from switch.fabric import TimedFrame
+from endpoint import HostNic, VirtualHost
+from switch import TimedFrame
 
 
 class LateHost:

@@ -14,20 +14,18 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from controller.counting import Cells
-from controller.entries import Entity
+from controller import Cells, Entity
 from controller.tables import tables
-from endpoint.group import AgentClient, WorkloadGroup
+from endpoint import AgentClient, WorkloadGroup
 from operations.incident.draw import NOISE_PERCENT, OLD_FOR_S, Hidden, Incident, Oddity
 from operations.incident.tables import changed
-from running.directory import RunDirectory
+from running import RunDirectory
 from running.tracing import Explainer
-from running.worlds.world import call
+from running.worlds import call
+from topo import Node, Plan, Switch
 from topo.fault import ActiveFaults
 from topo.graph import PortRef, link_between, peer
-from topo.node import Node, Switch
 from topo.path import paths, switches
-from topo.plan import Plan
 
 SAMPLE_S = 0.5
 PROBE_S = 0.02

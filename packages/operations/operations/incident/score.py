@@ -8,7 +8,7 @@ from typing import Literal
 
 from operations.incident.draw import Hidden
 from operations.incident.kind import nodes_of
-from topo.plan import Plan
+from topo import Plan
 
 Word = Literal["right", "partly right", "wrong"]
 Named = tuple[str, str]

@@ -24,8 +24,8 @@ from operations.incident import page
 from operations.incident.draw import draw
 from operations.incident.score import Named
 from operations.incident.session import IncidentSession
-from running.directory import RunDirectory
-from topo.emulation.state import LabError
+from running import RunDirectory
+from topo.emulation import LabError
 
 SOCKET = "incident.sock"
 LINE_BYTES_MAX = 65536

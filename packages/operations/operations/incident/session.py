@@ -18,7 +18,7 @@ from operations.incident.score import Named, Score, score
 from operations.incident.simulated import SimulatedIncident
 from operations.incident.tools import TOOLS
 from operations.incident.words import ARGUMENTS, spelled
-from running.directory import RunDirectory
+from running import RunDirectory
 from topo.graph import links
 
 SCENARIO = "incident"

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operations.incident import tables
+from topo import Host, Plan, Switch
 from topo.graph import Link, PortRef, link_at, links, peer
-from topo.node import Host, Switch
-from topo.plan import Plan
 
 LOST_MIN, LOST_SHARE = 8, 0.01
 """Fewer lost packets, or a smaller share, are within the fabric's specification, or still on their way."""

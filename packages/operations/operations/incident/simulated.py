@@ -9,28 +9,21 @@ from functools import partial
 from typing import Any
 
 from common.seeds import Purpose, derive
-from controller import compiled_pipelines
-from controller.counting import Cells
-from controller.entries import Entity
+from controller import Cells, Entity, compiled_pipelines
 from operations.incident import tables
 from operations.incident.draw import Hidden, Incident
 from operations.incident.late import LateHost
 from operations.incident.live_incident import DOWN, SAMPLE_S, Crossing, Interface, LiveIncident, Managers
-from running.directory import RunDirectory
+from running import RunDirectory
 from running.tracing import Explanation
 from running.transport_choice import transport
-from running.worlds.simulated import SimulatedWorld
-from running.worlds.virtual_time import Resident
-from switch.engine import PortConfig
-from switch.fabric import End
-from switch.native.fabric import NativeFabric
-from switch.packet_log import Fate, NodeKind, in_order
-from switch.reference.engine import ReferenceEngine
-from switch.reference.trace import Trace
+from running.worlds import Resident, SimulatedWorld
+from switch import End, Fate, NodeKind, PortConfig, in_order
+from switch.native import NativeFabric
+from switch.reference import ReferenceEngine, Trace
+from topo import Host, Node, Plan, Switch
 from topo.fault import VERBS, ActiveFaults, Change, PortChange, PortState, SwitchChange, healthy
 from topo.graph import PortRef, link_at, ports
-from topo.node import Host, Node, Switch
-from topo.plan import Plan
 
 Swaps = Mapping[PortRef, PortRef]
 

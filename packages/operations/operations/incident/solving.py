@@ -12,10 +12,9 @@ from operations.incident.draw import Hidden
 from operations.incident.score import Named
 from operations.incident.signs import CollectedAnswers, Sign, findings
 from operations.incident.words import parse
+from topo import Host, Plan, Switch, leaf
 from topo.graph import link_between
-from topo.node import Host, Switch, leaf
 from topo.path import paths
-from topo.plan import Plan
 
 PATHS = Path(__file__).with_name("paths.toml")
 Do = Callable[[str], Mapping[str, Any]]

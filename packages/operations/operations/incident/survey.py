@@ -19,7 +19,7 @@ from operations.incident.kind import KINDS
 from operations.incident.score import components, score
 from operations.incident.session import IncidentSession, World
 from operations.incident.words import parse
-from running.directory import RunDirectory
+from running import RunDirectory
 
 OTHER_TOOLS = ("trace {a} {b}", "capture {cable} --seconds 0.1", "prober --all", "wait 0.1")
 """Those that a search everywhere does without."""

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from controller import compiled_pipelines
-from controller.direct import DirectControl
-from controller.entries import Entity, TableEntry
+from controller import DirectControl, Entity, TableEntry, compiled_pipelines
 from controller.tables import tables
 from controller.words import match, number
 from operations.incident.draw import Hidden
 from p4c.entries import ActionCall, GroupRef, Lpm
-from switch.p4rt.p4info import TableInfo
-from switch.p4rt.store import EntityStore, StoredEntry
-from switch.reference.engine import ReferenceEngine
+from switch.p4rt import EntityStore, StoredEntry, TableInfo
+from switch.reference import ReferenceEngine
+from topo import Plan, Switch
 from topo.address import switch_usid, usid_prefix
 from topo.graph import port_towards
-from topo.node import Switch
-from topo.plan import Plan
 
 TRIMS, DROPS, LIMITS, ROUTES = "trim_beyond", "drop_beyond", "queue_limit", "ipv6_route"
 

@@ -8,19 +8,18 @@ from dataclasses import asdict
 from typing import Any
 
 from common.fields import Fields
-from endpoint import blame
+from endpoint import Decoder, blame
 from endpoint.blame import LinkState
-from endpoint.decoder import Decoder
 from endpoint.nic.dialect import DEFAULT
 from operations.incident import tables
 from operations.incident.kind import AnswerError
 from operations.incident.live_incident import CONTROL, LiveIncident
 from running.port_rows import Rows, added, class_rows, classes_of, managed_row, plain_row
 from running.tracing import call_text, data_frame, follow, short
-from running.worlds.world import call
+from running.worlds import call
+from topo import Host, Node, Switch
 from topo.address import host_address, switch_usid, usid_address
 from topo.graph import PortRef, link_between, peer, ports
-from topo.node import Host, Node, Switch
 from topo.path import Path, path_of_ev, paths
 
 Answer = dict[str, Any]

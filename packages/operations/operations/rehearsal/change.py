@@ -9,10 +9,9 @@ from pathlib import Path
 
 from common import plain_file
 from common.fields import TOML_BYTES_MAX, Fields, parse_toml
-from scenarios.scenario import TimedFault
+from scenarios import TimedFault
+from topo import Plan, PlanError, load_plan
 from topo.fault import VERBS, FaultError, make_fault
-from topo.plan import Plan
-from topo.planfile import PlanError, load_plan
 
 ACTIONS: Mapping[str, str] = {
     "drain": "drain",

@@ -9,8 +9,8 @@ from random import Random
 from common.seeds import Purpose, derive
 from operations.rehearsal.change import ChangeStep, Planned
 from operations.rehearsal.rehearse import RehearsalResult, compared, spec
-from running.preparation import prepare
-from studies.sweeping.paired import PairedDifference
+from running import prepare
+from studies.sweeping import PairedDifference
 
 TRIES = 200
 """Sequences to draw before giving up: of a change with few steps most are drawn twice, or do not fit."""

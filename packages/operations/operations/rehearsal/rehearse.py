@@ -11,24 +11,20 @@ from random import Random
 from typing import NamedTuple
 
 from common.seeds import Purpose, derive
+from judging import Run
 from judging.measures import goodput, steps
-from judging.run import Run
 from operations.rehearsal.change import ACTIONS, ChangeStep, Planned
-from running.choices import Choices
+from running import Choices, RunSpec
 from running.document import spec_of, written
 from running.launch import made
-from running.spec import RunSpec
 from running.transport_choice import transport
-from scenarios.scenario import Phase, PlainScenario, Setting, TimedFault
-from scenarios.training import training_loop
-from studies.farm.engine import Engine, Inline, Job, folder
-from studies.sweeping.paired import PairedDifference, difference
-from studies.sweeping.proportion import Share, share
+from scenarios import Phase, PlainScenario, Setting, TimedFault, training_loop
+from studies.farm import Engine, Inline, Job, folder
+from studies.sweeping import PairedDifference, Share, difference, share
+from topo import Plan, Switch
 from topo.fault import VERBS, Fault, arrival, avoidance, conditions, make_fault
 from topo.graph import links
-from topo.node import Switch
 from topo.path import Path, paths
-from topo.plan import Plan
 
 NAME = "rehearsal"
 WARMUP_S, REFERENCE_S, HEAL_S = 1.5, 6.0, 1.0
