@@ -20,15 +20,11 @@ from common import files
 from common.quoting import command
 from course.box.box import BoxError
 from course.exercise import StudentWork, shown
-from p4c.frontend.diagnostics import CompileError, Diagnostics
-from p4c.frontend.parse.lexer import tokenize
-from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE
+from p4c import STANDARD_INCLUDE, CompileError, Diagnostics, tokenize
 from p4c.model import ModelError, Program
-from switch.engine import EngineError, PortConfig, Transmitted
+from switch import EngineError, PortConfig, Transmitted
 from switch.reference import ReferenceEngine
-from switch.stf.control import StfControl
-from switch.stf.programs import read_program
-from switch.stf.statements import Add, StfError, parse
+from switch.stf import Add, StfControl, StfError, parse, read_program
 
 FOLDER = Path(__file__).parent
 PARTS = FOLDER.parents[3] / "p4" / "parts"

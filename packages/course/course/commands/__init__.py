@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.command_table import COMPILER, CommandEntry
+from cli import COMPILER, CommandEntry
 
 COURSE = CommandEntry("the labs of the course, and which of them are done", "course.commands.course:register")
 START = CommandEntry("put the starter of a lab into mylab/", "course.commands.start:register")

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.command_table import add
-from cli.options import add_exercise
-from cli.ownership import hand_over
+from cli import add, add_exercise, hand_over
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 

@@ -7,9 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from cli.command_table import add
-from cli.options import add_exercise
-from cli.ownership import handing_over
+from cli import add, add_exercise, handing_over
 from common.terminal.printable import path_line
 
 DESCRIPTION = "The labs of the course, and which of them are done."

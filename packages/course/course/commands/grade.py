@@ -10,8 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.command_table import add
-from cli.options import check_workers
+from cli import add, check_workers
 from common import files
 from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_out

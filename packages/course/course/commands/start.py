@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from cli.command_table import add
-from cli.options import add_exercise
+from cli import add, add_exercise
 from common.terminal.printable import path_line
 
 DESCRIPTION = "Put the starter of a lab into mylab/. A file that is there is never overwritten."

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from course.box.box import Box, BoxError
-from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.parameter import Values
+from endpoint.mrc import Congestion, PathTraits, Values
 
 WINDOW_MAX = 1 << 40
 

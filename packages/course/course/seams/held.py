@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from judging import Finding, Run, Span
 from judging.check import check
 from judging.measures import goodput
-from judging.run import Run, Span
-from judging.verdict import Finding
 
 SETTLE = 0.3
 """The first share of a phase, in which an algorithm may find out what has changed."""

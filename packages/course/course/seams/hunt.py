@@ -17,12 +17,10 @@ from common.scratch import Scratch
 from course.exercise import StudentWork, shown
 from course.result import Gate, TestOutcome
 from course.seams.trial import SEAM, Course, Trial, attempt
-from judging.verdict import Finding
+from judging import Finding
 from page import export
-from studies.hunting import found
-from studies.hunting.attempt import AttemptOutcome as Broken
-from studies.hunting.case import Case
-from studies.hunting.shrink import Shrinker
+from studies.hunting import AttemptOutcome as Broken
+from studies.hunting import Case, Shrinker, found
 
 SHRINK_RUNS = 30
 SHRINK_S = 25.0
@@ -96,11 +94,11 @@ def in_time(case: Case) -> bool:
 
 def words(case: Course) -> list[str]:
     """The timeline in words."""
-    found = []
-    for one in case.faults:
-        value = "" if one.value is None else f" {one.value:g}"
-        found.append(f"{one.verb} {one.target}{value} at {one.at_s:g} s for {one.for_s or 0:g} s")
-    return found
+    values = ["" if one.value is None else f" {one.value:g}" for one in case.faults]
+    return [
+        f"{one.verb} {one.target}{value} at {one.at_s:g} s for {one.for_s or 0:g} s"
+        for one, value in zip(case.faults, values, strict=True)
+    ]
 
 
 def written(work: StudentWork, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from judging.run import Span
+from judging import Span
 
 
 class SeamEvent(NamedTuple):

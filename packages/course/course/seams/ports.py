@@ -8,12 +8,8 @@ from typing import Any
 
 from course.box.box import Box, BoxError
 from course.seams.log import Log, Note
-from endpoint.mrc.operations import EndpointOperations
-from endpoint.mrc.peer import PORTS_ALL, REQUEST_IDS, Peer
-from endpoint.mrc.peers import PeerTable
-from endpoint.nic.config import NEVER
-from endpoint.nic.events import EventLog
-from endpoint.nic.port import PortSet
+from endpoint.mrc import PORTS_ALL, REQUEST_IDS, EndpointOperations, Peer, PeerTable
+from endpoint.nic import NEVER, EventLog, PortSet
 
 SENT_MAX = 64
 """Updates that one call may send."""

@@ -8,9 +8,7 @@ from typing import Any
 
 from course.box.box import Box, BoxError
 from course.seams.log import Log, SeamEvent
-from endpoint.mrc.parameter import Values
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
-from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc import EvPath, EvSet, Selection, Values
 
 
 class AskingSelection(Selection):

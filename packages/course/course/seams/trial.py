@@ -14,13 +14,13 @@ from course.seams.congestion import WindowCongestion
 from course.seams.log import Log
 from course.seams.ports import TellingOperations
 from course.seams.selection import HealthSelection, SpraySelection
-from endpoint.mrc.algorithms import OPERATIONS, SEAMS
+from endpoint.mrc import OPERATIONS, SEAMS
 from endpoint.mrc.presets import LAB
-from judging.run import Run, Span
+from judging import Run, Span
 from running.estimate import TooLargeError
 from running.launch import made
-from scenarios.scenario import Scenario
-from studies.hunting.case import Case
+from scenarios import Scenario
+from studies.hunting import Case
 
 Seam = Literal["spray", "health", "window", "ports"]
 SEAM: dict[Seam, tuple[str, type[Any]]] = {

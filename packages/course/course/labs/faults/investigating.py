@@ -10,11 +10,9 @@ from typing import Any
 from common.seeds import Purpose, derive
 from course.box.box import BoxError
 from course.exercise import StudentWork
-from operations.incident.draw import Incident, draw
-from operations.incident.kind import AnswerError
-from operations.incident.session import IncidentSession
-from operations.incident.words import parse
-from running.directory import RunDirectory
+from operations.incident import AnswerError, Incident, IncidentSession, parse
+from operations.incident.draw import draw
+from running import RunDirectory
 from topo.graph import links
 
 ONSET_S, CALLED_S = 0.5, 3.0

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from course.exercise import Exercise, StudentWork, Test
 from course.labs.faults.investigating import LAB_S_MAX, Inquiry, drawn, investigate
 from course.result import Gate, TestOutcome, judged
-from operations.incident.draw import Incident
-from operations.incident.kind import KINDS, nodes_of
-from operations.incident.solving import commands, recorded
+from operations.incident import KINDS, Incident, commands, nodes_of, recorded
 
 COMMANDS, LAB_S = 12, 25.0
 CASES: dict[str, tuple[int, str]] = {

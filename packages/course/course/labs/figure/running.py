@@ -7,19 +7,18 @@ from dataclasses import replace
 
 from course.box.box import BoxError
 from course.exercise import StudentWork
-from judging.run import Run
+from judging import Run
 from paper import measuring
 from paper.clock import Clock
 from paper.cluster import B
 from paper.figure import Measured
 from paper.pair import pair
-from running.choices import Choices
+from running import Choices, RunSpec, prepare
 from running.launch import made
-from running.preparation import prepare
-from running.spec import RunSpec
-from scenarios.scenario import TimedFault
+from scenarios import TimedFault
+from topo import Plan
 from topo.fault import FaultError
-from topo.plan import Packets, Plan
+from topo.plan import Packets
 
 STEP_ROUND_TRIPS, LEAD_ROUND_TRIPS = 8, 24
 SETTLE = 0.25

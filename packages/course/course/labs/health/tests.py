@@ -13,10 +13,9 @@ from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
 from course.seams.trial import Course, Trial, attempt
+from judging import Finding, Span
 from judging.measures import goodput
-from judging.run import Span
-from judging.verdict import Finding
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 
 LOST_DEAD, KEPT, USED_AGAIN, KEPT_LOSSY, LOST_GREY, RETURNS_GREY = 24, 0.8, 0.5, 0.8, 45, 4
 LEAVES_LOSSY, SOUND_OUT = 5, 2

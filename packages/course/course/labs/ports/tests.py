@@ -12,10 +12,9 @@ from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import Note
 from course.seams.trial import Course, Trial, attempt
+from judging import Finding, Span
 from judging.measures import goodput
-from judging.run import Span
-from judging.verdict import Finding
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 
 FABRIC = {"planes": 3, "leaves": 2, "spines": 2, "hosts_per_leaf": 2}
 PLANES, NIC, WRITER, READER = 3, "h0", "h2", "h3"

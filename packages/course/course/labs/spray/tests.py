@@ -12,9 +12,9 @@ from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
 from course.seams.trial import Course, Trial, attempt
+from judging import Finding
 from judging.measures import goodput
-from judging.verdict import Finding
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 
 EVEN_PLANES, EVEN_PATHS, FULL_RATE = 0.9, 0.75, 0.95
 KEPT, RETURNED, USED_AGAIN = 0.75, 0.92, 0.5

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from controller.entries import Entity, TableEntry
+from controller import Entity, TableEntry
 from controller.tables import tables
 from course.box.box import Box, BoxError
 from p4c.entries import Exact, Lpm
-from topo.node import Switch
-from topo.plan import Plan
+from topo import Plan, Switch
 
 ACTIONS: Mapping[str, Mapping[str, bool]] = {
     "my_sid": {"end_un": False},

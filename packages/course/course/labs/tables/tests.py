@@ -15,10 +15,9 @@ from course.labs.usids.naming import named
 from course.labs.usids.questions import BLOCKS
 from course.result import Gate, TestOutcome, judged
 from running.tracing import data_frame
+from topo import Host, Plan, Switch, leaf, spine
 from topo.address import nic_usid, switch_usid, usid_address
 from topo.graph import PortRef, peer, ports
-from topo.node import Host, Switch, leaf, spine
-from topo.plan import Plan
 
 SHAPES = ((2, 3, 2, 3), (2, 4, 3, 2), (3, 4, 2, 3), (3, 3, 2, 4), (2, 4, 2, 3), (3, 4, 3, 2))
 """Planes, leaves, spines, hosts per leaf: in no shape are leaves and spines as many, or hosts and spines."""

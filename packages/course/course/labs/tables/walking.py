@@ -6,21 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from controller import compiled_pipelines
-from controller.direct import DirectControl
+from controller import DirectControl, compiled_pipelines
 from course.box.box import BoxError
 from course.labs.tables.rows import TableRow, others
 from running.tracing import Explanation, Journey, data_frame, follow, outer_destination
-from switch.engine import PortConfig
-from switch.p4rt.batch import BatchError
-from switch.p4rt.errors import P4RuntimeError
-from switch.reference.engine import ReferenceEngine
-from switch.reference.trace import Trace
+from switch import PortConfig
+from switch.p4rt import BatchError, P4RuntimeError
+from switch.reference import ReferenceEngine, Trace
+from topo import Host, Plan, Switch
 from topo.fault import Fault
 from topo.graph import ports
-from topo.node import Host, Switch
 from topo.path import Path, paths
-from topo.plan import Plan
 
 STEP_NS = 1_000_000_000  # between two packets through one switch: its queues are empty again
 

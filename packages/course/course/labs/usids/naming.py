@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from topo import Plan, leaf, spine
 from topo.address import switch_usid
-from topo.node import leaf, spine
-from topo.plan import Plan
 
 
 def named(plan: Plan, usid: int) -> str:

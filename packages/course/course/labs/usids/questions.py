@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from random import Random
 
 from common.seeds import Purpose, derive
+from topo import Host, Plan, leaf, spine
 from topo.address import nic_usid, switch_usid, usid_address
-from topo.node import Host, leaf, spine
 from topo.path import Path, hops, path_da, path_of_ev, self_probe, usid_list
-from topo.plan import Plan
 
 BLOCKS = ("fcbb:bbbb::/32", "fcbb:a1::/32", "fc00:7::/32", "fdc0:ffee::/32")
 

@@ -11,9 +11,9 @@ from course.exercise import Exercise, StudentWork, Test, shown
 from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
 from course.result import Gate, TestOutcome
+from topo import Plan
 from topo.address import address_usids
 from topo.path import walk
-from topo.plan import Plan
 
 
 def answers(work: StudentWork) -> dict[str, object]:

@@ -8,9 +8,9 @@ from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.trial import Course, Trial, attempt
+from judging import Finding
 from judging.measures import goodput
-from judging.verdict import Finding
-from scenarios.scenario import TimedFault, Workload
+from scenarios import TimedFault, Workload
 
 ALONE, FULL, FAIR, TRIMS, BACK = 0.96, 0.95, 0.9, 0.003, 0.9
 """`TRIMS` is below the half percent and more of a window that shrinks at trims alone. One that shrinks by marks or by
