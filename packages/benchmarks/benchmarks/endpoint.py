@@ -25,10 +25,8 @@ from benchmarks.rig.agents import AgentProcess, agents
 from benchmarks.rig.namespaces import back_to_back
 from benchmarks.rig.processor import cpu_ns
 from common.linux.bpf import RETURN, Instruction, Program
-from endpoint.frame_filter import ACCEPT_WHOLE
-from endpoint.group import WorkloadGroup
-from endpoint.packet_sockets.driver import RING_BYTES
-from endpoint.packet_sockets.ring import FrameRing, PacketSocket
+from endpoint import ACCEPT_WHOLE, WorkloadGroup
+from endpoint.packet_sockets import RING_BYTES, FrameRing, PacketSocket
 from topo.emulation.namespace import enter, path_of
 
 PORTS = 4
@@ -153,11 +151,10 @@ class Stages:
 
 def staged_agent(arguments: list[str]) -> int:
     """Be an agent whose stages are timed; the figures are written beside its journal when it ends."""
-    from endpoint import __main__ as command
-    from endpoint import host
-    from endpoint.mrc.endpoint import Endpoint
-    from endpoint.packet_sockets import loop
-    from endpoint.workloads.stream import StreamWorkload
+    from endpoint import HostNic, main
+    from endpoint.mrc import Endpoint
+    from endpoint.packet_sockets import Loop
+    from endpoint.workloads import StreamWorkload
 
     stages = Stages()
     for name in ("receive", "release"):
@@ -168,13 +165,13 @@ def staged_agent(arguments: list[str]) -> int:
     stages.wrap(Endpoint, "handle_timer", "transport: timers")
     stages.wrap(Endpoint, "next_timer_ns", "transport: timers")
     stages.wrap(StreamWorkload, "received", "workload: verify")
-    stages.wrap(host.HostNic, "_step", "workload: the rest")
-    stages.wrap(host.HostNic, "counters", "samples")
-    stages.wrap(loop.Loop, "_wait", "waiting")
-    stages.wrap(loop.Loop, "run", "driver loop")
+    stages.wrap(HostNic, "_step", "workload: the rest")
+    stages.wrap(HostNic, "counters", "samples")
+    stages.wrap(Loop, "_wait", "waiting")
+    stages.wrap(Loop, "run", "driver loop")
     journal = Path(arguments[arguments.index("--journal") + 1])
     atexit.register(lambda: journal.with_suffix(".stages").write_text(json.dumps(stages.spent_ns)))
-    return command.main(arguments)
+    return main(arguments)
 
 
 def stages(transport: str, seconds: float) -> None:

@@ -16,11 +16,8 @@ from zlib import crc32
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.mrc.algorithms import find_selection
-from endpoint.mrc.endpoint import Endpoint
-from endpoint.nic import icrc
-from endpoint.nic.message import Message
-from endpoint.nic.packet import VARIANT_MASKED, WritePacker
+from endpoint.mrc import Endpoint, find_selection
+from endpoint.nic import VARIANT_MASKED, Message, WritePacker, icrc
 
 STEP_NS = 100_000
 BATCH = 32

@@ -17,8 +17,8 @@ from typing import TextIO
 
 from benchmarks.rig.namespaces import back_to_back
 from common.linux.bpf import RETURN, Instruction, Program
-from endpoint.frame_filter import ACCEPT_WHOLE
-from endpoint.packet_sockets.ring import ETH_P_ALL, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, SOL_PACKET, PacketSocket
+from endpoint import ACCEPT_WHOLE
+from endpoint.packet_sockets import ETH_P_ALL, PACKET_IGNORE_OUTGOING, SO_RCVBUFFORCE, SOL_PACKET, PacketSocket
 from topo.emulation.namespace import enter, path_of
 
 PASS_ALL: Program = (Instruction(RETURN, 0, 0, ACCEPT_WHOLE),)

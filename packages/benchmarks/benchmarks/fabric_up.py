@@ -17,11 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from controller import provision
-from topo.emulation import process
-from topo.emulation.lab import Lab
-from topo.node import Switch
+from topo import Switch, load_plan
+from topo.emulation import Lab, process
 from topo.plan import SWITCH_KINDS
-from topo.planfile import load_plan, shipped_plans
+from topo.planfile import shipped_plans
 
 
 def proportional_set_mib(pids: Sequence[int]) -> float:

@@ -26,10 +26,10 @@ from statistics import mean, median
 from typing import Any
 
 from benchmarks.rig.kept import commit, keep, lines
-from cli.choosing import chosen
+from cli import chosen
+from judging import Run, Span
 from judging.judge import verdict_of
 from judging.measures import steps
-from judging.run import Run, Span
 from running.launch import made
 from scenarios import library
 

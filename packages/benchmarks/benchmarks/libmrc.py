@@ -19,9 +19,8 @@ from pathlib import Path
 from benchmarks.rig.uverbs_rig import End, Rig, rig
 from mrclab import SendWR
 from running import sdk
-from switch.native.build import compiler
-from topo.emulation import namespace
-from topo.emulation.lab import Lab
+from switch.native import compiler
+from topo.emulation import Lab, namespace
 
 SMALL, LARGE = 8, 1 << 20
 COUNTS = {SMALL: 16_384, LARGE: 64}

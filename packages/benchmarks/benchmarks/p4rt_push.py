@@ -26,16 +26,22 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rig.processor import cpu_ns
-from controller import Address, compiled_pipelines, push, verify
-from controller.client import INSERT, GrpcChannels, P4RuntimeClient
-from controller.entries import TableEntry
-from controller.items import encode
-from controller.pipelines import PipelineConfig
+from controller import (
+    INSERT,
+    Address,
+    GrpcChannels,
+    P4RuntimeClient,
+    PipelineConfig,
+    TableEntry,
+    compiled_pipelines,
+    encode,
+    verify,
+)
+from controller.push import push
 from p4c.entries import Lpm
-from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt import p4runtime_pb2 as p4rt
+from topo import Plan, load_plan
 from topo.graph import device_id, ports
-from topo.plan import Plan
-from topo.planfile import load_plan
 
 ROUTES_PREFIX = 0xFD00 << 112
 

@@ -35,22 +35,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-ROOT = Path(__file__).parents[3]
+from running import RunDirectory, group
+from running.parallel import PartWorld, communicator
+from running.parallel.runs import mpiexec
+from running.transport_choice import Payload, transport
+from running.worlds import SimulatedWorld, call
+from scenarios import Setting, Workload, library
+from switch.native import NativeFabric
+from topo import Plan, load_plan
+from topo.graph import links
+from topo.plan import Links
 
-from running.directory import RunDirectory  # noqa: E402
-from running.parallel import communicator  # noqa: E402
-from running.parallel.runs import mpiexec  # noqa: E402
-from running.parallel.world import PartWorld  # noqa: E402
-from running.runner import group  # noqa: E402
-from running.transport_choice import Payload, transport  # noqa: E402
-from running.worlds.simulated import SimulatedWorld  # noqa: E402
-from running.worlds.world import call  # noqa: E402
-from scenarios import library  # noqa: E402
-from scenarios.scenario import Setting, Workload  # noqa: E402
-from switch.native.fabric import NativeFabric  # noqa: E402
-from topo.graph import links  # noqa: E402
-from topo.plan import Links, Plan  # noqa: E402
-from topo.planfile import load_plan  # noqa: E402
+ROOT = Path(__file__).parents[3]
 
 SEED = 1
 WARM_ROUND_TRIPS = 20

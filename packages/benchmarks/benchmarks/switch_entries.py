@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchmarks.rig.many import many_entries
-from p4c.frontend.compilation import Compilation
+from p4c import Compilation
 from p4c.model import load
-from switch.native import binding
-from switch.native.engine import NativeEngine
+from switch.native import NativeEngine, load_program
 from switch.reference import ReferenceEngine
 
 KINDS = ("exact", "lpm", "ternary", "range")
@@ -46,7 +45,7 @@ def row(kind: str, entries: int) -> dict[str, float]:
         compiled = step("compile", Compilation(path).run)
     program = step("load", lambda: load(compiled.json))
     step("reference", lambda: ReferenceEngine().load(program))
-    binding.load_program(program)  # its C is compiled by another process
+    load_program(program)  # its C is compiled by another process
     step("native", lambda: NativeEngine().load(program))
     return taken | {"megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}
 

@@ -31,13 +31,12 @@ ROOT = Path(os.environ.get("SWITCH_HOPS_ROOT", HERE))
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.rig.namespaces import namespaces  # noqa: E402
-from switch.native.build import RUNTIME, compiler  # noqa: E402
+from switch.native import RUNTIME, compiler  # noqa: E402
+from topo import Host, Node, Plan, load_plan  # noqa: E402
+from topo.emulation import PACKET_SWITCH_SYSCTLS, link_commands  # noqa: E402
 from topo.emulation.namespace import entered, offloads_off, path_of, run_ip, set_sysctls, set_up  # noqa: E402
-from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS, link_commands  # noqa: E402
 from topo.graph import PortRef, peer, ports  # noqa: E402
-from topo.node import Host, Node  # noqa: E402
-from topo.plan import ACK_FRAME_BYTES, Plan  # noqa: E402
-from topo.planfile import load_plan  # noqa: E402
+from topo.plan import ACK_FRAME_BYTES  # noqa: E402
 from topo.profile import path_rows  # noqa: E402
 
 VARIANTS = 4
@@ -77,12 +76,11 @@ def wired(plan: Plan) -> Iterator[Names]:
 
 def serve(document: Path) -> None:
     """The switches, with their tables written; answers each line with figures of the driver thread."""
-    from controller.direct import DirectControl
-    from controller.pipelines import compiled_pipelines
+    from controller import DirectControl, compiled_pipelines
     from controller.tables import tables
-    from switch.config import parse_config
-    from switch.native.dataplane import NativeDataPlane
-    from topo.emulation.embedded import serve_config
+    from switch import parse_config
+    from switch.native import NativeDataPlane
+    from topo.emulation import serve_config
 
     told = json.loads(document.read_text())
     plan = load_plan(told["plan"]).at_rate(told["rate_bps"])

@@ -6,9 +6,9 @@ import struct
 from ipaddress import IPv6Address
 from pathlib import Path
 
+from p4c import compile_program
 from p4c.entries import ActionCall, Entry, Exact, Lpm
-from p4c.frontend import compile_program
-from switch.engine import Engine
+from switch import Engine
 
 SOURCE = Path(__file__).parents[3] / "p4" / "leaf.p4"
 FRAME_HEADER_BYTES = 54

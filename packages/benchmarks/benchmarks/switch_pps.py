@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[3]
 from benchmarks.rig.namespaces import namespaces  # noqa: E402
 from benchmarks.rig.processor import cpu_ns  # noqa: E402
 from benchmarks.switch_leaf import FRAME_HEADER_BYTES, compile_leaf, frame, install, simple_switch_entries  # noqa: E402
-from switch.native.build import RUNTIME, compiler  # noqa: E402
+from switch.native import RUNTIME, compiler  # noqa: E402
 from topo.emulation.namespace import entered, offloads_off, path_of  # noqa: E402
 
 LOSS_MAX = 0.01
@@ -249,8 +249,8 @@ def measure(devices: Mapping[str, Device], size: int, seconds: float) -> list[Re
 def serve(program: Path, netns: str) -> None:
     """The embedded switch, until killed."""
     from p4c.model import load
-    from switch.config import DeviceConfig, PortSpec
-    from switch.native.dataplane import NativeDataPlane
+    from switch import DeviceConfig, PortSpec
+    from switch.native import NativeDataPlane
 
     plane = NativeDataPlane()
     ports = (PortSpec(1, "s1", netns), PortSpec(2, "s2", netns))

@@ -21,9 +21,8 @@ from benchmarks.rig.namespaces import namespaces
 from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf
 from p4c.entries import ActionCall, Entry, Exact, Lpm
 from p4c.model import load
-from switch.config import DeviceConfig, PortSpec
-from switch.engine import Engine, PortConfig
-from switch.native.dataplane import NativeDataPlane
+from switch import DeviceConfig, Engine, PortConfig, PortSpec
+from switch.native import NativeDataPlane
 
 SECONDS_MAX, MEGABYTES_MAX = 20.0, 400
 

@@ -21,17 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[3]
+from endpoint import WorkloadGroup
+from running import RunDirectory
+from running.transport_choice import transport
+from running.worlds import EmulatedWorld, SimulatedWorld, World
+from scenarios.ddp import torch_python
+from topo import Plan, load_plan
 
-from endpoint.group import WorkloadGroup  # noqa: E402
-from running.directory import RunDirectory  # noqa: E402
-from running.transport_choice import transport  # noqa: E402
-from running.worlds.emulated import EmulatedWorld  # noqa: E402
-from running.worlds.simulated import SimulatedWorld  # noqa: E402
-from running.worlds.world import World  # noqa: E402
-from scenarios.ddp import torch_python  # noqa: E402
-from topo.plan import Plan  # noqa: E402
-from topo.planfile import load_plan  # noqa: E402
+ROOT = Path(__file__).resolve().parents[3]
 
 SECOND_NS = 1_000_000_000
 SIZES = (1_024, 16_384, 65_536, 153_640, 262_144, 524_288, 1_048_576, 4_194_304)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from schedules.reading import read
+from schedules import read
 
 RANKS = 1024
 BYTES = 20_000

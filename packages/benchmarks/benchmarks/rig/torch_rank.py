@@ -11,8 +11,7 @@ import torch
 import torch.distributed as dist
 
 import mrclab.torch  # noqa: F401
-from mrclab.torch import nic
-from mrclab.torch.collectives import Team
+from mrclab.torch import Team, nic
 
 
 def measured(data: torch.Tensor, rounds: int) -> tuple[float, float]:

@@ -15,10 +15,9 @@ from typing import Any
 import mrclab
 from benchmarks.rig.profiles import profile as profile_data
 from common import uverbs
-from endpoint import factory
+from endpoint import HostNic, factory
 from endpoint import profile as profiles
-from endpoint.host import HostNic
-from endpoint.uverbs.server import UverbsServer
+from endpoint.uverbs import UverbsServer
 from mrclab import SendWR
 
 _numbers = itertools.count()
