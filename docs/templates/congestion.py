@@ -1,7 +1,6 @@
 """Template of a congestion control: ./lab run incast --world simulated --setting congestion=congestion.py:Mine"""
 
-from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.parameter import Parameter
+from endpoint.mrc import Congestion, Parameter
 
 
 class Mine(Congestion):

@@ -3,7 +3,7 @@
 Chapter 12 of docs/guide.md compares this one with MRC, and finds out what is wrong.
 """
 
-from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc import Selection
 
 
 class Grudge(Selection):

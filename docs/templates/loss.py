@@ -1,7 +1,6 @@
 """Template of a loss rule: ./lab run grey-link --world simulated --setting loss=loss.py:Mine"""
 
-from endpoint.mrc.loss.loss_detection import LossDetection
-from endpoint.mrc.parameter import Parameter
+from endpoint.mrc import LossDetection, Parameter
 
 
 class Mine(LossDetection):

@@ -1,7 +1,6 @@
 """Template of a path selection: ./lab run grey-link --world simulated --setting selection=selection.py:Mine"""
 
-from endpoint.mrc.parameter import Parameter
-from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc import Parameter, Selection
 
 
 class Mine(Selection):
