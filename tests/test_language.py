@@ -45,6 +45,9 @@ MOST = {
 }
 """Hits in everything that the project ships: pages, docstrings, comments, messages."""
 
+API = ROOT / "docs" / "reference" / "api.md"
+"""Docstrings once more."""
+
 
 def hits(pattern: str, texts: Iterable[str]) -> int:
     return sum(len(re.findall(pattern, text, re.MULTILINE)) for text in texts)
@@ -54,7 +57,7 @@ def hits(pattern: str, texts: Iterable[str]) -> int:
 def texts() -> list[str]:
     if not (ROOT / ".git").exists():
         pytest.skip("no clone but a copy: git knows no files of it")
-    product = (path for path in files_of(ROOT) if path.relative_to(ROOT).parts[0] != "tests")
+    product = (path for path in files_of(ROOT) if path.relative_to(ROOT).parts[0] != "tests" and path != API)
     return [path.read_text() for path in product if path.suffix in (".py", ".md", ".js", ".c", ".h", ".p4")]
 
 

@@ -25,8 +25,17 @@ MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FIL
 )
 FOLDER_FILES_MAX = 27  # code and pages; some twenty-five are what a reader takes in
 POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
-ELSEWHERE = {"my_cut.py", "my_file.py", "plan.toml", "docs/JSON_format.md"}
-"""The reader's own, a run's, behavioral-model's."""
+ELSEWHERE = {
+    "my_cut.py",
+    "my_file.py",
+    "plan.toml",
+    "docs/JSON_format.md",
+    "rich.py",
+    "NAME.py",
+    "NAME.toml",
+    "switch.stf",
+}
+"""The reader's own, a run's, behavioral-model's, a library's; any file; a module."""
 
 CODE = {".py", ".js", ".c", ".h", ".p4", ".lua", ".sh"}
 

@@ -12,16 +12,15 @@ from topo.fault import (
     Fault,
     FaultError,
     arrival,
-    carriers_off,
     conditions,
     dead_links,
-    denied_evs,
     healthy,
     make_fault,
     port_states,
     switch_state,
 )
 from topo.fault import targets as targets_of
+from topo.fault.meaning import carriers_off, denied_evs
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
 from topo.path import evs, path_of_ev, paths, switches

@@ -9,21 +9,20 @@ from topo.fault import (
     ActiveFaults,
     CarrierChange,
     DenialChange,
-    MemoryRecord,
     PortChange,
     Provisioning,
-    RefusedFaultError,
     RoutingChange,
     SwitchChange,
-    changes,
     dead_links,
-    denied_evs,
     healthy,
     make_fault,
     port_states,
     switch_state,
     targets,
 )
+from topo.fault.active_faults import MemoryRecord, RefusedFaultError
+from topo.fault.change import changes
+from topo.fault.meaning import denied_evs
 from topo.graph import PortRef, ports
 from topo.node import Host, leaf, spine
 from topo.planfile import load_plan

@@ -29,18 +29,8 @@ from scenarios.scenario import Scenario, TimedFault, phases
 from tests.topo.topologies.shapes import SMALL
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
-from topo.fault import (
-    VERBS,
-    ActiveFaults,
-    Fault,
-    Verb,
-    denied_evs,
-    healthy,
-    make_fault,
-    port_states,
-    switch_state,
-    targets,
-)
+from topo.fault import VERBS, ActiveFaults, Fault, Verb, healthy, make_fault, port_states, switch_state, targets
+from topo.fault.meaning import denied_evs
 from topo.graph import PortRef, device_id, ports
 from topo.node import Host
 from topo.plan import Plan

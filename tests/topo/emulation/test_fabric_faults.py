@@ -20,7 +20,8 @@ from topo.address import host_address, port_address
 from topo.emulation import namespace
 from topo.emulation.lab import Lab
 from topo.emulation.state import LabError
-from topo.fault import FaultError, denied_evs
+from topo.fault import FaultError
+from topo.fault.meaning import denied_evs
 from topo.graph import PortRef, peer
 from topo.graph import links as fabric_links
 from topo.node import leaf, spine
