@@ -197,6 +197,9 @@ class Scenario:
         return Story(self.title, self.description, self.paper)
 
 
+_MAY_JUDGE = ("judging.", "operations.", "scenarios.", "studies.")
+
+
 @dataclass(frozen=True, slots=True)
 class PlainScenario:
     """A scenario as data, for one plan and seed, which can be sent. `checks` is MODULE:FUNCTION, "" for none."""
@@ -233,14 +236,15 @@ class PlainScenario:
 
 
 def function(name: str) -> Callable[[Setting], Sequence[Check]]:
-    """The function MODULE:FUNCTION. ValueError where there is none."""
-    module, colon, own = name.partition(":")
+    """The function MODULE:FUNCTION. ValueError where there is none, or outside of the lab: data names no other code."""
+    module, _, own = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), own, None) if module and colon else None
+        found = getattr(importlib.import_module(module), own, None) if module.startswith(_MAY_JUDGE) else None
     except ImportError:
         found = None
     if not callable(found):
-        raise ValueError(f"scenario.checks is {name!r}; it must be MODULE:FUNCTION, or empty for none")
+        rooms = ", ".join(f"{room}*" for room in _MAY_JUDGE)
+        raise ValueError(f"scenario.checks is {name!r}; it must be MODULE:FUNCTION of {rooms}, or empty for none")
     checks: Callable[[Setting], Sequence[Check]] = found
     return checks
 

@@ -114,11 +114,13 @@ def test_a_wrong_document_is_refused_with_key_rule_and_choices(path: str, value:
         spec_of(document)
 
 
-@pytest.mark.parametrize("name", ["nosuch:x", "json", "json:nothing"])
+@pytest.mark.parametrize(
+    "name", ["nosuch:x", "json:dumps", "judging.nosuch:x", "judging.checks", "judging.checks:nothing"]
+)
 def test_checks_that_are_no_function_are_refused(name: str) -> None:
     document = written(draw(1).spec())
     at(document, "scenario.checks", name)
-    with pytest.raises(ValueError, match="it must be MODULE:FUNCTION, or empty for none"):
+    with pytest.raises(ValueError, match=r"it must be MODULE:FUNCTION of judging\.\*, .*, or empty for none"):
         spec_of(document)
 
 
