@@ -1,4 +1,4 @@
-"""The pages as a site: `python -m sphinx docs dist/site`, with the packages of the extra `site` (CONTRIBUTING.md).
+"""The pages as a site: `python -m sphinx docs dist/site`, with the packages that CONTRIBUTING.md names.
 
 Pages stay plain Markdown: the site's contents are the tables of README.md, and the name of a page in backquotes becomes
 a link to it.
@@ -20,6 +20,7 @@ extensions = ["myst_parser"]
 root_doc = "README"
 source_suffix = {".md": "markdown"}
 myst_heading_anchors = 4  # links to headings, as GitHub has them
+# Sphinx is the best kept generator, reads Markdown by MyST, and has search built in.
 html_theme = "furo"  # light and dark, as the reader's system asks
 html_title = f"mrclab {release}"
 html_extra_path = ["grafana.json", "reproduction.json"]

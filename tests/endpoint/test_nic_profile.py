@@ -59,7 +59,7 @@ def test_a_missing_field_is_named_with_what_is_there():
 
 
 def test_a_missing_file_and_a_torn_file_are_profile_errors(tmp_path):
-    with pytest.raises(profile.ProfileError, match=r"none.json: cannot be read: No such file"):
+    with pytest.raises(profile.ProfileError, match=r"none.json: cannot be read: no such file"):
         profile.load(tmp_path / "none.json")
     torn = tmp_path / "torn.json"
     torn.write_text('{"version": 1,')

@@ -70,7 +70,7 @@ def test_a_run_s_messages_are_a_matrix_that_runs(tmp_path: Path, capsys: pytest.
         (["goal", "all_reduce"], "--ranks must be given"),
         (["cm", "incast", "--ranks", "4", "--rounds", "2"], "--rounds must be left out"),
         (["cm", "gone", "--ranks", "4"], "--ranks must be left out: a run has its own; patterns are permutation"),
-        (["cm", "gone"], "the name must be a pattern (permutation, incast, all_to_all) or a run: no run 'gone'; there"),
+        (["cm", "gone"], "the name must be a pattern (permutation, incast, all_to_all) or a run: no run 'gone'"),
         (["json", "tiny", "--ranks", "4"], "--ranks must be left out with json"),
         (["goal", "all_reduce", "--ranks", "4", "--switch", "p0l0"], "--switch must be left out with goal"),
     ],
