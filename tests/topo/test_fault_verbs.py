@@ -42,6 +42,10 @@ OTHER_MEANINGS = {
     ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
     ("endpoint/mrc/seams/guards.py", "loss"): "the setting that names a loss rule",
     ("endpoint/plugins.py", "loss"): "the setting that names a loss rule",
+    ("running/options.py", "rate"): "the option of a run",
+    ("cli/commands/seeds/sweep.py", "rate"): "the option of a run",
+    ("cli/commands/seeds/contest.py", "rate"): "the option of a run",
+    ("topo/show.py", "rate"): "the function that writes one",
 }
 
 
