@@ -10,7 +10,7 @@ __all__ = ["SHIPPED"]
 
 _PLACE = "XDG_CACHE_HOME"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shipped")
-"""What a wheel brings built, so that it needs no compiler; a clone has no such folder (hatch_build.py)."""
+"""The folder of a wheel's machine code, which spares it a compiler; a clone has none (hatch_build.py)."""
 
 
 def directory() -> str:

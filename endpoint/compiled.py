@@ -39,6 +39,6 @@ UNIT = Unit(
         "endpoint/roce/config.py",
     ),
 )
-"""What is compiled together, and what is left interpreted."""
+"""The modules that are compiled together, and those that are left interpreted."""
 FORM = use(UNIT)
 """Decided when this package is first imported."""

@@ -125,7 +125,7 @@ def find(root: Path, name: str) -> Path:
 
 
 def words(run: Path) -> str:
-    """What a run is called, SCENARIO/RUN, for people."""
+    """The name of a run for people, SCENARIO/RUN."""
     return printable(f"{run.parent.name}/{run.name}")
 
 

@@ -17,7 +17,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def sudo_id(name: str, environment: Mapping[str, str] = os.environ) -> int | None:
-    """What `SUDO_UID` or `SUDO_GID` says, for root; None where it is not set. ValueError for what is no id."""
+    """The id that `SUDO_UID` or `SUDO_GID` gives root; None where it is not set. ValueError for what is no id."""
     text = environment.get(name, "")
     if os.geteuid() != 0 or not text:
         return None

@@ -31,7 +31,7 @@ from endpoint.transport import CompletionStatus
 
 
 class Requester(Sender):
-    """What is on its way to the peer, and what is still to be sent."""
+    """The packets on their way to the peer, and those still to be sent."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What a requester is made with: the terms of its queue pair, and the algorithms that the settings chose."""
+"""The parts of a requester: the terms of its queue pair, and the algorithms that the settings chose."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ REBOOT_S = 0.001
 
 
 def seen(seed: int, folder: FilePath) -> Seen:
-    """What the job noticed in the run of this folder."""
+    """The job's view of the run in this folder."""
     run = Run.open(folder)
     reference, during = run.phases["reference"], run.phases["faults"]
     every = steps.steps(run)
@@ -240,7 +240,7 @@ def seen(seed: int, folder: FilePath) -> Seen:
 
 
 def outcome(planned: Planned, run: Seen, flaps: int) -> RehearsedRun:
-    """What the run says of the change."""
+    """The run's evidence about the change."""
     allowed, step = planned.noticed, None if run.at_s is None else _step_at(planned, run.at_s)
     noticed = run.slowdown > allowed.step_time or run.goodput_kept < allowed.goodput or run.errors > 0
     beside = background(planned, run.seed, flaps)

@@ -10,7 +10,7 @@ from common.records import Frozen
 
 
 class Kind(Enum):
-    """What an expression yields, by its name in BMv2 JSON."""
+    """The kind of value of an expression, by its name in BMv2 JSON."""
 
     DATA = "data"
     BOOL = "bool"
