@@ -38,7 +38,38 @@ UNIT = Unit(
         "endpoint/mrc/congestion/cc_profile.py",
         "endpoint/roce/config.py",
     ),
+    # All that a data packet enters, of both transports.
+    hot=(
+        "endpoint/host.py",
+        "endpoint/mrc/answers.py",
+        "endpoint/mrc/confirmation.py",
+        "endpoint/mrc/congestion/nscc.py",
+        "endpoint/mrc/flight.py",
+        "endpoint/mrc/loss/reorder.py",
+        "endpoint/mrc/paths",
+        "endpoint/mrc/qp.py",
+        "endpoint/mrc/receiver.py",
+        "endpoint/mrc/requester.py",
+        "endpoint/mrc/responder.py",
+        "endpoint/mrc/retry.py",
+        "endpoint/mrc/reverse.py",
+        "endpoint/nic/codec.py",
+        "endpoint/nic/frame.py",
+        "endpoint/nic/memory.py",
+        "endpoint/nic/message.py",
+        "endpoint/nic/nic.py",
+        "endpoint/nic/packet.py",
+        "endpoint/nic/port.py",
+        "endpoint/nic/scheduler.py",
+        "endpoint/nic/turns.py",
+        "endpoint/nic/work.py",
+        "endpoint/packet_sockets",
+        "endpoint/roce/requester.py",
+        "endpoint/roce/responder.py",
+        "endpoint/virtual_host.py",
+        "endpoint/workloads/stream.py",
+    ),
 )
-"""The modules that are compiled together, and those that are left interpreted."""
+"""The modules that are compiled together, those that are left interpreted, and those that are optimized."""
 FORM = use(UNIT)
 """Decided when this package is first imported."""

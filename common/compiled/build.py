@@ -97,7 +97,7 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
     sources = {**unit.sources(), **unit.extensions()}
     tell(f"compiling {len(sources)} modules of {unit.name}")
     name = library(unit, key)
-    words = python(str(WORKER), name, *sources.values(), *unit.direct())
+    words = python(str(WORKER), name, ",".join(unit.seldom()), *sources.values(), *unit.direct())
     log = scratch / "log"
     with log.open("wb") as output:
         status = _run(words, scratch, output.fileno())

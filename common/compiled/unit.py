@@ -40,12 +40,18 @@ class Unit(NamedTuple):
     folders: tuple[str, ...]
     modules: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    hot: tuple[str, ...] = ()
+    """The modules and folders that the C compiler optimizes: those that a packet enters."""
 
     def sources(self) -> dict[str, str]:
         """The path of each module of the unit by its name. A package's own file stays as it is."""
         found = [path for path in _files(self.root, self.folders, ".py") if path not in self.left]
         own = [path for path in [*found, *self.modules] if not path.endswith("__init__.py")]
         return {path.removesuffix(".py").replace("/", "."): path for path in own}
+
+    def seldom(self) -> list[str]:
+        """The names of the modules of the unit that are not in `hot`."""
+        return [module for module, path in self.sources().items() if not path.startswith(self.hot)]
 
     def extensions(self) -> dict[str, str]:
         """The path of each C file of the unit by the module's name. Only a build has these modules: the Python that

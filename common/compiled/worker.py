@@ -1,9 +1,10 @@
 """The process that compiles: mypyc over copies of the sources, then the C compiler, in a separate session.
 
-    MRCLAB_PARENT=PID python -P worker.py LIBRARY FILE...
+    MRCLAB_PARENT=PID python -P worker.py LIBRARY SELDOM FILE...
 
-Writes extensions below `made` in the current folder. Ends, with the C compiler, when its parent does. Imports no
-other module of the lab: the sources that it finds beside it are the copies.
+SELDOM names the modules whose code runs seldom, with commas between. Writes extensions below `made` in the current
+folder. Ends, with the C compiler, when its parent does. Imports no other module of the lab: the sources that it finds
+beside it are the copies.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 HEADERS = "headers.h"
+QUICK = "-O0"
+"""For code that runs seldom: the C compiler takes half the time for it, and the code twice as long."""
 DIRECT = "_direct.c"
 """How the names of C files end that hold functions for direct calls (`Unit.direct`)."""
 
@@ -59,8 +62,8 @@ def put_in_place(file: str) -> None:
         raise ValueError(f"{file}: {module}.py has no function {', '.join(sorted(declared))}")
 
 
-def side_by_side(build_ext: type[Any]) -> type[Any]:
-    """The command that builds extensions, on all processors."""
+def side_by_side(build_ext: type[Any], quick: set[str]) -> type[Any]:
+    """The command that builds extensions, on all processors; the C files named in `quick` without optimizing."""
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     class BuildSideBySide(build_ext):  # type: ignore[misc]  # setuptools has no types of it
@@ -74,14 +77,19 @@ def side_by_side(build_ext: type[Any]) -> type[Any]:
                 folders = [*include_dirs, *self.compiler.include_dirs]
                 places = [word for folder in folders for word in ("-I", folder)]
                 words = [*self.compiler.compiler_so, *places, *extra_postargs, "-x", "c-header", HEADERS]
-                self.compiler.spawn([*words, "-o", f"{HEADERS}.gch"])
+                os.makedirs(f"{HEADERS}.gch", exist_ok=True)  # the compiler takes the one that fits its options
+                for level in ([], [QUICK]):
+                    self.compiler.spawn([*words, *level, "-o", f"{HEADERS}.gch/{len(level)}"])
 
             def compile_each(sources: list[str], *given: Any, **named: Any) -> list[str]:
                 if HEADERS in named["extra_postargs"]:
                     precompile(named["include_dirs"], named["extra_postargs"])
 
                 def one(source: str) -> list[str]:
-                    made: list[str] = compile_all([source], *given, **named)
+                    options = named["extra_postargs"]
+                    if os.path.basename(source) in quick:
+                        options = [*options, QUICK]
+                    made: list[str] = compile_all([source], *given, **{**named, "extra_postargs": options})
                     return made
 
                 # The largest first, or one processor would have it to itself at the end.
@@ -105,7 +113,8 @@ def main(arguments: list[str]) -> None:
     from setuptools import Extension, setup
     from setuptools.command.build_ext import build_ext
 
-    name, *files = arguments
+    name, seldom, *files = arguments
+    quick = {f"__native_{module.replace('.', '___')}.c" for module in seldom.split(",")}
     modules = [file for file in files if not file.endswith(".c")]
     direct = [file for file in files if file.endswith(DIRECT)]
     for file in direct:
@@ -141,7 +150,7 @@ def main(arguments: list[str]) -> None:
         name=name,
         ext_modules=extensions,
         script_args=["--quiet", *words],
-        cmdclass={"build_ext": side_by_side(build_ext)},
+        cmdclass={"build_ext": side_by_side(build_ext, quick)},
     )
 
 
