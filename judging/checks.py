@@ -134,7 +134,8 @@ def paths_healed(run: Run, except_for: Callable[[paths.PathKey], bool] = lambda 
     if run.options.get("single_plane"):
         return Finding("paths healed", True, "the baseline knows one path and nothing of its health")
     bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
-    if bad and all(paths.left_for_a_stall(run, path) for path in bad):
+    left = paths.histories(run)
+    if bad and all(stalls.spoils(run, left[path][-1].start_ns) for path in bad):
         reason = f"{len(bad)} paths are not good at the end, all since a stall: {stalls.told(run, run.span)}"
         return Finding("paths healed", None, reason)
     if bad:

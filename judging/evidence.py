@@ -7,15 +7,13 @@ from dataclasses import replace
 
 from common.journal import Line
 from judging.journal import READER
-from judging.measures import counters, stalls, waits
+from judging.measures import counters, stalls
 from judging.run import SECOND_NS, Run, Span
 from judging.verdict import Finding
 
 __all__ = ["behind", "blamed", "error_text"]
 
-BUSY_MAX = 0.85  # of a span: 86 % have cost a third of the line rate
-WAIT_MAX = 0.08  # of a span, in which the mean host was ready to run and had no processor
-STALLED_MAX = 0.10  # of a span that stalls may have taken
+HELD_UP_MAX = 0.10  # of a span, which stalls or waits for a processor may have taken
 CTRL_C = "KeyboardInterrupt"
 BY_USER = (CTRL_C, "AlgorithmError")  # exceptions that end a run and say nothing about the lab
 SILENT_S = 2.0  # of lab time; a host samples ten times a second of it
@@ -26,8 +24,6 @@ def sockets(run: Run) -> Finding:
     """No packet may be lost between the kernel and us: it would look like a loss of the network."""
     hosts = {host: drops for host, drops in counters.host_socket_drops(run).items() if drops}
     switches = counters.switch_drops(run).get("drop_socket", 0)
-    if run.options.get("world") == "simulated":
-        return Finding("sockets", True, "virtual time: there are no sockets to lose packets in")
     if not run.agent_samples:
         return Finding("sockets", None, "no host wrote samples, so socket drops are not known", spoils=True)
     if hosts or switches:
@@ -45,59 +41,26 @@ def sockets(run: Run) -> Finding:
     return Finding("sockets", True, "no packet was lost in a socket of a host or a switch")
 
 
-def processor(run: Run) -> Finding:
-    """How busy the machine was, and how long hosts waited for it. A busy machine spoils nothing by itself: quiet laps
-    show it in their spread (`judging.measures.cost`)."""
-    if run.options.get("world") == "simulated":
-        return Finding("processor", True, "virtual time: nothing can be late")
-    busy = mean_busy(run, run.span)
-    if busy is None:
-        return Finding("processor", None, "the runner journalled no CPU samples", spoils=True)
+def machine(run: Run) -> Finding:
+    """How much the machine held the lab up. Never false: that is no fault of the transport, and each check says for
+    itself what it does not know for stalls. A busy machine spoils nothing by itself: quiet laps show it in their spread
+    (`judging.measures.cost`)."""
     judged = [span for name, span in run.phases.items() if name != "warmup"]
-    shares = {span.name: share for span in judged if (share := waiting(run, span)) is not None}
-    figures = {"busy_mean": round(busy, 3), "waiting": shares}
-    waited = f"; hosts waited for it at most {max(shares.values()):.0%} of a phase" if shares else ""
-    return Finding("processor", True, f"the machine was {busy:.0%} busy on average{waited}", figures)
-
-
-def mean_busy(run: Run, span: Span) -> float | None:
-    """How busy the machine was in a span, as a share; None without samples."""
-    busy = [float(line["host_busy"]) for line in run.within(span, "cpu") if line.get("host_busy") is not None]
-    return sum(busy) / len(busy) if busy else None
-
-
-def waiting(run: Run, span: Span) -> float | None:
-    """The share of a span that the mean agent was ready to run and had no processor; None where agents cannot tell."""
-    waited = waits.waited_ns(run, span)
-    return round(sum(waited) / len(waited) / span.length_ns, 3) if waited and span.length_ns > 0 else None
-
-
-def punctual(run: Run) -> Finding:
-    """The stalls of the run, and how much of it they may have taken. Never false: a stall is no fault of the transport,
-    and each check says for itself what it does not know for stalls."""
-    if run.options.get("world") == "simulated":
-        return Finding("on time", True, "virtual time: no process can be late")
-    found = stalls.stalls(run)
+    waited = max((stalls.waited_ns(run, span) / max(1, span.length_ns) for span in judged), default=0.0)
     taken_s = stalls.allowance_ns(run, run.span) / SECOND_NS
-    figures = {"stalls": len(found), "taken_s": round(taken_s, 2)}
-    if not found:
-        return Finding("on time", True, "no process was late by a quarter of a base round trip", figures)
-    longest = max(found, key=lambda stall: stall.length_ns)
-    reason = stalls.counted(len(found), stalls.described(run, longest))
-    return Finding("on time", True, f"{reason}; they may have taken {taken_s:.1f} s", figures)
+    reason = f"hosts waited for a processor at most {waited:.0%} of a phase; "
+    told = stalls.told(run, run.span)
+    reason += f"{told}; they may have taken {taken_s:.1f} s" if told else "no process was late by half a round trip"
+    return Finding("machine", True, reason, {"waiting": round(waited, 3), "stalls_taken_s": round(taken_s, 2)})
 
 
 def behind(run: Run, *spans: Span) -> str:
     """Why what was missed in these spans may not be the transport's fault: the lab did not keep up; "" if it did."""
-    if run.options.get("world") == "simulated":
-        return ""
-    for span in spans:
-        if stalls.allowance_ns(run, span) > STALLED_MAX * span.length_ns:
-            return f"stalls in {span.name!r}: {stalls.told(run, span)}"
-        if (wait := waiting(run, span) or 0.0) > WAIT_MAX:
-            return f"hosts waited for a processor {wait:.0%} of {span.name!r}"
-        if (busy := mean_busy(run, span) or 0.0) > BUSY_MAX:
-            return f"the machine was {busy:.0%} busy in {span.name!r}"
+    for span in spans if run.options.get("world") != "simulated" else ():
+        if (held_up_ns := stalls.held_up_ns(run, span)) > HELD_UP_MAX * span.length_ns:
+            share = held_up_ns / max(1, span.length_ns)
+            why = stalls.told(run, span) or "hosts waited for a processor"
+            return f"the machine may have taken {min(share, 1):.0%} of {span.name!r}: {why}"
     return ""
 
 
@@ -155,5 +118,6 @@ def error_text(line: Line) -> str:
 
 
 def sound(run: Run) -> list[Finding]:
-    """All findings about the evidence; one that does not hold spoils the run."""
-    return [complete(run), sockets(run), processor(run), punctual(run)]
+    """All findings about the evidence; one that does not hold spoils the run. Virtual time has no sockets and loses
+    none."""
+    return [complete(run), *([] if run.options.get("world") == "simulated" else [sockets(run), machine(run)])]

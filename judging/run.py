@@ -129,7 +129,7 @@ class Run:
         self.lines = lines
         self.directory = directory
         self.stalls: list[Any] | None = None  # kept by `judging.measures.stalls`
-        self.waits: list[Any] | None = None  # kept by `judging.measures.waits`
+        self.waits: list[Any] | None = None  # kept by `judging.measures.stalls`
         self.totals: dict[str, Any] = {}  # by host, kept by `judging.measures.totals`
 
     @classmethod

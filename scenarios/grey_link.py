@@ -51,7 +51,7 @@ def prober_names_it(run: Run) -> Finding:
 def only_its_paths_were_left(run: Run, setting: Setting) -> Finding:
     """At least one path was abandoned, and every such path crosses the grey link."""
     histories = paths.histories(run).items()
-    abandoned = [key for key, spans in histories if any(not paths.for_a_stall(run, span) for span in spans)]
+    abandoned = [key for key, spans in histories if any(not stalls.spoils(run, span.start_ns) for span in spans)]
     if not abandoned:
         return Finding("paths abandoned", False, "no path was abandoned")
     others = [key for key in abandoned if f"p{PLANE}s{SPINE}" not in places.crossed(setting, key)]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from judging.arrays import np
-from judging.measures import goodput, recovery, stalls, steps, waits
+from judging.measures import goodput, recovery, stalls, steps
 from judging.run import FaultSpan, Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 
@@ -48,6 +48,10 @@ class Lap:
     @property
     def length_ns(self) -> int:
         return self.stop_ns - self.start_ns
+
+    @property
+    def span(self) -> Span:
+        return Span("lap", self.start_ns, self.stop_ns)
 
     def touches(self, start_ns: int, stop_ns: int) -> bool:
         return self.start_ns < stop_ns and self.stop_ns > start_ns
@@ -134,9 +138,7 @@ def quiet(run: Run, every: Sequence[Lap]) -> list[Lap]:
     return [
         lap
         for lap in every
-        if lap.work > 0
-        and not any(lap.touches(t, t + settled_ns) for t in at)
-        and not stalls.touches(run, Span("lap", lap.start_ns, lap.stop_ns))
+        if lap.work > 0 and not any(lap.touches(t, t + settled_ns) for t in at) and not stalls.within(run, lap.span)
     ]
 
 
@@ -166,7 +168,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     sigma_ns = SIGMAS * spread.spread_ns
     # The standard error of a median is 1.25 times that of a mean.
     each_ns = 1.25 * sigma_ns / found.count**0.5 + (0.0 if enough else DRIFT_MAX * found.ns_per_work * own[0].work)
-    usually = float(np.median([held_up_ns(run, lap) / lap.length_ns for lap in here])) if here else 0.0
+    usually = float(np.median([stalls.held_up_ns(run, lap.span) / lap.length_ns for lap in here])) if here else 0.0
     groups: dict[int, list[tuple[FaultSpan, ...]]] = {}
     apart_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
     for burst in recovery.bursts([fault for fault in run.faults if phase.contains(fault.start_ns)], apart_ns):
@@ -179,7 +181,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
         away = sum(map(away_ns, faults)) if away_ns else 0.0
         lost_ns = sum(found.lost_ns(lap) for lap in counted) - away
         noise_ns = sigma_ns * len(counted) ** 0.5 + each_ns * len(counted)
-        stalled_ns = sum(held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
+        stalled_ns = sum(stalls.held_up_ns(run, lap.span) - usually * lap.length_ns for lap in counted)
         costs.append(Cost(faults, len(bursts), lost_ns, away, noise_ns, max(0.0, stalled_ns)))
     return PhaseCost(tuple(costs), found, drift, own[0].work == 1.0)
 
@@ -192,19 +194,14 @@ def touched(run: Run, faults: Sequence[FaultSpan], own: Sequence[Lap], usual: Pa
     return [
         lap
         for lap in own
-        if any(lap.touches(t, t + settled_ns) for t in at) or usual.lost_ns(lap) - held_up_ns(run, lap) > sigma_ns
+        if any(lap.touches(t, t + settled_ns) for t in at)
+        or usual.lost_ns(lap) - stalls.held_up_ns(run, lap.span) > sigma_ns
     ]
 
 
 def instants(faults: Iterable[FaultSpan]) -> list[int]:
     """When faults begin and end."""
     return [at for fault in faults for at in (fault.start_ns, fault.stop_ns) if at is not None]
-
-
-def held_up_ns(run: Run, lap: Lap) -> float:
-    """How much of a lap the machine may have taken: its stalls, and the longest that a host waited for a processor."""
-    span = Span("lap", lap.start_ns, lap.stop_ns)
-    return stalls.allowance_ns(run, span) + max(waits.waited_ns(run, span), default=0.0)
 
 
 def by_fault(run: Run) -> dict[int, float]:

@@ -6,13 +6,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from judging.measures import stalls
 from judging.run import Run
 
-__all__ = ["PathKey", "for_a_stall", "histories", "in_state"]
+__all__ = ["PathKey", "histories", "in_state"]
 
 GOOD = "GOOD"
-LATE_ACK = "late_ack"
 PATHS_MAX = 1 << 16
 """Of a run's options, which may be anybody's: more than any plan of two even tiers has."""
 
@@ -37,8 +35,7 @@ class StateSpan:
     start_ns: int
     stop_ns: int
     cause: str
-    ended_by: str = ""  # the cause of the next transition; "" when there was none
-    open: bool = False  # whether there was none
+    open: bool = False  # whether no transition ended it
 
 
 def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
@@ -59,9 +56,9 @@ def histories(run: Run) -> dict[PathKey, list[StateSpan]]:
         spans = []
         for index, (t_ns, state, cause) in enumerate(events):
             last = index + 1 == len(events)
-            stop_ns, ended_by = (run.end_ns, "") if last else (events[index + 1][0], events[index + 1][2])
+            stop_ns = run.end_ns if last else events[index + 1][0]
             if state not in (GOOD, "SKIP"):
-                spans.append(StateSpan(state, t_ns, stop_ns, cause, ended_by, last))
+                spans.append(StateSpan(state, t_ns, stop_ns, cause, last))
         result[key] = spans
     return result
 
@@ -127,23 +124,7 @@ def not_good_at(run: Run, t_ns: int) -> list[PathKey]:
     ]
 
 
-def for_a_stall(run: Run, span: StateSpan) -> bool:
-    """Whether a path was abandoned during a stall or its aftermath, and forgiven when the late packets arrived."""
-    return span.state == "ASSUMED_BAD" and span.ended_by == LATE_ACK and stalls.spoils(run, span.start_ns)
-
-
-def left_for_a_stall(run: Run, path: PathKey) -> bool:
-    """Whether the path was last abandoned during a stall or its aftermath."""
-    spans = histories(run).get(path, [])
-    return bool(spans) and stalls.spoils(run, spans[-1].start_ns)
-
-
 def abandoned(run: Run) -> tuple[int, int]:
-    """How many paths were ever abandoned, not counting stalls, and for how long, all of them together (ns)."""
-    kept = [[span for span in own if not for_a_stall(run, span)] for own in histories(run).values()]
+    """How many paths were ever abandoned, and for how long, all of them together (ns)."""
+    kept = histories(run).values()
     return sum(bool(own) for own in kept), sum(span.stop_ns - span.start_ns for own in kept for span in own)
-
-
-def abandoned_for_stalls(run: Run) -> int:
-    """How often a path was abandoned for a stall."""
-    return sum(for_a_stall(run, span) for own in histories(run).values() for span in own)

@@ -8,7 +8,7 @@ from typing import Any
 
 from common import files
 from common.csv_text import csv_text
-from judging.measures import counters, goodput, paths, recovery, steps
+from judging.measures import cost, counters, goodput, paths, recovery, steps
 from judging.reports import completion
 from judging.run import Run
 
@@ -16,11 +16,11 @@ CSV_BIN_NS = 250_000_000
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """Goodput and steps by phase, recovery by fault, counters of the whole run. Without a phase or step its lists are
-    empty."""
+    """Goodput and steps by phase, cost and recovery by fault, counters of the whole run. Without a phase or step its
+    lists are empty."""
     reference = run.phases.get("reference")
     normal = goodput.of_phase(run, reference) if reference else 0.0
-    all_steps = steps.steps(run)
+    all_steps, costs = steps.steps(run), cost.by_fault(run)
     count, for_ns = paths.abandoned(run)
     return {
         "phases": [
@@ -48,11 +48,11 @@ def figures(run: Run) -> dict[str, Any]:
             {
                 "at_s": run.seconds(item.start_ns),
                 "fault": item.title,
-                "lowest_goodput_share_of_reference": item.dip,
-                "back_after_ns": item.after_ns,
+                "cost_ns": costs.get(item.start_ns),
                 "last_path_abandoned_after_ns": item.abandoned_ns,
+                "last_packet_repaired_after_ns": item.repaired_ns,
             }
-            for item in recovery.recoveries(run, recovery.bin_ns(run))
+            for item in recovery.recoveries(run)
         ],
         "faults": [
             {

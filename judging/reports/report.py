@@ -22,21 +22,11 @@ PATHS = (
     "given it up, grey while it is denied. Lines are faults."
 )
 MARKS = {True: "✓", False: "✗", None: "?"}
-RECOVERY_HEAD = [
-    "at",
-    "fault",
-    "lowest goodput",
-    "cost",
-    "packet missed",
-    "paths abandoned",
-    "losses repaired",
-    "rate back",
-]
+RECOVERY_HEAD = ["at", "fault", "cost", "packet missed", "paths abandoned", "losses repaired"]
 RECOVERY = (
     "Times in ms, with base round trips in brackets. 'Cost' is the time lost against parts of the same phase without "
-    "faults. 'Packet missed' counts from the sending of a lost packet until "
-    "its loss was noticed. The others count from the beginning of the fault: until the last bad path was abandoned, "
-    "until the last lost packet had arrived, and until the rate was back at 90 % of the usual."
+    "faults. 'Packet missed' counts from the sending of a lost packet until its loss was noticed. The others count "
+    "from the beginning of the fault: until the last bad path was abandoned, or the last lost packet had arrived."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 STALLS = "Times when a process did not do what was due: grey in every chart. The longest, in order of time."

@@ -64,29 +64,13 @@ def step_rows(run: Run) -> list[list[str]]:
 
 
 def recovery_rows(run: Run) -> list[list[str]]:
-    """Per fault or burst: when, what, the lowest goodput, the cost, and how long each part of recovering took."""
+    """Per fault or burst: when, what, the cost, and how long each part of recovering took."""
     base_rtt_ns = int(run.options.get("base_rtt_ns") or 0)
     costs = cost.by_fault(run)
     rows = []
     for item in recovery.recoveries(run):
-        limit = "the next fault" if item.next_fault else "the end"
-        back = f"not before {limit}" if item.after_ns is None else in_round_trips(item.after_ns, base_rtt_ns)
-        if item.spoilt:
-            back = "a stall came first"
-        elif item.after_ns == 0:
-            back = "never below 90 %"
-        rows.append(
-            [
-                run.clock(item.start_ns),
-                item.title,
-                f"{item.dip:.0%}",
-                in_round_trips(costs.get(item.start_ns), base_rtt_ns),
-                in_round_trips(item.missed_ns, base_rtt_ns),
-                in_round_trips(item.abandoned_ns, base_rtt_ns),
-                in_round_trips(item.repaired_ns, base_rtt_ns),
-                back,
-            ]
-        )
+        times = (costs.get(item.start_ns), item.missed_ns, item.abandoned_ns, item.repaired_ns)
+        rows.append([run.clock(item.start_ns), item.title, *(in_round_trips(time, base_rtt_ns) for time in times)])
     return rows
 
 
@@ -137,8 +121,6 @@ def counter_rows(run: Run) -> list[list[str]]:
     """Counters of queue pairs over the whole run, paths abandoned, and packets that switches dropped."""
     totals = counters.qp_totals(run)
     rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
-    if stalled := paths.abandoned_for_stalls(run):
-        rows.append(["paths abandoned for a stall and forgiven", f"{stalled:,}"])
     count, for_ns = paths.abandoned(run)
     rows.append(["paths abandoned", f"{count:,}" + (f" (for {run.lasting(for_ns)} together)" if count else "")])
     for reason, count in sorted(counters.switch_drops(run).items()):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from judging import Run, sample_size
-from judging.measures import counters, goodput, recovery, steps
+from judging.measures import cost, counters, goodput, steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,10 @@ def p99_step(run: Run) -> float | None:
     return max(during.p99_ns, steps.stalled_ns(all_steps, faults)) / before.p99_ns
 
 
-def slowest_recovery(run: Run) -> float | None:
-    """Round trips until goodput was back after the slowest of all faults.
-
-    A fault after which goodput was not back counts for as long as somebody looked: it took at least that long.
-    """
-    rtt_ns = sample_size.base_rtt_ns(run)
-    times = [item.watched_ns if item.after_ns is None else item.after_ns for item in recovery.recoveries(run)]
-    return max(times) / rtt_ns if times and rtt_ns else None
+def dearest_fault(run: Run) -> float | None:
+    """The cost of the fault that cost most, in base round trips (`judging.measures.cost`)."""
+    costs = cost.by_fault(run)
+    return max(0.0, *costs.values()) / sample_size.base_rtt_ns(run) if costs else None
 
 
 def resent_share(run: Run) -> float | None:
@@ -66,7 +62,7 @@ METRICS: Mapping[str, Metric] = {
     for metric in (
         Metric("goodput_kept", "goodput kept under faults", "share of the reference", "high", goodput_kept),
         Metric("p99_step", "p99 step under faults", "times the reference's", "low", p99_step),
-        Metric("recovery", "slowest recovery", "round trips", "low", slowest_recovery),
+        Metric("fault_cost", "dearest fault", "round trips", "low", dearest_fault),
         Metric("goodput", "goodput without faults", "bit/s", "high", goodput_bps),
         Metric("resent", "packets sent again", "share of data packets", "low", resent_share),
     )

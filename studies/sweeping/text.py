@@ -12,7 +12,7 @@ from studies.sweeping.statement import Contrast, VariantStatement, contrasts, nu
 
 __all__ = ["summary"]
 
-CONTRASTED = ("goodput_kept", "p99_step", "recovery")
+CONTRASTED = ("goodput_kept", "p99_step", "fault_cost")
 
 
 def summary(found: Sequence[VariantStatement]) -> str:

@@ -12,10 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from judging.measures import recovery
-from judging.measures.recovery import Recovery
-from judging.reports import tables
-from judging.run import FaultSpan, Run
+from judging.run import Run
 from running import traffic
 from running.directory import find
 from running.traffic import TrafficError
@@ -36,15 +33,6 @@ def test_the_log_of_a_run_shows_the_same_clock_as_its_report(
     stamped = {what: float(at_s) for at_s, what in told.items()}
     assert stamped == {fault.title: pytest.approx(run.seconds(fault.start_ns), abs=0.01) for fault in run.faults}
     assert re.search(r"^ +simulating 8 switches", log, re.MULTILINE)  # before the first phase the clock shows nothing
-
-
-def test_goodput_that_is_not_back_after_the_last_fault_was_not_back_before_the_end(
-    made_up: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    faults = [(FaultSpan("loss", target, {}, 14 * 10**9, None),) for target in ("p0l0-p0s0", "p0l0-p0s1")]
-    found = [Recovery(faults[0], 0.2, None, next_fault=True), Recovery(faults[1], 0.2, None)]
-    monkeypatch.setattr(recovery, "recoveries", lambda *_: found)
-    assert [row[-1] for row in tables.recovery_rows(made_up())] == ["not before the next fault", "not before the end"]
 
 
 @pytest.mark.parametrize(

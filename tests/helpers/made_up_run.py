@@ -54,7 +54,6 @@ def made_up_lines(
     wrong_bytes: int = 0,
     qp_error: bool = False,
     socket_drops: int = 0,
-    busy: float = 0.6,
     waiting: float = 0.03,
     differences: int = 0,
     heals: bool = True,
@@ -104,8 +103,6 @@ def made_up_lines(
         add(15, "h2", "qp", qp=1, peer="h3", old="rts", new="error", cause="retry exceeded")
     switch_port = {"port": 1, "rx_packets": 11 + vanished, "tx_packets": 9, "drop_port_down": 2, "drop_socket": 0}
     add(23, "p0l0", "sample", device="p0l0", ports=[switch_port])
-    for tick in range(48):
-        add(tick / 2, "runner", "cpu", host_busy=busy, wall_ns=SECOND // 2, process_ns=0)
     add(24, "controller", "tables", action="verify", written=0, differences=differences)
     return sorted(lines, key=lambda line: int(line["t_ns"]))
 

@@ -9,7 +9,7 @@ import pytest
 
 from judging import checks, evidence, units
 from judging.journal import scan
-from judging.measures import completions, goodput, recovery
+from judging.measures import completions, goodput
 from judging.run import Run, Span, fault_spans
 
 Build = Callable[..., Run]
@@ -106,12 +106,6 @@ def test_a_fault_that_the_lab_carries_out_for_the_runner_is_not_one_by_hand() ->
     ]
 
 
-def test_how_busy_the_machine_was_is_told_in_thousandths() -> None:
-    shares = (0.1234, 0.1239, 0.1235, 0.9)  # the last one is of the journal's end
-    lines = [{"t_ns": at, "node": "runner", "kind": "cpu", "host_busy": share} for at, share in enumerate(shares)]
-    assert evidence.processor(Run(lines)).figures["busy_mean"] == 0.124
-
-
 def test_switches_of_linux_count_no_lost_packets_and_lose_none_as_far_as_is_known() -> None:
     options = {"t_ns": 0, "node": "runner", "kind": "options", "switch_kind": "linux"}
     sample = {"t_ns": 0, "node": "h0", "kind": "sample", "ports": [], "qps": []}
@@ -122,15 +116,6 @@ def test_switches_of_linux_count_no_lost_packets_and_lose_none_as_far_as_is_know
 def test_a_message_of_nothing_over_cables_without_delay_takes_the_least_time_there_is() -> None:
     run = Run([{"t_ns": 0, "node": "runner", "kind": "options", "hosts": 2}])
     assert completions.ideal(run, "h0", "h1", 0) == 1.0
-
-
-def test_two_samples_tell_how_often_a_host_samples() -> None:
-    def sample(t_ns: int) -> dict[str, object]:
-        return {"t_ns": t_ns, "node": "h0", "kind": "sample", "qps": [], "ports": []}
-
-    options = {"t_ns": 0, "node": "runner", "kind": "options", "base_rtt_ns": 1000}
-    assert recovery.finest_ns(Run([options, sample(1), sample(7_000_001)])) == 7_000_000
-    assert recovery.finest_ns(Run([options, sample(1)])) == round(recovery.BIN_S * 1e9)
 
 
 def test_timeouts_are_counted_where_hosts_tell_of_their_queue_pairs() -> None:

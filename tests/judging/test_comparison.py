@@ -31,7 +31,7 @@ def found(*runs: Run) -> dict[str, Finding]:
         ({}, {"halts_s": 15.0}, True),  # seven seconds without the end of a step
         ({}, {"halts_s": 0.0}, None),  # no step at all
         ({}, {"slow_step_ns": 10**9, "socket_drops": 1}, None),
-        ({"busy": 0.99}, {"slow_step_ns": 10**9}, None),
+        ({"waiting": 0.5}, {"slow_step_ns": 10**9}, None),
     ],
 )
 def test_the_baseline_must_fail_or_be_twice_as_slow_and_the_evidence_sound(

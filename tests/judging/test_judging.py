@@ -116,16 +116,6 @@ def test_goodput_is_the_acknowledged_bytes_of_all_hosts(made_up: Build) -> None:
     assert 14 < seconds[rates.argmin()] < 16
 
 
-def test_recovery_is_counted_from_the_fault_to_the_first_whole_bin(made_up: Build) -> None:
-    (item,) = recovery.recoveries(made_up(dip=0.0), 250_000_000)
-    assert item.dip == pytest.approx(0, abs=0.01)
-    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
-    assert item.after_ns is not None
-    assert item.after_ns / 50_000_000 == pytest.approx(44.5, abs=1.5)
-    (unhurt,) = recovery.recoveries(made_up(dip=1.0), 250_000_000)
-    assert unhurt.after_ns == 0
-
-
 def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
     run = made_up(slow_step_ns=500_000_000)
     during = steps.times(steps.overlapping(steps.steps(run), run.phases["faults"]))
@@ -213,20 +203,20 @@ def test_a_path_is_bad_from_the_loss_to_the_probe_that_revived_it(made_up: Build
     ]
 
 
-def test_how_busy_the_machine_was_and_how_long_hosts_waited_is_told_and_spoils_nothing(made_up: Build) -> None:
-    finding = evidence.processor(made_up(waiting=0.3, busy=0.99))
+def test_how_long_hosts_waited_for_a_processor_is_told_and_spoils_nothing(made_up: Build) -> None:
+    finding = evidence.machine(made_up(waiting=0.3))
     assert finding.holds is True
-    assert finding.reason == "the machine was 99% busy on average; hosts waited for it at most 30% of a phase"
-    silent = Run([line for line in made_up().lines if line["kind"] != "cpu"])
-    assert (evidence.processor(silent).holds, evidence.processor(silent).spoils) == (None, True)
+    told = "hosts waited for a processor at most 30% of a phase; no process was late by half a round trip"
+    assert finding.reason == told
+    assert "machine" not in {one.check for one in evidence.sound(made_up(changed={"world": "simulated"}))}
 
 
-def test_where_hosts_cannot_tell_how_long_they_waited_the_machine_speaks_alone(made_up: Build) -> None:
+def test_hosts_that_cannot_tell_how_long_they_waited_waited_for_nothing(made_up: Build) -> None:
     untold = [
         {key: value for key, value in line.items() if key != "wait_ns"} if line["kind"] == "cpu" else line
         for line in made_up(waiting=0.3).lines
     ]
-    assert evidence.processor(Run(untold)).holds is True
+    assert evidence.machine(Run(untold)).figures["waiting"] == 0
 
 
 def test_every_path_has_a_strip_and_a_healthy_one_is_empty(made_up: Build) -> None:
@@ -256,25 +246,9 @@ def test_a_strip_counts_the_senders_that_gave_its_path_up() -> None:
     ]
 
 
-def test_a_later_dip_does_not_undo_a_recovery(made_up: Build) -> None:
-    run = made_up(dip=0.0)
-    start = next(line for line in run.lines if line["kind"] == "fault" and line["state"] == "begin")
-    # The outage of 14–16 s happens again at 20–21 s, without a fault: all hosts acknowledge nothing more there.
-    stuck = dict.fromkeys(run.agent_samples, 0)
-    for line in run.lines:
-        if line["kind"] == "sample" and "qps" in line and line["t_ns"] > 20 * 10**9:
-            for qp in line["qps"]:
-                if line["t_ns"] <= 21 * 10**9:
-                    stuck[line["node"]] = stuck[line["node"]] or qp["acked_bytes"]
-                    qp["acked_bytes"] = stuck[line["node"]]
-    (item,) = recovery.recoveries(Run(run.lines), 250_000_000)
-    assert item.start_ns == start["t_ns"]
-    assert item.after_ns == pytest.approx(2.2e9, abs=0.1e9)
-
-
 def test_without_faults_there_is_nothing_to_recover_from(made_up: Build) -> None:
     calm = Run([line for line in made_up().lines if line["kind"] != "fault"])
-    assert recovery.recoveries(calm, 250_000_000) == []
+    assert recovery.recoveries(calm) == []
 
 
 def fault(t_s: float, target: str) -> dict[str, Any]:
@@ -315,10 +289,8 @@ def test_faults_that_begin_together_have_one_recovery_named_after_the_first(made
         for spine in range(1, 5)
     ]
     lines = sorted([*run.lines, *more], key=lambda line: int(line["t_ns"]))
-    (item,) = recovery.recoveries(Run(lines), 250_000_000)
+    (item,) = recovery.recoveries(Run(lines))
     assert item.title == "link-down p0l0-p0s1 and 4 more"
-    assert item.dip == pytest.approx(0, abs=0.01)
-    assert item.after_ns == pytest.approx(2.0e9 + 0.225e9, abs=0.06e9)
 
 
 def test_a_path_that_probes_revive_is_left_when_it_is_abandoned_first(made_up: Build) -> None:
@@ -328,7 +300,7 @@ def test_a_path_that_probes_revive_is_left_when_it_is_abandoned_first(made_up: B
         for line in run.kind("ev")
         if line["new"] == "GOOD"
     ]
-    (item,) = recovery.recoveries(Run(sorted([*run.lines, *again], key=lambda line: int(line["t_ns"]))), 250_000_000)
+    (item,) = recovery.recoveries(Run(sorted([*run.lines, *again], key=lambda line: int(line["t_ns"]))))
     assert item.abandoned_ns == 100_000_000
 
 

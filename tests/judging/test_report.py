@@ -142,9 +142,9 @@ def test_the_command_that_repeats_a_run_is_words_for_a_shell(made_up: Build, opt
     assert words[at : at + len(wanted)] == wanted
 
 
-@pytest.mark.parametrize("stop_ns", [10**18, 10**16])
+@pytest.mark.parametrize("stop_ns", [10**18, 10**17])
 def test_a_phase_of_years_is_refused_before_it_fills_memory(made_up: Build, stop_ns: int) -> None:
-    lines = [line for line in made_up().lines if line["kind"] != "phase" or line["name"] != "reference"]
+    lines = [line for line in made_up().lines if line["kind"] != "step" and line.get("name") != "reference"]
     lines += [
         {"t_ns": t_ns, "node": "runner", "kind": "phase", "name": "reference", "state": state}
         for t_ns, state in ((0, "start"), (stop_ns, "stop"))

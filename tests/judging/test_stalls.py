@@ -9,9 +9,9 @@ import pytest
 
 from judging import checks, evidence
 from judging.judge import verdict_of
-from judging.measures import paths, recovery, stalls
+from judging.measures import recovery, stalls
 from judging.reports import plots, tables
-from judging.run import Run, Span
+from judging.run import Run
 from scenarios.collision import at_line_rate
 from scenarios.grey_link import prober_names_it
 from scenarios.scenario import Setting
@@ -60,10 +60,9 @@ def own_checks() -> list[checks.Check]:
 # --- what a stall is ----------------------------------------------------------------------------------------------
 
 
-def test_lateness_of_less_than_a_quarter_of_a_round_trip_is_nothing(made_up: Build) -> None:
-    run = stalled(made_up(), [(13.0, 12), (17.0, 13)])
-    assert [stall.length_ns for stall in stalls.stalls(run)] == [13 * MS]
-    assert not stalls.touches(run, run.span)
+def test_lateness_of_less_than_half_a_round_trip_is_nothing(made_up: Build) -> None:
+    run = stalled(made_up(), [(13.0, 24), (17.0, 25)])
+    assert [stall.length_ns for stall in stalls.stalls(run)] == [25 * MS]
 
 
 def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Build) -> None:
@@ -71,15 +70,15 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
         {"t_ns": 13_400 * MS, "node": "cpu1", "kind": "stall", "late_ns": 400 * MS},
         {"t_ns": 13_450 * MS, "node": "h3", "kind": "stall", "late_ns": 300 * MS},
         {"t_ns": 13_460 * MS, "node": "cpu1", "kind": "stall", "late_ns": 40 * MS},
-        {"t_ns": 18_000 * MS, "node": "switches", "kind": "stall", "late_ns": 20 * MS},
+        {"t_ns": 18_000 * MS, "node": "switches", "kind": "stall", "late_ns": 30 * MS},
     ]
     run = Run(sorted([*made_up().lines, *lines], key=lambda line: int(line["t_ns"])))
     assert stalls.stalls(run) == [
-        stalls.Stall(13_000 * MS, 13_460 * MS, ("cpu1", "h3"), True, 13_560 * MS),  # and two round trips of repair
-        stalls.Stall(17_980 * MS, 18_000 * MS, ("switches",), False, 18_000 * MS),
+        stalls.Stall(13_000 * MS, 13_460 * MS, ("cpu1", "h3"), 13_560 * MS),  # and two round trips of repair
+        stalls.Stall(17_970 * MS, 18_000 * MS, ("switches",), 18_100 * MS),
     ]
-    assert stalls.allowance_ns(run, run.span) == 580 * MS
-    assert stalls.told(run, run.span) == "one stall, 460 ms at 13.00 s (cpu1, h3)"
+    assert stalls.allowance_ns(run, run.span) == 690 * MS
+    assert stalls.told(run, run.span) == "2 stalls, the longest 460 ms at 13.00 s (cpu1, h3)"
 
 
 # --- what each length does to each figure --------------------------------------------------------------------------
@@ -89,7 +88,7 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
 TABLE = [
     # length, cost, explained, verdict, without
     (10, 0.2, 0.0, True, True),
-    (20, 0.4, 0.4, True, True),
+    (20, 0.4, 0.0, True, True),
     (50, 1.0, 3.0, True, True),
     (100, 2.0, 4.0, True, True),
     (200, 4.0, 6.0, None, False),
@@ -143,48 +142,6 @@ def test_mild_stalls_neither_spoil_nor_excuse_anything(made_up: Build) -> None:
 # --- nobody else is blamed -----------------------------------------------------------------------------------------
 
 
-def halt(run: Run, start_s: float, length_s: float) -> Run:
-    """Nobody acknowledges anything for so long; then all of it at once."""
-    held: dict[str, int] = {}
-    for line in run.lines:
-        if (
-            line["kind"] == "sample"
-            and "qps" in line
-            and start_s * SECOND < line["t_ns"] <= (start_s + length_s) * SECOND
-        ):
-            for qp in line["qps"]:
-                qp["acked_bytes"] = held.setdefault(line["node"], qp["acked_bytes"])
-    return Run(run.lines)
-
-
-def test_recovery_does_not_blame_a_fault_for_a_stall(made_up: Build) -> None:
-    blamed = halt(made_up(), 13.95, 0.6)
-    (item,) = recovery.recoveries(blamed, 250 * MS)
-    assert item.dip < 0.1
-    assert item.after_ns is not None
-    assert item.after_ns > 500 * MS
-    lines = [*blamed.lines, {"t_ns": 14_600 * MS, "node": "cpu0", "kind": "stall", "late_ns": 600 * MS}]
-    run = Run(sorted(lines, key=lambda line: int(line["t_ns"])))
-    (item,) = recovery.recoveries(run, 250 * MS)
-    assert item.dip == pytest.approx(1.0, abs=0.01)
-    assert item.after_ns == 0
-    assert item.spoilt
-    assert tables.recovery_rows(run)[0][-1] == "a stall came first"
-
-
-def test_a_rate_that_falls_long_after_a_fault_fell_for_another_reason(made_up: Build) -> None:
-    (item,) = recovery.recoveries(halt(made_up(), 14.8, 0.6), 250 * MS)
-    assert (item.after_ns, item.spoilt) == (0, False)
-    assert item.dip >= recovery.BACK_AT  # the lowest rate is that of the time which is the fault's
-
-
-def test_a_rate_that_falls_while_losses_are_repaired_fell_for_the_fault(made_up: Build) -> None:
-    (item,) = recovery.recoveries(repairs(halt(made_up(), 14.8, 0.6), (14.7, 14.8, 15.3)), 250 * MS)
-    assert item.dip < 0.5
-    assert item.after_ns is not None
-    assert item.after_ns > 1000 * MS
-
-
 def repairs(run: Run, *rows: tuple[float, float, float]) -> Run:
     """Of h0, each from when a packet was sent over when it was taken for lost to when all had arrived, in seconds."""
     lines = [
@@ -199,13 +156,13 @@ def test_what_was_lost_for_a_fault_is_repaired_apart_from_the_rate(made_up: Buil
     run = repairs(made_up(), (13.0, 13.1, 13.2), (14.01, 14.11, 14.25), (14.02, 14.14, 14.24))
     (item,) = recovery.recoveries(run)
     assert (item.abandoned_ns, item.missed_ns, item.repaired_ns) == (100 * MS, 120 * MS, 250 * MS)
-    assert tables.recovery_rows(run)[0][4:] == ["120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)", "never below 90 %"]
+    assert tables.recovery_rows(run)[0][2:] == ["0 ms (0.0)", "120 ms (2.4)", "100 ms (2.0)", "250 ms (5.0)"]
 
 
 def test_a_measure_of_recovery_that_there_is_not_has_a_dash(made_up: Build) -> None:
     (item,) = recovery.recoveries(made_up())
     assert (item.missed_ns, item.repaired_ns) == (None, None)
-    assert tables.recovery_rows(made_up())[0][4:] == ["–", "100 ms (2.0)", "–", "never below 90 %"]
+    assert tables.recovery_rows(made_up())[0][3:] == ["–", "100 ms (2.0)", "–"]
 
 
 def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Build) -> None:
@@ -215,35 +172,12 @@ def test_a_repair_of_what_a_stall_seemed_to_lose_is_not_the_faults(made_up: Buil
     assert item.missed_ns is None
 
 
-def test_the_rate_is_looked_at_while_hosts_communicate_and_at_the_grain_of_two_round_trips(made_up: Build) -> None:
-    run = made_up()
-    assert recovery.finest_ns(run) == 100 * MS
-    talking = recovery.communication(run)
-    assert talking is not None
-    assert talking[0] == Span("communication", SECOND - 2 * SECOND // 3, SECOND)
-    silent = Run([line for line in run.lines if line["kind"] != "step"])
-    assert recovery.communication(silent) is None
-    (item,) = recovery.recoveries(made_up(dip=0.0))
-    assert item.after_ns is not None
-    assert 2 * SECOND < item.after_ns < 2.6 * SECOND, "the link is back after 2 s, in the pause of a step"
-
-
 def abandoned(run: Run, at_s: float, back_s: float | None, cause: str = "late_ack") -> Run:
     path = {"qp": 1, "peer": "h1", "ev": 49154, "plane": 1, "via": "p1s0", "node": "h1", "kind": "ev"}
     lines = [{**path, "t_ns": round(at_s * SECOND), "old": "good", "new": "assumed_bad", "cause": "loss"}]
     if back_s is not None:
         lines.append({**path, "t_ns": round(back_s * SECOND), "old": "assumed_bad", "new": "good", "cause": cause})
     return Run(sorted([*run.lines, *lines], key=lambda line: int(line["t_ns"])))
-
-
-def test_paths_abandoned_for_a_stall_and_forgiven_are_counted_apart(made_up: Build) -> None:
-    run = abandoned(stalled(made_up(), [(18.0, 300)]), 18.32, 18.4)
-    assert paths.abandoned(run)[0] == 1, "the one that the fault took"
-    assert paths.abandoned_for_stalls(run) == 1
-    assert ["paths abandoned for a stall and forgiven", "1"] in tables.counter_rows(run)
-    assert paths.abandoned_for_stalls(abandoned(made_up(), 18.32, 18.4)) == 0, "there was no stall"
-    probed = abandoned(stalled(made_up(), [(18.0, 300)]), 18.32, 18.9, cause="probed")
-    assert paths.abandoned_for_stalls(probed) == 0, "only probes brought it back: it may have been dead"
 
 
 def test_a_path_that_a_stall_near_the_end_took_is_unknown_and_another_is_false(made_up: Build) -> None:
@@ -258,10 +192,10 @@ def test_a_path_that_a_stall_near_the_end_took_is_unknown_and_another_is_false(m
 
 
 def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Build) -> None:
-    finding = evidence.punctual(stalled(made_up(), [(13.0, 20), (18.0, 300)]))
+    finding = evidence.machine(stalled(made_up(), [(13.0, 30), (18.0, 300)]))
     assert finding.holds is True
-    assert finding.reason == ("2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); they may have taken 0.4 s")
-    assert evidence.punctual(made_up()).reason == "no process was late by a quarter of a base round trip"
+    told = "2 stalls, the longest 300 ms at 18.00 s (cpu0, h0, switches); they may have taken 0.5 s"
+    assert finding.reason == f"hosts waited for a processor at most 3% of a phase; {told}"
 
 
 def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) -> None:
@@ -285,15 +219,12 @@ def missing_line_rate(run: Run) -> Any:
     return at_line_rate(setting)(run)
 
 
-def test_a_rate_without_a_reference_is_no_fault_of_the_transport_on_a_busy_machine(made_up: Build) -> None:
+def test_a_rate_without_a_reference_is_no_fault_of_the_transport_where_hosts_waited(made_up: Build) -> None:
     assert missing_line_rate(made_up()).holds is False
-    busy = missing_line_rate(made_up(busy=0.86))
-    assert busy.holds is None
-    assert "the lab did not keep up: the machine was 86% busy in 'reference'" in busy.reason
     waiting = missing_line_rate(made_up(waiting=0.18))
     assert waiting.holds is None
-    assert "hosts waited for a processor 18% of 'reference'" in waiting.reason
-    virtual = made_up(busy=0.99, changed={"world": "simulated"})
+    assert "the machine may have taken 18% of 'reference': hosts waited for a processor" in waiting.reason
+    virtual = made_up(waiting=0.99, changed={"world": "simulated"})
     assert missing_line_rate(virtual).holds is False, "virtual time keeps up with everything"
 
 

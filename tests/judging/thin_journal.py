@@ -33,7 +33,7 @@ def thin(run: Run) -> list[Line]:
     ends = {str(line["node"]): line for line in run.kind("sample")}
     for line in run.lines:
         kind, node, t_ns = line["kind"], str(line["node"]), int(line["t_ns"])
-        if kind == "stall" and int(line["late_ns"]) < stalls.NOTHING * rtt_ns:
+        if kind == "stall" and int(line["late_ns"]) < stalls.STALL * rtt_ns:
             continue
         if kind in KEPT or kind == "transfer":
             kept.append(line)

@@ -71,7 +71,7 @@ def test_a_fault_by_hand_is_in_recovery_what_was_done_the_header_and_the_compari
     plain = made_up()
     silent = ("lab", "blackhole", "p1l0-p1s0")
     meddled = Run([*plain.lines, line(18, *silent, "begin"), line(20, *silent, "end")])
-    titles = [found.title for found in recovery.recoveries(meddled, recovery.bin_ns(meddled))]
+    titles = [found.title for found in recovery.recoveries(meddled)]
     assert titles == ["link-down p0l0-p0s1", "blackhole p1l0-p1s0 (by hand)"]
     assert tables.fault_rows(meddled)[1] == ["18.00 s", "blackhole", "p1l0-p1s0 (by hand)", "2.00 s"]
     text = report.summary(meddled, Story("A claim", ""), verdict_of(meddled, checks.always()))

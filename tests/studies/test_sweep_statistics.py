@@ -243,8 +243,8 @@ def test_metrics_of_a_run_with_a_dip_are_what_the_dip_says() -> None:
     found = measured(Run(made_up_lines(dip=0.5, slow_step_ns=3_000_000_000)))
     assert found["goodput_kept"] == pytest.approx(0.9, abs=0.01)
     assert found["p99_step"] > 2
-    assert found["recovery"] > 0
-    assert found["recovery"] == float(f"{found['recovery']:.9g}")
+    assert found["fault_cost"] > 0
+    assert found["fault_cost"] == float(f"{found['fault_cost']:.9g}")
 
 
 def test_a_run_that_was_broken_off_has_no_number_that_needs_the_missing_part() -> None:
@@ -256,4 +256,4 @@ def test_a_run_that_was_broken_off_has_no_number_that_needs_the_missing_part() -
     assert "p99_step" in measured(Run(made))
     assert "p99_step" not in measured(Run(late))
     assert "p99_step" not in measured(Run(early))
-    assert "recovery" not in measured(Run([line for line in made if line["kind"] != "fault"]))
+    assert "fault_cost" not in measured(Run([line for line in made if line["kind"] != "fault"]))
