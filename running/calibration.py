@@ -1,10 +1,10 @@
 """Link rates that this machine can keep: half of its processors busy at most, and no process late by an eighth of R.
 
-A scenario's own workloads run for a few seconds at half of the plan's rate. The lab's CPU time grows with packets, so
-the rate follows from this one measurement, unless the lab saturated the machine: then a slower one is made. Lateness is
-an absolute time, and the lab's timers allow for an eighth of a base round trip (`topo.pfc.jitter_ns`): where ordinary
-processes are later, the lab is slower. The measurement is kept in the user's cache, by machine, plan, workloads and
-Python. Before each run the machine is looked at for a second: other work and lateness of now slow the lab.
+A scenario's own workloads run for a moment, at a rate that no machine is too slow for. The lab's processor time grows
+with packets, so the rate follows from this one measurement. Lateness is an absolute time, and the lab's timers allow
+for an eighth of a base round trip (`topo.pfc.jitter_ns`): where ordinary processes are later, the lab is slower. The
+measurement is kept in the user's cache, by machine, plan, workloads and Python. Before each run the machine is looked
+at for a second: other work and lateness of now slow the lab.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from __future__ import annotations
 import json
 import os
 import platform
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from common import files
 from common.scratch import Scratch
-from judging import Run, Span, journal
+from judging import Run, Span
+from judging.arrays import np
 from judging.units import brief
 from running.choices import Choices
 from running.launch import made
-from running.machine.hiccup import HiccupMeter
-from running.machine.processor import capacity, jiffies, share
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import Phase, Scenario, Setting, Workload
@@ -36,20 +37,18 @@ from topo.pfc import JITTER_SHARE
 __all__ = ["calibrated"]
 
 BUSY_WANTED = 0.5
-SATURATED = 0.85  # above this, a faster lab would hardly take more
+PACKETS_A_SECOND = 2500  # per processor, to measure with: a fifth of a slow one, for a plan of any size
 IDLE_MAX = 0.40  # a machine busier than this without a lab has other work: its power for a lab is not kept
 SLOWER_MAX = 4  # a lab is slowed to a fourth at most for lateness
-ATTEMPTS = 4
 RATE_MAX_FACTOR = 2.5  # of the plan's own rate: a faster lab shows nothing more
 
-PHASES = (Phase("warmup", 1.0), Phase("loaded", 2.5))
+LOADED_S, LOADED_ROUND_TRIPS = 1.5, 12  # the longer of the two is watched, after a third of it
 LOOK_S = 1.0
-PERIOD_NS = 2_000_000  # of the meter of lateness
+PERIOD_S = 0.002  # of timers whose lateness is watched
 LATE_SHARE = 0.001  # of all wake-ups, which may be later than the lab's timers allow for
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredLoad:
+class MeasuredLoad(NamedTuple):
     """How busy the machine was with a lab or without, as a share of what this process may have of it, and how late all
     but a thousandth of the wake-ups of an ordinary process were."""
 
@@ -73,25 +72,6 @@ def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
     return list(found.values())
 
 
-def under(scenario: Scenario) -> Scenario:
-    """The calibration's own scenario, with the workloads of the given one."""
-    return Scenario(
-        name="calibration",
-        title="Calibration",
-        description="What a scenario sends, at line rate and without faults, while the processor is watched.",
-        plan=scenario.plan,
-        workloads=partial(busiest, scenario),
-        checks=lambda setting: [],
-        phases=PHASES,
-        settings=scenario.settings,
-    )
-
-
-def cache_file() -> Path:
-    """The file of measurements in the user's cache."""
-    return files.cache_directory() / "calibration.json"
-
-
 def key(plan: Plan, scenario: Scenario) -> str:
     """The key of a measurement: machine, Python, the plan's sizes (not its name), and the scenario's workloads."""
     shape = f"{plan.planes}x{plan.leaves}x{plan.spines}x{plan.hosts_per_leaf}"
@@ -104,7 +84,7 @@ def key(plan: Plan, scenario: Scenario) -> str:
     return f"{shape}, {sizes}, {plan.switch}, {' and '.join(kinds)}, {machine}"
 
 
-def load(path: Path) -> dict[str, Any]:
+def kept_in(path: Path) -> dict[str, Any]:
     """All measurements; a file that cannot be read counts as empty and is written anew."""
     try:
         found = json.loads(path.read_text())
@@ -116,12 +96,18 @@ def load(path: Path) -> dict[str, Any]:
 def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], again: bool = False) -> dict[str, Any]:
     """The measurement for a plan and a scenario's workloads, from the cache or made now, as the machine is at this
     moment. `port_rate_bps` is the rate of a NIC port."""
-    path, name = cache_file(), key(plan, scenario)
-    now, kept = look(), load(path)
+    path, name = files.cache_directory() / "calibration.json", key(plan, scenario)
+    now, kept = look(), kept_in(path)
     found, source = kept.get(name), "cache"
     if found is None or again:
         tell("calibrating: how fast can this machine go with half of its CPU free?")
-        found, source = measure(plan, scenario, tell), "measured now"
+        bits = PACKETS_A_SECOND * capacity() * 8 * plan.packets.pmtu_bytes
+        measured_at_bps = min(plan.links.host_rate_bps // 2, round(bits / plan.host_count / plan.planes))
+        load = loaded(plan, measured_at_bps, scenario)
+        late = f"; processes are up to {brief(load.late_ns)} late" if load.late_ns else ""
+        tell(f"at {measured_at_bps / 1e6:.2f} Mb/s per port the lab takes {load.busy:.0%} of the machine{late}")
+        found = {"measured_at_bps": measured_at_bps, "busy_lab": round(load.busy, 3), "late_ns": load.late_ns}
+        source = "measured now"
         if now.busy <= IDLE_MAX:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.write_json(path, {**kept, name: found})
@@ -145,75 +131,114 @@ def fitting(plan: Plan, found: Mapping[str, Any], now: MeasuredLoad) -> int:
     return two_digits(min(rate_bps, max(on_time_bps, rate_bps / SLOWER_MAX)))
 
 
-def look() -> MeasuredLoad:
-    """The machine at this moment, without a lab."""
-    before = jiffies()
-    with Scratch("mrclab-look-") as folder:
-        started_ns = time.monotonic_ns()
-        with HiccupMeter(folder / "meter.jsonl", PERIOD_NS, ordinary=True):
-            time.sleep(LOOK_S)
-        late_ns = lateness(folder / "meter.jsonl", Span("look", started_ns, time.monotonic_ns()))
-    return MeasuredLoad(share(before, jiffies()), late_ns)
-
-
-def lateness(meter: Path, span: Span) -> int:
-    """How late all but LATE_SHARE of the wake-ups in a span were, ns: 0 where that is less than the meter notes."""
-    lines = journal.read_file(meter)
-    late = (int(one["late_ns"]) for one in lines if one["kind"] == "stall" and span.contains(int(one["t_ns"])))
-    return beyond(late, span.length_ns // PERIOD_NS * len(os.sched_getaffinity(0)))
-
-
-def beyond(late_ns: Iterable[int], count: int) -> int:
-    """The lateness that LATE_SHARE of `count` wake-ups exceed, given those that were noted; 0 where fewer were."""
-    most = sorted(late_ns, reverse=True)
-    place = int(LATE_SHARE * count)
-    return most[place] if place < len(most) else 0
-
-
-def measure(plan: Plan, scenario: Scenario, tell: Callable[[str], None]) -> dict[str, Any]:
-    """Measure, slower while the lab saturates the machine. RuntimeError when it does even then."""
-    rate_bps = plan.links.host_rate_bps // 2
-    for _ in range(ATTEMPTS):
-        found = loaded(plan, rate_bps, scenario)
-        late = f"; processes are up to {brief(found.late_ns)} late" if found.late_ns else ""
-        tell(f"at {rate_bps / 1e6:.2f} Mb/s per port the lab takes {found.busy:.0%} of the machine{late}")
-        if found.busy < SATURATED:
-            return {"measured_at_bps": rate_bps, "busy_lab": round(found.busy, 3), "late_ns": found.late_ns}
-        rate_bps //= 3
-    told = f"{rate_bps * 3 / 1e6:.3f} Mb/s per port"
-    raise RuntimeError(f"this machine is saturated even at {told}: too slow for this plan")
-
-
 def two_digits(rate_bps: float) -> int:
     """A rate rounded down to its first two digits."""
     digits = 10 ** max(0, len(str(int(rate_bps))) - 2)
     return int(rate_bps // digits * digits)
 
 
-def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
-    """The machine with a scenario's workloads at this rate, by a run.
+def look() -> MeasuredLoad:
+    """The machine at this moment, without a lab."""
+    start_ns, before = time.monotonic_ns(), jiffies()
+    with Lateness() as late:
+        time.sleep(LOOK_S)
+    busy, every = (after - earlier for earlier, after in zip(before, jiffies(), strict=True))
+    return MeasuredLoad(busy / every if every else 0.0, late.beyond(Span("look", start_ns, time.monotonic_ns())))
 
-    Messages grow with a round trip, as in the scenario; the time of watching does not.
-    """
+
+def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
+    """The machine with a scenario's workloads at this rate, by a run without faults."""
     plan = plan.at_rate(rate_bps)
-    phases = tuple(replace(phase, seconds=phase.seconds / plan.pace) for phase in PHASES)
+    seconds = max(LOADED_S, LOADED_ROUND_TRIPS * plan.base_rtt_ns / 1e9) / plan.pace
+    measuring = Scenario(
+        name="calibration",
+        title="Calibration",
+        description="What a scenario sends, at line rate and without faults, while the processor is watched.",
+        plan=plan.name,
+        workloads=partial(busiest, scenario),
+        checks=lambda setting: [],
+        phases=(Phase("warmup", seconds / 3), Phase("loaded", seconds)),
+        settings=scenario.settings,
+    )
     with Scratch("mrclab-calibration-") as folder:
-        choices = Choices(transport("mrc", scenario.settings), plan, seed=0)
-        spec = RunSpec(replace(under(scenario), plan=plan.name, phases=phases), choices)
-        with HiccupMeter(folder / "late.jsonl", PERIOD_NS, ordinary=True):
-            run = Run.open(made(spec, folder))
-        late_ns = lateness(folder / "late.jsonl", run.phases["loaded"])
-    return MeasuredLoad(lab_share(run, run.phases["loaded"]), late_ns)
+        spec = RunSpec(measuring, Choices(transport("mrc", scenario.settings), plan, seed=0))
+        with Lateness() as late:
+            path = made(spec, folder)
+        run = Run.open(path)
+    return MeasuredLoad(lab_share(run, run.phases["loaded"]), late.beyond(run.phases["loaded"]))
 
 
 def lab_share(run: Run, span: Span) -> float:
     """How much of what this process may have of the machine the agents and switches of a lab took in a span."""
     served = {line["node"]: line["pid"] for line in run.kind("process")}
-    first = {served[node]: node for node in sorted(served, reverse=True)}
-    taken: dict[str, list[tuple[int, int]]] = {}
-    for line in run.within(span, "cpu"):
-        node = line["node"]
-        # Of agents and switches, whose sums are since the start; every host that a process serves writes the same ones.
-        if "late_ns" in line and (node not in served or first[served[node]] == node):
-            taken.setdefault(node, []).append((int(line["wall_ns"]), int(line["process_ns"])))
-    return sum((own[-1][1] - own[0][1]) / max(1, own[-1][0] - own[0][0]) for own in taken.values()) / capacity()
+    sums: dict[Any, dict[int, int]] = {}  # since the start, by process: every host that one serves writes the same ones
+    for line in run.kind("cpu"):
+        sums.setdefault(served.get(line["node"], line["node"]), {})[int(line["t_ns"])] = int(line["process_ns"])
+    edges = [span.start_ns, span.stop_ns]
+    taken_ns = sum(float(np.diff(np.interp(edges, list(own), list(own.values())))[0]) for own in sums.values())
+    return taken_ns / span.length_ns / capacity()
+
+
+class Lateness:
+    """How late the timers of ordinary threads fire, one on each processor, while it is entered."""
+
+    def __init__(self) -> None:
+        self.wakes: list[tuple[int, int]] = []  # instant and lateness, ns
+        self._ended = threading.Event()
+        processors = os.sched_getaffinity(0)
+        self._threads = [threading.Thread(target=self._watch, args=(one,), daemon=True) for one in processors]
+
+    def __enter__(self) -> Lateness:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        for thread in self._threads:
+            thread.join()
+
+    def beyond(self, span: Span) -> int:
+        """The lateness that all but LATE_SHARE of the wake-ups in a span have kept below, ns."""
+        late = sorted((late_ns for t_ns, late_ns in self.wakes if span.contains(t_ns)), reverse=True)
+        return late[int(LATE_SHARE * len(late))] if late else 0
+
+    def _watch(self, processor: int) -> None:
+        os.sched_setaffinity(0, {processor})  # of this thread
+        while not self._ended.is_set():
+            due_ns = time.monotonic_ns() + round(PERIOD_S * 1e9)
+            time.sleep(PERIOD_S)
+            now_ns = time.monotonic_ns()
+            self.wakes.append((now_ns, now_ns - due_ns))
+
+
+def jiffies() -> tuple[float, float]:
+    """(busy, all) since boot, of what this process may have of the machine.
+
+    Time stolen by a hypervisor counts as busy, because it was not ours. Time of processes at low priority ("nice")
+    counts as free: they give way to ours, if not at once; agents journal how long they wait.
+    """
+    ours = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+    rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    columns = zip(*([int(word) for word in row[1:9]] for row in rows if row[0] in ours), strict=True)
+    _, nice, _, idle, waiting, *_ = fields = [sum(column) for column in columns]
+    return sum(fields) - nice - idle - waiting, sum(fields) * capacity() / len(ours)
+
+
+@cache
+def capacity() -> float:
+    """How many processors this process may use at once: those of its affinity, or the quota of its control groups."""
+    found = float(len(os.sched_getaffinity(0)))
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, place = line.split(":", 2)
+        second, root = not controllers, Path("/sys/fs/cgroup", controllers)
+        if not second and "cpu" not in controllers.split(","):
+            continue
+        for folder in (root / place.strip("/"), *(root / place.strip("/")).parents):
+            with suppress(OSError, ValueError):
+                if second:
+                    quota, period = (folder / "cpu.max").read_text().split()
+                else:
+                    quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+                found = min(found, int(quota) / int(period)) if int(quota) > 0 else found
+    return found

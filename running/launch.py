@@ -22,10 +22,9 @@ def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda mak
     if spec.choices.world == "simulated":
         runner.run(opened(partial(SimulatedWorld, *given)))
         return
-    from running.machine.processor import watched  # late: virtual time needs neither Mininet nor namespaces
-    from running.worlds.emulated import EmulatedWorld
+    from running.worlds.emulated import EmulatedWorld  # late: virtual time needs neither Mininet nor namespaces
 
-    runner.run(opened(partial(EmulatedWorld, *given)), partial(watched, directory))
+    runner.run(opened(partial(EmulatedWorld, *given)))
 
 
 def made(spec: RunSpec, root: Path) -> Path:

@@ -44,11 +44,8 @@ class Runner:
         """The time since the first phase began, as reports tell it. None before that."""
         return self._clock() if self._clock is not None else None
 
-    def run(self, make_world: MakeWorld, watch: Callable[[Journal], Any] | None = None) -> None:
-        """The whole run. The world is always taken down; the journal stays.
-
-        `watch(journal)` is a context manager entered while the world is up, such as a sampler of the processor.
-        """
+    def run(self, make_world: MakeWorld) -> None:
+        """The whole run. The world is always taken down; the journal stays."""
         options = self.spec.options()
         self.directory.write_options(options)
         self.directory.write_plan(self.spec.choices.plan)
@@ -67,8 +64,6 @@ class Runner:
                 clock = world.now_ns
                 stack.callback(world.close)
                 stack.callback(self.tell, "taking the world down")
-                if watch is not None:
-                    stack.enter_context(watch(journal))
                 self._sample(world)
                 self._phases(world, journal)
                 self.tell("verifying tables")
@@ -144,7 +139,7 @@ class Runner:
         self.tell("draining workloads")
         for running in groups.values():
             running.stop()
-        drain_s = DRAIN_S * self.spec.choices.pace
+        drain_s = DRAIN_S * self.spec.choices.pace if self.spec.checks() else 0.0  # calibration is not judged
         for one in programs:
             one.end(one.program.patience_s * self.spec.choices.pace)
         for name, running in groups.items():

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from running.machine.workers import Workers
+from running.workers import Workers
 
 
 def write_for_ever(scratch: str) -> None:

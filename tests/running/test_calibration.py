@@ -16,7 +16,6 @@ from judging.run import Run, Span
 from running import calibration
 from running.calibration import MeasuredLoad
 from running.choices import Choices
-from running.machine import processor
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
@@ -68,10 +67,12 @@ def test_the_timers_of_a_lab_allow_for_an_eighth_of_its_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "count", "beyond"), [([], 5000, 0), ([9, 8], 5000, 0), ([3, 9, 8, 7, 6, 5], 5000, 3), ([4, 9], 999, 9)]
+    ("late", "count", "beyond"), [([], 0, 0), ([9, 8], 5000, 1), ([3, 9, 8, 7, 6, 5], 5000, 3), ([4, 9], 999, 9)]
 )
 def test_all_but_a_thousandth_of_the_wake_ups_are_not_later(late: list[int], count: int, beyond: int) -> None:
-    assert calibration.beyond(late, count) == beyond
+    seen = calibration.Lateness()
+    seen.wakes = [(5, late_ns) for late_ns in late] + [(5, 1)] * (count - len(late)) + [(20, 99)]
+    assert seen.beyond(Span("loaded", 0, 10)) == beyond
 
 
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +103,7 @@ def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch
 
 def test_other_work_and_lateness_of_now_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(calibration, "load", lambda path: {calibration.key(LAB, SMOKE): MEASURED})
+    monkeypatch.setattr(calibration, "kept_in", lambda path: {calibration.key(LAB, SMOKE): MEASURED})
     told: list[str] = []
     monkeypatch.setattr(calibration, "look", lambda: MeasuredLoad(0.30, 13_600_000))
     calibration.calibrated(LAB, SMOKE, told.append)
@@ -114,20 +115,29 @@ def test_other_work_and_lateness_of_now_are_told(tmp_path: Path, monkeypatch: py
     assert len(told) == 1
 
 
-def test_a_saturated_machine_is_measured_again_at_a_third(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("processors", "plan", "mbps"),
+    [
+        (2.0, "lab", 5.0),  # half of the plan's rate, at most: 32 ports send 4,900 packets of 4,096 bytes
+        (0.6, "lab", 1.536),  # 1,500 packets a second
+        (2.0, "wide", 2.56),  # twice as many ports
+    ],
+)
+def test_no_machine_is_too_slow_for_the_rate_at_which_it_is_measured(
+    processors: float, plan: str, mbps: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[int] = []
 
     def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
         seen.append(rate_bps)
-        return MeasuredLoad(0.95 if rate_bps > 1_000_000 else 0.4)
+        return MeasuredLoad(0.2)
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(calibration, "loaded", loaded)
-    found = calibration.measure(LAB, SMOKE, lambda line: None)
-    assert seen == [5_000_000, 1_666_666, 555_555]
-    assert found["measured_at_bps"] == 555_555
-    monkeypatch.setattr(calibration, "loaded", lambda plan, rate_bps, scenario: MeasuredLoad(0.99))
-    with pytest.raises(RuntimeError, match=r"saturated even at 0\.185 Mb/s per port: too slow for this plan"):
-        calibration.measure(LAB, SMOKE, lambda line: None)
+    monkeypatch.setattr(calibration, "look", lambda: MeasuredLoad(0.0))
+    monkeypatch.setattr(calibration, "capacity", lambda: processors)
+    calibration.calibrated(load_plan(plan), SMOKE, lambda line: None)
+    assert seen == [round(mbps * 1e6)]
 
 
 @pytest.mark.parametrize("mbps", [2.0, 5.0, 15.0, 100_000.0])
@@ -164,7 +174,6 @@ def test_what_a_lab_takes_is_the_processor_time_of_its_agents_and_switches(monke
         for node, share in (("h0", 0.25), ("h1", 0.25), ("switches", 0.5)):
             fields = {"process_ns": 7 + share * t_ns, "wall_ns": 3 + t_ns, "late_ns": 0}
             lines.append({"t_ns": t_ns, "node": node, "kind": "cpu", **fields})
-        lines.append({"t_ns": t_ns, "node": "runner", "kind": "cpu", "process_ns": 9, "wall_ns": 9, "host_busy": 1.0})
     assert calibration.lab_share(Run(lines), Span("loaded", 200, 900)) == pytest.approx(0.5, abs=0.01)
     assert calibration.lab_share(Run([]), Span("loaded", 200, 900)) == 0.0
 
@@ -193,12 +202,13 @@ def test_looking_at_the_machine_finds_it_neither_idle_for_ever_nor_more_than_bus
 
 def test_a_process_has_the_processors_of_its_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0})
-    processor.capacity.cache_clear()
-    assert processor.capacity() <= 1.0
-    processor.capacity.cache_clear()
+    calibration.capacity.cache_clear()
+    assert calibration.capacity() <= 1.0
+    calibration.capacity.cache_clear()
     own = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("cpu0 "))
-    assert processor.ticks()[0] >= int(own.split()[1]), "of the first processor alone"
-    assert sum(processor.ticks()) < 1.2 * sum(int(word) for word in own.split()[1:9])
+    busy, every = calibration.jiffies()
+    assert busy >= int(own.split()[1]), "of the first processor alone"
+    assert every < 1.2 * sum(int(word) for word in own.split()[1:9])
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from judging import journal
-from running.machine.hiccup import HiccupMeter
+from running.calibration import Lateness
 from topo.emulation import state
 
 pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
@@ -29,7 +28,7 @@ def mrclab(*words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def incast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+def incast() -> Iterator[dict[str, Any]]:
     """What an incast of three hosts, always at line rate, verified in a lab whose ports pause instead of dropping; and
     for how long this machine stood still meanwhile: a host or a switch that does not run does not pause."""
     if state.read_record(state.ROOT) is not None:
@@ -37,10 +36,9 @@ def incast(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
     mrclab("up", "tiny", "--single-plane", "--pfc")
     try:
         words = ["incast", "h0", *SENDERS, f"size={SIZE}", f"messages={MESSAGES}", "--transport", "roce-pfc"]
-        path = tmp_path_factory.mktemp("incast") / "meter.jsonl"
-        with HiccupMeter(path):
+        with Lateness() as late:
             found = json.loads(mrclab("traffic", *words, "--format", "json"))
-        yield {**found, "stalls_ns": [line["late_ns"] for line in journal.read_file(path) if line["kind"] == "stall"]}
+        yield {**found, "stalls_ns": [late_ns for _, late_ns in late.wakes if late_ns >= 2_000_000]}
     finally:
         mrclab("down")
 
