@@ -216,7 +216,7 @@ class PacedInjector:
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
         def act() -> Fault:
             t_ns = self._world.now_ns()
-            fault = self._world.inject(verb, target, value, seed)
+            fault = self._world.active.inject(verb, target, value, seed)
             self._journal.write("fault", t_ns=t_ns, **fault.line("begin"))
             if not VERBS[verb].lasting:
                 self._journal.write("fault", t_ns=t_ns, **fault.line("end"))
@@ -229,10 +229,10 @@ class PacedInjector:
     def undo(self, fault: Fault) -> None:
         def act() -> None:
             t_ns = self._world.now_ns()
-            self._world.undo(fault)
+            self._world.active.undo(fault)
             self._journal.write("fault", t_ns=t_ns, **fault.line("end"))
 
         self._pacer.do(act)
 
     def faults(self) -> list[Fault]:
-        return list(self._pacer.do(self._world.faults))
+        return list(self._pacer.do(self._world.active.faults))

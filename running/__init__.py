@@ -20,7 +20,7 @@ else:
 
 __all__ = [
     "SECONDS_MAX", "WORKERS_MAX", "Choices", "PreparedRun", "RunDirectory", "RunSpec", "Runner", "Watcher", "Workers",
-    "assessment", "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group", "identity", "launch",
-    "moments", "options", "parallel", "port_rows", "prepare", "ranks", "rehearse", "sdk", "tracing",
-    "traffic", "transport_choice", "worlds",
+    "assessment", "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group",
+    "identity", "launch", "moments", "options", "parallel", "port_rows", "prepare", "ranks", "rehearse", "sdk",
+    "tracing", "traffic", "transport_choice", "worlds",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from running.directory import RunDirectory
 from running.preparation import prepare
 from running.runner import MakeWorld, Runner
 from running.spec import RunSpec
-from running.worlds.simulated import SimulatedWorld
+from running.worlds.simulated import SimulatedWorld, collecting
 
 __all__ = ["launch", "made"]
 
@@ -20,7 +20,8 @@ def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda mak
     spec, directory = runner.spec, runner.directory
     given = spec.plan, spec.choices.transport, spec.seed, directory, runner.tell
     if spec.choices.world == "simulated":
-        runner.run(opened(partial(SimulatedWorld, *given)))
+        with collecting():
+            runner.run(opened(partial(SimulatedWorld, *given)))
         return
     from running.worlds.emulated import EmulatedWorld  # late: virtual time needs neither Mininet nor namespaces
 

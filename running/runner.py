@@ -165,7 +165,7 @@ class Runner:
         return True
 
     def _reconverge(self, world: World) -> None:
-        dead = dead_links(self.spec.plan, world.faults())
+        dead = dead_links(self.spec.plan, world.active.faults())
         world.reconverge(dead)
         self.tell(f"routing has converged around {len(dead)} dead links")
 
@@ -181,7 +181,7 @@ class Runner:
     def _undo(self, world: World, journal: Journal, timeline: Sequence[Moment]) -> None:
         """Undo what is in force of a timeline that ends early: a switch that is down, for one, holds no tables."""
         for moment in timeline:
-            if not moment.begin and self._fault(moment) in world.faults():
+            if not moment.begin and self._fault(moment) in world.active.faults():
                 self._carry_out(world, journal, moment)
 
     def _fault(self, moment: Moment) -> Fault:
@@ -192,15 +192,15 @@ class Runner:
         """Inject or undo a fault of the timeline, unless a person has done so by hand already."""
         fault = self._fault(moment)
         what = str(fault) + ("" if moment.begin else " undone")
-        if (fault in world.faults()) == moment.begin and VERBS[fault.verb].lasting:
+        if (fault in world.active.faults()) == moment.begin and VERBS[fault.verb].lasting:
             self.tell(f"{what}: by hand already")
             return
         # Written first, because hosts and switches journal the fault's effects before `inject` returns.
         journal.write("fault", **fault.line("begin" if moment.begin else "end"))
         if moment.begin:
-            world.inject(fault.verb, fault.target, fault.value, fault.seed)
+            world.active.inject(fault.verb, fault.target, fault.value, fault.seed)
         elif VERBS[fault.verb].lasting:
-            world.undo(fault)
+            world.active.undo(fault)
         self.tell(what)
 
 

@@ -32,6 +32,7 @@ from running.parallel.one_machine import OneMachine, end_with_parent
 from running.parallel.world import PartWorld
 from running.preparation import PreparedRun, prepare
 from running.spec import RunSpec
+from running.worlds.simulated import collecting
 
 __all__ = ["PROCESSES_MAX", "journal_end", "make", "mpiexec"]
 
@@ -206,6 +207,6 @@ def carry_out(prepared: PreparedRun, shared: RunDirectory, scratch: Path, ranks:
     runner = prepared.runner(own, teller.tell)
     teller.seconds = runner.seconds
     spec = prepared.spec
-    runner.run(
-        partial(PartWorld, ranks, teller.beat, spec.plan, spec.choices.transport, spec.seed, shared, teller.tell)
-    )
+    given = ranks, teller.beat, spec.plan, spec.choices.transport, spec.seed, shared, teller.tell
+    with collecting():
+        runner.run(partial(PartWorld, *given))

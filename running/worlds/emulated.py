@@ -18,7 +18,6 @@ from topo import Plan
 from topo.address import host_address
 from topo.emulation import Lab, namespace
 from topo.emulation.front_end import address, connect
-from topo.fault import Fault
 
 LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
 
@@ -36,6 +35,7 @@ class EmulatedWorld:
             tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
             scenario = directory.path.parent.name
             self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals, run=scenario)
+            self.active = self.lab.active
             stack.callback(self.lab.down)
             tell("starting an agent in every host")
             self.clients = start_agents(
@@ -57,15 +57,6 @@ class EmulatedWorld:
             if not self.is_up():
                 raise WorldGoneError
             self.lab.check_switches()
-
-    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        return self.lab.inject(verb, target, value, seed)
-
-    def undo(self, fault: Fault) -> None:
-        self.lab.undo(fault)
-
-    def faults(self) -> list[Fault]:
-        return self.lab.faults()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         provision.reconverge(self.lab, dead_links)

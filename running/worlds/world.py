@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from endpoint import AgentClient
-from topo.fault import Fault
+from topo.fault import ActiveFaults
 
 
 class WorldGoneError(RuntimeError):
@@ -29,6 +29,9 @@ class Process(Protocol):
 class World(Protocol):
     """A fabric with an agent in every host, up and provisioned."""
 
+    active: ActiveFaults
+    """The faults in force. A switch that crashed comes back with the plan's tables."""
+
     @property
     def clients(self) -> Mapping[str, AgentClient]:
         """The agents' control operations (endpoint/README.md), by host."""
@@ -38,15 +41,6 @@ class World(Protocol):
 
     def wait_until(self, t_ns: int) -> None:
         """Returns when the clock shows `t_ns`, at once if that is past. WorldGoneError when it is taken down."""
-
-    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Break something, by the rules of `topo.fault.ActiveFaults`; the error says why not, and what is valid."""
-
-    def undo(self, fault: Fault) -> None:
-        """Mend what `inject` broke; a switch that crashed comes back with the plan's tables."""
-
-    def faults(self) -> list[Fault]:
-        """The faults in force, the oldest first."""
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
         """Do a routing protocol's work: plain routes and ECMP groups without these links (baseline only)."""

@@ -28,6 +28,7 @@ class Time:
         self.waits: list[int] = []
         self.board = ActiveFaults(PLAN, Paper())
         self.thread = threading.get_ident()
+        self.active = self
 
     def now_ns(self) -> int:
         return self.t_ns

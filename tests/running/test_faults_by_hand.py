@@ -93,9 +93,9 @@ def test_a_run_goes_on_when_somebody_did_or_undid_what_its_timeline_would(tmp_pa
                 super().wait_until(round(at_s * SECOND))
                 self.done = True
                 if at_s < 4.2:
-                    self.inject("link-down", "p0l0-p0s0")
+                    self.active.inject("link-down", "p0l0-p0s0")
                 else:
-                    self.undo(self.faults()[0])
+                    self.active.undo(self.active.faults()[0])
             super().wait_until(t_ns)
 
     scenario = library.find("smoke")

@@ -132,7 +132,7 @@ def measure(
     else:
         if spine_lost_ns:
             world.wait_until(start_ns + spine_lost_ns)
-            world.inject("switch-crash", "p0s0")
+            world.active.inject("switch-crash", "p0s0")
         for running in groups:
             stuck = [status for status in running.wait(60.0).values() if status["state"] != "finished"]
             assert not stuck, stuck[:1]
@@ -183,7 +183,7 @@ def permutation(
     cables = [link for link in links(plan) if link.kind == "fabric"]
     for number in range(losses):
         cable = cables[number * len(cables) // losses]
-        world.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
+        world.active.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
     stream = {"size": message_bytes, "depth": 4, "messages": -(-size // message_bytes), "shift": hosts // 2 + 1}
     return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0, spine_lost_ns)
 

@@ -72,8 +72,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     found: World = request.getfixturevalue(request.param)
     yield found
-    for fault in reversed(found.faults()):
-        found.undo(fault)
+    for fault in reversed(found.active.faults()):
+        found.active.undo(fault)
 
 
 def with_own(world: World) -> World:
@@ -179,18 +179,18 @@ def any_order(world: World, told: list[Any]) -> None:
         if isinstance(action, int):
             if not in_force:
                 continue
-            world.undo(in_force.pop(action % len(in_force)))
+            world.active.undo(in_force.pop(action % len(in_force)))
         else:
             held = _held(in_force, action)
             if held:
                 _refused(world, action)
-            fault = None if held else world.inject(*action)
+            fault = None if held else world.active.inject(*action)
             if fault is not None and VERBS[fault.verb].lasting:
                 in_force.append(fault)
-        assert world.faults() == in_force
+        assert world.active.faults() == in_force
         assert seen(world) == meant(world, in_force)
     while in_force:
-        world.undo(in_force.pop(len(in_force) // 2))
+        world.active.undo(in_force.pop(len(in_force) // 2))
         assert seen(world) == meant(world, in_force)
     assert world.verify() == 0
 
@@ -201,7 +201,7 @@ def _held(in_force: list[Fault], action: tuple[str, str, float | None, int]) -> 
 
 def _refused(world: World, action: tuple[str, str, float | None, int]) -> None:
     with pytest.raises((ValueError, RuntimeError), match="is in force already; undo it first"):
-        world.inject(*action)
+        world.active.inject(*action)
 
 
 @given(told=actions)
@@ -212,8 +212,8 @@ def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_in_virtual_t
     try:
         any_order(virtual, told)
     finally:
-        for fault in virtual.faults():
-            virtual.undo(fault)
+        for fault in virtual.active.faults():
+            virtual.active.undo(fault)
 
 
 @pytest.mark.root
@@ -223,8 +223,8 @@ def test_any_order_of_injecting_and_undoing_takes_back_only_its_own_on_real_link
     try:
         any_order(real, told)
     finally:
-        for fault in real.faults():
-            real.undo(fault)
+        for fault in real.active.faults():
+            real.active.undo(fault)
 
 
 def test_after_every_verb_and_its_undoing_every_link_carries_probes(world: World) -> None:
@@ -232,12 +232,12 @@ def test_after_every_verb_and_its_undoing_every_link_carries_probes(world: World
     for verb in VERBS.values():
         target = sorted(targets(TINY, verb.name))[0]
         value = verb.argument.high if verb.argument else None
-        fault = world.inject(verb.name, target, value)
+        fault = world.active.inject(verb.name, target, value)
         if verb.lasting:
             begun.append(fault)
     assert links_that_fail(world)
     for fault in begun:
-        world.undo(fault)
+        world.active.undo(fault)
     assert links_that_fail(world) == []
     assert world.verify() == 0
 
@@ -251,10 +251,10 @@ def test_every_verb_does_what_it_means_on_each_kind_of_place_and_is_taken_back(n
         for verb in VERBS.values():
             kinds = {re.sub(r"\d+", "", target): target for target in targets(plan, verb.name)}
             for target in kinds.values():
-                fault = world.inject(verb.name, target, verb.argument.high if verb.argument else None)
+                fault = world.active.inject(verb.name, target, verb.argument.high if verb.argument else None)
                 assert seen(world) == meant(world, [fault] if verb.lasting else [])
                 if verb.lasting:
-                    world.undo(fault)
+                    world.active.undo(fault)
                     assert seen(world) == meant(world, [])
         assert world.verify() == 0
     finally:
@@ -264,22 +264,22 @@ def test_every_verb_does_what_it_means_on_each_kind_of_place_and_is_taken_back(n
 def test_a_drain_adds_to_what_others_deny_and_takes_back_only_its_own(world: World) -> None:
     before = denied(world, H0)
     assert before == set(OWN["h0"])
-    drain = world.inject("drain", "p0s0")
+    drain = world.active.inject("drain", "p0s0")
     assert ("h2", 0xC000) in denied_evs(TINY, H0, [drain])  # both want this one denied
     assert denied(world, H0) == {*before, *denied_evs(TINY, H0, [drain])}
-    cut = world.inject("link-down", "p1l0-p1s0")
+    cut = world.active.inject("link-down", "p1l0-p1s0")
     assert denied(world, H0) == {*before, *denied_evs(TINY, H0, [drain])}
-    world.undo(drain)
+    world.active.undo(drain)
     assert denied(world, H0) == before
-    world.undo(cut)
+    world.active.undo(cut)
     assert denied(world, H0) == before
 
 
 def test_two_drains_that_share_paths_are_undone_in_either_order(world: World) -> None:
-    leaf, spine = world.inject("drain", "p0l0"), world.inject("drain", "p0s0")
-    world.undo(leaf)
+    leaf, spine = world.active.inject("drain", "p0l0"), world.active.inject("drain", "p0s0")
+    world.active.undo(leaf)
     assert denied(world, H0) == {*OWN["h0"], *denied_evs(TINY, H0, [spine])}
-    world.undo(spine)
+    world.active.undo(spine)
     assert denied(world, H0) == set(OWN["h0"])
 
 
@@ -293,7 +293,7 @@ class Nothing:
         pass
 
 
-def refusals(place: World | ActiveFaults) -> list[str]:
+def refusals(place: ActiveFaults) -> list[str]:
     """What this place says to every kind of thing that cannot be."""
     said = []
 
@@ -315,7 +315,7 @@ def refusals(place: World | ActiveFaults) -> list[str]:
 
 
 def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) -> None:
-    said = refusals(world)
+    said = refusals(world.active)
     assert said == refusals(ActiveFaults(TINY, Nothing()))
     assert said[0] == "link-down p0l0-p0s0 is in force already; undo it first"
     assert said[-1] == "switch-reboot p1s1 is not in force; faults in force: none"

@@ -20,8 +20,7 @@ from running.directory import RunDirectory
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import transport
-from running.worlds import simulated
-from running.worlds.simulated import SimulatedWorld
+from running.worlds.simulated import SimulatedWorld, collecting
 from scenarios import library
 from scenarios.scenario import SAMPLE_S, Phase
 from tests.helpers.baseline import BASELINE
@@ -60,18 +59,18 @@ def test_smoke_ends_true_and_leaves_a_whole_run_directory(tmp_path: Path) -> Non
     assert load_plan(path / "plan.toml") == load_plan("tiny")
 
 
-def test_closed_worlds_do_not_pile_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_worlds_do_not_pile_up(tmp_path: Path) -> None:
     """A hunt of 400 tries kept 400 worlds: the collector of garbage looks at what was frozen hardly ever again."""
-    monkeypatch.setattr(simulated, "DEAD_HOSTS_MAX", 2 * TINY.host_count)
 
     def closed(number: int) -> weakref.ref[SimulatedWorld]:
         directory = RunDirectory.create(tmp_path, "closed", number)
-        world = SimulatedWorld(TINY, transport("mrc"), number, directory, lambda event: None)
-        world.close()
+        with collecting():
+            world = SimulatedWorld(TINY, transport("mrc"), number, directory, lambda event: None)
+            world.close()
         return weakref.ref(world)
 
-    worlds = [closed(number) for number in range(6)]
-    assert sum(world() is not None for world in worlds) <= 2
+    worlds = [closed(number) for number in range(60)]
+    assert sum(world() is not None for world in worlds) <= 30
 
 
 def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def test_the_weights_are_the_same_to_the_bit_when_a_port_is_lost_under_the_job(t
 
     def lose_a_port(made: SimulatedWorld) -> None:
         made.wait_until(300 * MILLISECOND)
-        made.inject("port-down", "h0.p0")
+        made.active.inject("port-down", "h0.p0")
 
     sound, hindered = (
         trained(tmp_path / name, act) for name, act in (("one", lambda made: None), ("two", lose_a_port))
