@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judging.check import check
@@ -61,13 +60,6 @@ def ending(process: HostCommand) -> str:
     return f"killed by signal {-process.status}" if process.status < 0 else f"status {process.status}"
 
 
-def while_one_ran(run: Run, found: Sequence[HostCommand]) -> int:
-    """How many faults began while the command ran in some host."""
-    end_ns = run.end_ns + 1
-    spans = [(one.start_ns, end_ns if one.stop_ns is None else one.stop_ns) for one in found]
-    return sum(any(start <= fault.start_ns < stop for start, stop in spans) for fault in run.faults)
-
-
 @check
 def ended_well(run: Run) -> Finding:
     """The command ended with status 0 in every host."""
@@ -86,7 +78,8 @@ def ended_well(run: Run) -> Finding:
 def under_faults(run: Run) -> Finding:
     """A fault came while the command ran; otherwise the run shows nothing of faults."""
     found, faults = processes(run), len(run.faults)
-    met = while_one_ran(run, found)
+    spans = [(one.start_ns, run.end_ns + 1 if one.stop_ns is None else one.stop_ns) for one in found]
+    met = sum(any(start <= fault.start_ns < stop for start, stop in spans) for fault in run.faults)
     figures = {"faults": faults, "while_running": met}
     if not met:
         ends = [one.stop_ns for one in found if one.stop_ns is not None]

@@ -30,15 +30,10 @@ def sockets(run: Run) -> Finding:
         reason = f"packets were lost outside the modelled fabric: hosts {hosts or 'none'}, switches {switches}"
         return Finding("sockets", None, reason, {"hosts": hosts, "switches": switches}, spoils=True)
     kinds = str(run.options.get("switch_kind", "embedded"))
-    if "embedded" not in kinds:
-        reason = f"no packet was lost in a host's socket; {kinds} switches do not count theirs"
-        return Finding("sockets", True, reason)
-    if not run.switch_samples:
+    if "embedded" in kinds and not run.switch_samples:
         return Finding("sockets", None, "no switch wrote samples, so socket drops are not known", spoils=True)
-    if kinds != "embedded":
-        reason = f"no packet was lost in a socket of a host or an embedded switch; of {kinds}, only those count theirs"
-        return Finding("sockets", True, reason)
-    return Finding("sockets", True, "no packet was lost in a socket of a host or a switch")
+    which = "" if kinds == "embedded" else f"; of {kinds} switches, only embedded ones count theirs"
+    return Finding("sockets", True, f"no packet was lost in a socket of a host or a switch{which}")
 
 
 def machine(run: Run) -> Finding:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from common import files as whole_files
 from common import plain_file
 from common.journal import Line
-from judging.shape import fault_of
 
 __all__ = ["checked", "read_file", "scan"]
 
@@ -23,6 +22,42 @@ JOURNAL_BYTES_MAX = 1 << 30
 
 READER = "reader"
 """The node of `error` lines that replace lines that cannot be read."""
+
+# What lines of each kind must have; more is allowed (docs/contracts.md, "Journal").
+LINE: Mapping[str, type] = {"t_ns": int, "node": str, "kind": str}
+BY_KIND: Mapping[str, Mapping[str, type]] = {
+    "ev": {"ev": int, "new": str},
+    "fault": {"verb": str, "target": str, "state": str},
+    "message": {"state": str, "peer": str, "message": int, "end_ns": int},
+    "phase": {"name": str, "state": str},
+    "transfer": {"peer": str, "bytes": int},
+}
+SAMPLES: Mapping[str, Mapping[str, type]] = {"qps": {"qp": int}, "ports": {"port": int}}
+"""Of a `sample` line: its lists, and what each of their objects holds."""
+
+
+def fault_of(line: Any) -> str:
+    """Describe the error in a line; "" if the line is valid."""
+    if not isinstance(line, dict):
+        return f"a journal line must be an object (got {type(line).__name__})"
+    wrong = _missing(line, LINE) or _missing(line, BY_KIND.get(line["kind"], {}))
+    if wrong or line["kind"] != "sample":
+        return wrong
+    for name, fields in SAMPLES.items():
+        parts = line.get(name, [])
+        if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+            return f"'{name}' must be a list of objects"
+        wrong = next((found for part in parts if (found := _missing(part, fields))), "")
+        if wrong:
+            return f"in '{name}', {wrong}"
+    return ""
+
+
+def _missing(line: Mapping[str, Any], fields: Mapping[str, type]) -> str:
+    for key, kind in fields.items():
+        if not isinstance(line.get(key), kind):
+            return f"'{key}' must be of type {kind.__name__} (got {line.get(key)!r:.40})"
+    return ""
 
 
 def read_file(path: Path) -> list[Line]:

@@ -7,13 +7,12 @@ from common.door import lazy
 if TYPE_CHECKING:
     from running.choices import SECONDS_MAX, Choices
     from running.directory import RunDirectory
+    from running.launch import PreparedRun, prepare
     from running.live import Watcher
-    from running.preparation import PreparedRun, prepare
     from running.programs import check_command
-    from running.rehearsal import rehearse
     from running.runner import Runner, group
     from running.spec import RunSpec
-    from running.timeline import moments
+    from running.timeline import moments, rehearse
     from running.workers import WORKERS_MAX, Workers
 else:
     __getattr__ = lazy(__name__, __file__)

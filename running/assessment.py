@@ -6,20 +6,35 @@ user's whose copy lies in the folder. The copy is code that may come from anothe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from common import plain_file
 from judging import Story, checks
 from judging.checks import Check
 from running import identity
 from running.directory import SCENARIO, RunDirectory
-from running.setting import setting_of
 from scenarios import Scenario, Setting, library
 from scenarios.user_traffic import command, replay
+from topo import Plan
 
 __all__ = ["assessment"]
+
+
+def setting_of(options: Mapping[str, Any], plan: Plan) -> Setting:
+    """`plan` is the run's own, from its folder. Raises KeyError when the options are not those of a run."""
+    ports = plan.planes if options["single_plane"] else 1
+    return Setting(
+        plan.at_rate(int(options["port_rate_bps"]) // ports),
+        options["transport"],
+        int(options["seed"]),
+        options["phases"],
+        int(options["queue_pairs"]),
+        bool(options["single_plane"]),
+        float(options.get("pace", 1.0)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,11 +128,7 @@ def fitting(plan: Plan, found: Mapping[str, Any], now: MeasuredLoad) -> int:
     rate_bps = min(rate_bps, plan.links.host_rate_bps * RATE_MAX_FACTOR)
     late_ns = max(found["late_ns"], now.late_ns, 1)
     on_time_bps = plan.links.host_rate_bps * plan.base_rtt_ns / (JITTER_SHARE * late_ns)
-    return two_digits(min(rate_bps, max(on_time_bps, rate_bps / SLOWER_MAX)))
-
-
-def two_digits(rate_bps: float) -> int:
-    """A rate rounded down to its first two digits."""
+    rate_bps = min(rate_bps, max(on_time_bps, rate_bps / SLOWER_MAX))
     digits = 10 ** max(0, len(str(int(rate_bps))) - 2)
     return int(rate_bps // digits * digits)
 

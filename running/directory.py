@@ -24,7 +24,7 @@ __all__ = ["RUNS", "RunDirectory", "before", "by_age", "find", "words"]
 RUNS = Path("runs")
 NAME = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9]+(?:-([0-9]+))?", re.ASCII)
 SCENARIO = "scenario.py"
-"""The copy of a user's scenario file in the folder of a run."""
+"""The copy of a user's scenario file in the folder of a run: text, which no command runs unless the user says so."""
 
 
 class RunDirectory:
@@ -80,10 +80,6 @@ class RunDirectory:
         import tomli_w  # late: options of `run` are checked before it is installed
 
         files.write(self.path / "plan.toml", tomli_w.dumps(plan_document(plan)))
-
-    def write_scenario(self, text: bytes) -> None:
-        """A copy of the user's scenario file. It is kept as text: no command runs it unless the user says so."""
-        files.write(self.path / SCENARIO, text)
 
     def options(self) -> dict[str, Any]:
         """The options of the run. ValueError names the file and the error in it."""

@@ -1,18 +1,42 @@
-"""The start of a prepared run, in the world that its spec names; and the whole way from a spec to a folder."""
+"""The way from a spec to a folder: refuse what this machine or these faults cannot do, then start the run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import controller
+from running import estimate
 from running.directory import RunDirectory
-from running.preparation import prepare
+from running.estimate import Estimate
 from running.runner import MakeWorld, Runner
 from running.spec import RunSpec
+from running.timeline import rehearse
 from running.worlds.simulated import SimulatedWorld, collecting
 
 __all__ = ["launch", "made"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A spec that was checked, and what the run will take. Only `prepare` makes one, and only this makes runners."""
+
+    spec: RunSpec
+    needed: Estimate
+
+    def runner(self, directory: RunDirectory, tell: Callable[[str], None] = lambda event: None) -> Runner:
+        """The runner that carries the spec out in that folder."""
+        return Runner(self.spec, directory, tell)
+
+
+def prepare(spec: RunSpec) -> PreparedRun:
+    """The run, checked. ValueError names what is wrong: memory, tables too small, impossible faults."""
+    needed = estimate.check(spec)
+    controller.check(spec.plan)
+    rehearse(spec)
+    return PreparedRun(spec, needed)
 
 
 def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda make_world: make_world) -> None:

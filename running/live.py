@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,13 +26,60 @@ from common.terminal.printable import printable, printable_text
 from judging import units
 from running.directory import RunDirectory
 from running.options import heading
-from running.progress import Progress
 from scenarios import Scenario
 
 REFRESH_S = 0.5
 EVENTS_SHOWN = 8
 BARS = "▁▂▃▄▅▆▇█"
 HISTORY = 60
+WINDOW_S = 10.0  # of wall time, over which packets per second are counted
+EARLY = 0.01  # of a run: too little to say what is left
+
+
+class Progress:
+    """`length_s` of run time, in the run's kind of time."""
+
+    def __init__(self, length_s: float, wall: Callable[[], float] = time.monotonic) -> None:
+        self.length_s = length_s
+        self._wall = wall
+        self._began_s: float | None = None
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def see(self, seconds: float | None, packets: int) -> None:
+        """The run's clock, None before its first phase, and the data packets that were sent in all."""
+        if seconds is None:
+            return
+        now_s = self._wall()
+        if self._began_s is None:
+            self._began_s = now_s
+        self._seen.append((now_s, packets))
+        while len(self._seen) > 2 and now_s - self._seen[0][0] > WINDOW_S:
+            self._seen.popleft()
+
+    def share(self, seconds: float | None) -> float:
+        """Of the run that is over, 0 to 1."""
+        return min((seconds or 0.0) / self.length_s, 1.0) if self.length_s else 0.0
+
+    def left_s(self, seconds: float | None) -> float | None:
+        """Wall time until the last phase ends, at the pace so far; None while it is unknown."""
+        share = self.share(seconds)
+        if self._began_s is None or share < EARLY:
+            return None
+        return (self._wall() - self._began_s) * (1 - share) / share
+
+    @property
+    def packets_a_second(self) -> float:
+        """Of wall time, lately."""
+        if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
+            return 0.0
+        (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
+        return max(last - first, 0) / (last_s - first_s)
+
+    def words(self, seconds: float | None) -> str:
+        """The remaining time and the speed, as text beside a progress bar."""
+        left_s = self.left_s(seconds)
+        left = "" if left_s is None else f"{int(left_s) // 60}:{int(left_s) % 60:02} left  "
+        return f"{left}{self.packets_a_second:,.0f} packets/s"
 
 
 class Tail:
@@ -74,7 +122,7 @@ class Picture:
             if line["kind"] == "sample" and "qps" in line:
                 previous = self.samples.get(line["node"])
                 self.samples[line["node"]] = (previous[1] if previous else line, line)
-                self.sent[line["node"]] = max(self.sent.get(line["node"], 0), data_packets(line))
+                self.sent[line["node"]] = max(self.sent.get(line["node"], 0), total(line, "data_packets"))
             elif line["kind"] == "ev":
                 key = (line["node"], line.get("qp"), line.get("ev"))
                 if str(line.get("new", "")).upper() in ("ASSUMED_BAD", "DENIED"):
@@ -86,7 +134,7 @@ class Picture:
             span_ns = after["t_ns"] - before["t_ns"]
             if span_ns <= 0:
                 continue
-            goodput += (acked(after) - acked(before)) * 8e9 / span_ns
+            goodput += (total(after, "acked_bytes") - total(before, "acked_bytes")) * 8e9 / span_ns
             earlier = {port["port"]: port for port in before["ports"]}
             for port in after["ports"]:
                 sent = port["tx_bytes"] - earlier.get(port["port"], port)["tx_bytes"]
@@ -95,14 +143,9 @@ class Picture:
         self.planes_bps = dict(sorted(planes.items()))
 
 
-def acked(line: Line) -> int:
-    """Bytes acknowledged to all queue pairs of a host, from its `sample` line."""
-    return sum(int(qp.get("acked_bytes", 0)) for qp in line["qps"])
-
-
-def data_packets(line: Line) -> int:
-    """Data packets that all queue pairs of a host have sent, from its `sample` line."""
-    return sum(int(qp.get("data_packets", 0)) for qp in line["qps"])
+def total(line: Line, counter: str) -> int:
+    """A counter of all queue pairs of a host, from its `sample` line."""
+    return sum(int(qp.get(counter, 0)) for qp in line["qps"])
 
 
 def sparkline(values: deque[float]) -> str:

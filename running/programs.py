@@ -53,7 +53,7 @@ class Programs:
             if self.program.command:
                 self._journal.write("command", state="start", host=host, rank=rank, words=shlex.join(words))
                 words = [*self._environment(), *words]
-            self._processes[host] = self._world.spawn(host, words, self._log(host))
+            self._processes[host] = self._world.spawn(host, words, f"{host}-{self.program.name}")
 
     def over(self) -> bool:
         """Whether the program has been started and runs nowhere any more. Ends the others when one has failed."""
@@ -147,13 +147,10 @@ class Programs:
         settings = {"PATH": sdk.search_path(), **(sdk.environment(sdk.library()) if self._verbs else {})}
         return ["env", *(f"{name}={value}" for name, value in settings.items())]
 
-    def _log(self, host: str) -> str:
-        return f"{host}-{self.program.name}"
-
     def _output(self, host: str) -> str:
         """The end of what a process has printed."""
         try:
-            with self._directory.log(self._log(host)).open("rb") as file:
+            with self._directory.log(f"{host}-{self.program.name}").open("rb") as file:
                 size = file.seek(0, 2)
                 file.seek(max(0, size - OUTPUT_BYTES_MAX))
                 text = file.read().decode(errors="replace")

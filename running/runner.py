@@ -8,12 +8,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from common import files
 from common.client import ControlTimeoutError
 from common.journal import Journal
 from endpoint import WorkloadGroup
 from endpoint.nic import AlgorithmError
 from judging import units
-from running.directory import RunDirectory
+from running.directory import SCENARIO, RunDirectory
 from running.programs import Programs
 from running.spec import RunSpec
 from running.timeline import Moment, moments, noticed
@@ -49,9 +50,8 @@ class Runner:
         options = self.spec.options()
         self.directory.write_options(options)
         self.directory.write_plan(self.spec.choices.plan)
-        file = library.own_file(options["source"])
-        if file is not None:
-            self.directory.write_scenario(file.read_bytes())
+        if (file := library.own_file(options["source"])) is not None:
+            files.write(self.directory.path / SCENARIO, file.read_bytes())
         clock: Callable[[], int] = time.monotonic_ns if self.spec.choices.world == "emulated" else lambda: 0
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:

@@ -103,11 +103,6 @@ class RunSpec:
         """The checks by which the run is judged."""
         return list(self.scenario.checks(self.setting))
 
-    @property
-    def usual_setting(self) -> Setting:
-        """The setting with the usual lengths of phases, for which timelines are drawn."""
-        return replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
-
     def with_seed(self, seed: int) -> RunSpec:
         """The same run with another seed."""
         return RunSpec(self.scenario, replace(self.choices, seed=seed))
@@ -116,7 +111,8 @@ class RunSpec:
         """The scenario's timeline and the added faults, whose losses the seed decides; then scaled."""
         drawn = int(derive(self.seed, Purpose.ADDED_FAULT))
         added = [replace(fault, seed=drawn) for fault in self.choices.added_faults]
-        faults: Sequence[TimedFault] = [*self.scenario.timeline(self.usual_setting), *added]
+        usual = replace(self.setting, phases={phase.name: phase.seconds for phase in self.scenario.phases})
+        faults: Sequence[TimedFault] = [*self.scenario.timeline(usual), *added]
         return carried_out(self.setting, [scaled(fault, self.choices.time_factor) for fault in faults])
 
     def options(self) -> dict[str, Any]:

@@ -1,15 +1,54 @@
-"""A timeline: instants at which to inject a fault or undo one, and what routing notices, gone through on paper."""
+"""A run gone through on paper, so that its mistakes are told first: its timeline, what routing notices, all else."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scenarios import TimedFault
+from endpoint import factory, profile
+from endpoint.workloads import KINDS
+from running.choices import Choices
+from running.spec import RunSpec
+from scenarios import Program, TimedFault, Workload
 from topo import Plan
 from topo.fault import ActiveFaults, Change, Fault, FaultError, RoutingChange
+from topo.profile import nic_profile
 
 EXACT_S = 1e-6  # scaling rounds lengths and times; differences below a microsecond do not count
+
+
+def rehearse(spec: RunSpec) -> None:
+    """Makes every fault, workload, check and setting of a run. ValueError says which is wrong, and what is valid."""
+    plan, starts_s, faults = spec.plan, spec.starts_s, spec.faults()
+    check_times(faults, spec.lengths_s)
+    rehearsed(plan, moments(faults, starts_s))
+    check_workloads(spec.workloads(), plan, list(starts_s))
+    for program in spec.programs():
+        check_place("program", program, plan, list(starts_s))
+    spec.checks()
+    check_settings(spec.choices, plan)
+
+
+def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[str]) -> None:
+    """Checks kinds, phases and hosts; the agents check the options."""
+    for workload in workloads:
+        if workload.kind not in KINDS:
+            raise ValueError(f"workload {workload.name}: no kind {workload.kind!r}: valid are {', '.join(KINDS)}")
+        check_place("workload", workload, plan, phases)
+
+
+def check_place(what: str, one: Workload | Program, plan: Plan, phases: Sequence[str]) -> None:
+    """Checks phase and hosts."""
+    if one.phase not in phases:
+        raise ValueError(f"{what} {one.name}: no phase {one.phase!r}: there is {', '.join(phases)}")
+    for name in one.ranks or ():
+        plan.host(name)
+
+
+def check_settings(choices: Choices, plan: Plan) -> None:
+    """The transport's settings, as the first host's NIC would take them."""
+    own = profile.parse(nic_profile(plan, next(iter(plan.hosts()))))
+    factory.make(choices.transport.agent, own, choices.seed, choices.transport.settings, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,20 +38,10 @@ WORST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Lap:
+class Lap(Span):
     """A piece of a phase and the work done in it: one step, or acknowledged bytes."""
 
-    start_ns: int
-    stop_ns: int
     work: float
-
-    @property
-    def length_ns(self) -> int:
-        return self.stop_ns - self.start_ns
-
-    @property
-    def span(self) -> Span:
-        return Span("lap", self.start_ns, self.stop_ns)
 
     def touches(self, start_ns: int, stop_ns: int) -> bool:
         return self.start_ns < stop_ns and self.stop_ns > start_ns
@@ -115,11 +105,11 @@ def laps(run: Run, span: Span) -> list[Lap]:
     by_job: dict[str, list[Lap]] = {}
     for step in steps.steps(run):
         own = by_job.setdefault(step.job, [])
-        own.append(Lap(own[-1].stop_ns if own else step.start_ns, step.end_ns, 1.0))
+        own.append(Lap(step.job, own[-1].stop_ns if own else step.start_ns, step.end_ns, 1.0))
     end_ns = max((phase.stop_ns for phase in run.phases.values()), default=run.end_ns)
     over = steps.over_ns(run)
     for job, own in by_job.items():
-        halt = Lap(own[-1].stop_ns, min(over.get(job, end_ns), end_ns), 1.0)
+        halt = Lap(job, own[-1].stop_ns, min(over.get(job, end_ns), end_ns), 1.0)
         if halt.length_ns > np.median([lap.length_ns for lap in own]):
             own.append(halt)  # a job that has come to a halt owes a step
     inside = [[lap for lap in own if lap.touches(span.start_ns, span.stop_ns)] for own in by_job.values()]
@@ -128,7 +118,7 @@ def laps(run: Run, span: Span) -> list[Lap]:
     bin_ns = BIN_ROUND_TRIPS * base_rtt_ns(run) or run.ns(recovery.BIN_S)
     edges = span.start_ns + bin_ns * np.arange(span.count(bin_ns) + 1)
     work = np.diff(goodput.acknowledged(run, edges.astype(float)))
-    return [Lap(int(at), int(at) + bin_ns, float(done)) for at, done in zip(edges, work, strict=False)]
+    return [Lap("bin", int(at), int(at) + bin_ns, float(done)) for at, done in zip(edges, work, strict=False)]
 
 
 def quiet(run: Run, every: Sequence[Lap]) -> list[Lap]:
@@ -138,7 +128,7 @@ def quiet(run: Run, every: Sequence[Lap]) -> list[Lap]:
     return [
         lap
         for lap in every
-        if lap.work > 0 and not any(lap.touches(t, t + settled_ns) for t in at) and not stalls.within(run, lap.span)
+        if lap.work > 0 and not any(lap.touches(t, t + settled_ns) for t in at) and not stalls.within(run, lap)
     ]
 
 
@@ -168,7 +158,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     sigma_ns = SIGMAS * spread.spread_ns
     # The standard error of a median is 1.25 times that of a mean.
     each_ns = 1.25 * sigma_ns / found.count**0.5 + (0.0 if enough else DRIFT_MAX * found.ns_per_work * own[0].work)
-    usually = float(np.median([stalls.held_up_ns(run, lap.span) / lap.length_ns for lap in here])) if here else 0.0
+    usually = float(np.median([stalls.held_up_ns(run, lap) / lap.length_ns for lap in here])) if here else 0.0
     groups: dict[int, list[tuple[FaultSpan, ...]]] = {}
     apart_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
     for burst in recovery.bursts([fault for fault in run.faults if phase.contains(fault.start_ns)], apart_ns):
@@ -181,7 +171,7 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
         away = sum(map(away_ns, faults)) if away_ns else 0.0
         lost_ns = sum(found.lost_ns(lap) for lap in counted) - away
         noise_ns = sigma_ns * len(counted) ** 0.5 + each_ns * len(counted)
-        stalled_ns = sum(stalls.held_up_ns(run, lap.span) - usually * lap.length_ns for lap in counted)
+        stalled_ns = sum(stalls.held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
         costs.append(Cost(faults, len(bursts), lost_ns, away, noise_ns, max(0.0, stalled_ns)))
     return PhaseCost(tuple(costs), found, drift, own[0].work == 1.0)
 
@@ -195,7 +185,7 @@ def touched(run: Run, faults: Sequence[FaultSpan], own: Sequence[Lap], usual: Pa
         lap
         for lap in own
         if any(lap.touches(t, t + settled_ns) for t in at)
-        or usual.lost_ns(lap) - stalls.held_up_ns(run, lap.span) > sigma_ns
+        or usual.lost_ns(lap) - stalls.held_up_ns(run, lap) > sigma_ns
     ]
 
 

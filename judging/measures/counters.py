@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from judging.arrays import np
-from judging.measures.goodput import at
-from judging.measures.totals import QP_FIELDS, totals
+from judging.measures.goodput import QP_FIELDS, at, totals
 from judging.run import Run, Span
 
 __all__ = ["qp_totals", "switch_drops"]
@@ -79,11 +78,8 @@ def switch_pauses(run: Run) -> Counter[str]:
 
 def host_socket_drops(run: Run) -> dict[str, int]:
     """Packets that a host's kernel lost before its agent read them, by host."""
-    drops: dict[str, int] = defaultdict(int)
-    for host, samples in run.agent_samples.items():
-        if samples:
-            drops[host] = sum(int(port.get("drop_socket", 0)) for port in samples[-1]["ports"])
-    return dict(drops)
+    last = {host: samples[-1]["ports"] for host, samples in run.agent_samples.items() if samples}
+    return {host: sum(int(port.get("drop_socket", 0)) for port in ports) for host, ports in last.items()}
 
 
 def queue_pairs(run: Run) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 
 from judging.arrays import Floats, np
-from judging.measures.goodput import at
-from judging.measures.totals import totals
+from judging.measures.goodput import at, totals
 from judging.run import Run, Span
 
 __all__ = ["bytes_sent"]
 
-FULL_PACKET_BYTES = 4300.0
+FULL_PACKET_BYTES = 4300.0  # where ports did not count packets
 
 
 def curves(run: Run, when: Floats) -> dict[int, Floats]:
@@ -32,18 +31,10 @@ def bytes_sent(run: Run, span: Span) -> dict[int, float]:
 
 def packets_sent(run: Run, sent: dict[int, float]) -> float:
     """About how many packets the plane with the fewest bytes carried, by the mean size of hosts' packets."""
-    size = packet_bytes(run)
-    return min(sent.values(), default=0.0) / size if size else 0.0
-
-
-def packet_bytes(run: Run) -> float:
-    """The mean size of hosts' packets over the whole run; a full packet's when ports did not count packets."""
-    bytes_total = packets_total = 0
-    for samples in run.agent_samples.values():
-        for port in samples[-1]["ports"]:
-            bytes_total += int(port.get("tx_bytes", 0))
-            packets_total += int(port.get("tx_packets", 0))
-    return bytes_total / packets_total if packets_total else FULL_PACKET_BYTES
+    ports = [port for samples in run.agent_samples.values() for port in samples[-1]["ports"]]
+    every, packets = (sum(int(port.get(counter, 0)) for port in ports) for counter in ("tx_bytes", "tx_packets"))
+    size = every / packets if every and packets else FULL_PACKET_BYTES
+    return min(sent.values(), default=0.0) / size
 
 
 def spread(sent: dict[int, float]) -> float:

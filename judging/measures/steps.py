@@ -89,14 +89,12 @@ def within(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
     return [step for step in all_steps if step.start_ns >= span.start_ns and step.end_ns <= span.stop_ns]
 
 
-def overlapping(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
-    """Steps of which any part lies in a span: every step that a fault in the span touched, however long the step."""
-    return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
-
-
 def of_phase(all_steps: Sequence[TrainingStep], span: Span) -> list[TrainingStep]:
-    """The steps that count for a phase: in the reference those wholly inside, in others those partly inside too."""
-    return within(all_steps, span) if span.name == "reference" else overlapping(all_steps, span)
+    """The steps that count for a phase: in the reference those wholly inside, in others every step that a fault in the
+    phase may have touched, however long the step."""
+    if span.name == "reference":
+        return within(all_steps, span)
+    return [step for step in all_steps if step.end_ns > span.start_ns and step.start_ns < span.stop_ns]
 
 
 def stalled_ns(all_steps: Sequence[TrainingStep], span: Span) -> int:

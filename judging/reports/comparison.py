@@ -1,21 +1,300 @@
-"""Two runs side by side: the findings between them, their charts overlaid, their numbers in columns."""
+"""Two runs side by side: the findings between them, their charts overlaid, their numbers in columns.
+
+Findings are sentences with figures, each true, false or unknown. The claims are two: a baseline fails or stalls where
+MRC does not, and without trimming congestion looks like broken paths. Nothing is claimed of runs that are not alike, or
+whose evidence is not sound.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common import plain_file
+from judging import evidence
 from judging.checks import qp_errors
 from judging.measures import counters, flows, goodput, paths, recovery, steps
-from judging.reports import contrast, page, plots, report, tables
+from judging.reports import page, plots, report, tables
 from judging.reports.figures import figures
-from judging.run import Run
+from judging.run import Run, Span
+from judging.single_plane import on_single_plane_target
 from judging.units import brief
 from judging.verdict import WORDS, Finding
 
 __all__ = ["as_json", "html", "picture", "summary"]
+
+
+P99_FACTOR = 2.0  # the baseline's p99 step is at least so many times MRC's, unless one of its queue pairs failed
+CALM = ("warmup", "reference", "pause", "heal")
+# Options that must be the same in both runs, with the names that a user knows.
+SAME = {
+    "scenario": "the scenario",
+    "plan": "the plan",
+    "seed": "the seed",
+    "world": "the world",
+    "phases": "the lengths of the phases",
+    "host_rate_bps": "the rate of a host",
+    "version": "the version of mrclab",
+}
+USUAL = "the default"  # a key that a run left alone
+# Options in which the two runs may differ: in one of these.
+SUBJECTS = {
+    "transport": "the transport",
+    "overrides": "keys of the plan",
+    "settings": "settings of the transport",
+    "reconvergence_s": "routing's reconvergence",
+    "added_faults": "faults added by --fault",
+}
+# The digests of `running.identity`; the two runs may differ in one of these instead.
+HASHED = {
+    "program": "the P4 program",
+    "plan": "the plan's file",
+    "transport": "the transport's code",
+    "switch": "the switch's code",
+    "lab": "the lab's code",
+    "imports": "a module that the scenario imports",
+    "programs": "a file of the programs in hosts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """`subject` is the thing in which the runs differ, "" for none; `unlike` says why they cannot be compared."""
+
+    subject: str
+    unlike: tuple[str, ...]
+
+
+def likeness(first: Run, second: Run) -> Likeness:
+    """The likeness of two runs, by their options and by the faults that were really injected."""
+    one, other = first.options, second.options
+    unlike = [
+        f"not the same: {title} ({option_text(one.get(key))} and {option_text(other.get(key))})"
+        for key, title in SAME.items()
+        if one.get(key) != other.get(key)
+    ]
+    if bool(one.get("hashes")) != bool(other.get("hashes")):
+        unlike.append("only one of them recorded its P4 program, scenario and code")
+    elif hashed(one, "scenario") != hashed(other, "scenario"):
+        unlike.append("not the same: the scenario's file")
+    subjects = {
+        title: values_apart(one.get(k), other.get(k)) for k, title in SUBJECTS.items() if differs(k, one, other)
+    }
+    subjects |= edited(one, other)
+    if len(subjects) > 1:
+        unlike.append("more than one thing differs: " + " and ".join(subjects))
+    if not unlike and SUBJECTS["added_faults"] not in subjects and targets(first) != targets(second):
+        unlike.append("other faults were injected")
+    subject = "; ".join(f"{title}, {difference}" for title, difference in subjects.items())
+    return Likeness(subject, tuple(unlike))
+
+
+def hashed(options: Mapping[str, Any], name: str) -> str:
+    """A digest of a run; "" when the run did not record it."""
+    return str((options.get("hashes") or {}).get(name, ""))
+
+
+def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
+    """The things that were edited between two runs, by their digests; none when a run recorded no digests.
+
+    A plan's digest follows its overrides and rates: it tells of the file only where those are the same. The transport's
+    has the files that settings name, so it tells of the code only where those settings are the same.
+    """
+    if not (one.get("hashes") and other.get("hashes")):
+        return {}
+    names = [name for name in HASHED if hashed(one, name) != hashed(other, name)]
+    if differs("overrides", one, other) or one.get("host_rate_bps") != other.get("host_rate_bps"):
+        names = [name for name in names if name != "plan"]
+    if files_named(one) != files_named(other):
+        names = [name for name in names if name != "transport"]
+    return {HASHED[name]: f"{hashed(one, name)[:8]} against {hashed(other, name)[:8]}" for name in names}
+
+
+def files_named(options: Mapping[str, Any]) -> dict[str, str]:
+    """The settings whose algorithm is a class in a file."""
+    return {name: value for name, value in (options.get("settings") or {}).items() if ".py:" in str(value)}
+
+
+def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Settings follow from the transport: they are a separate difference only under the same one."""
+    if key == "settings" and one.get("transport") != other.get("transport"):
+        return False
+    return bool((one.get(key) or None) != (other.get(key) or None))
+
+
+def values_apart(one: Any, other: Any) -> str:
+    """Two values in words; of two mappings, only the keys that differ."""
+    if isinstance(one or other, Mapping):
+        one, other = one or {}, other or {}
+        keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
+        return ", ".join(f"{key} {one.get(key, USUAL)} against {other.get(key, USUAL)}" for key in keys)
+    if isinstance(one or other, list):
+        one, other = (", ".join(items or []) or None for items in (one, other))
+    return f"{'none' if one is None else one} against {'none' if other is None else other}"
+
+
+def option_text(value: Any) -> str:
+    """An option's value for a sentence."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item:g} s" for key, item in value.items())
+    return "not recorded" if value is None else str(value)
+
+
+def targets(run: Run) -> set[tuple[str, str]]:
+    """The faults of a run as they would be on a single plane, where two planes' links are one."""
+    return {(fault.verb, on_single_plane_target(fault.target)) for fault in run.faults}
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """The outcome of one run, from the first phase with faults to the last."""
+
+    name: str
+    qp_errors: int
+    p99_ns: int | None  # of training steps, None without any; an unfinished step counts for as long as it lasted
+    goodput_bps: float
+    kept: float | None  # goodput as a share of the reference phase's; None without faults
+    unsound: str  # why its evidence is worth nothing; "" when it is sound
+
+
+def faulty_span(run: Run) -> Span | None:
+    """From the beginning of the first phase that is not calm to the end of the last."""
+    spans = [span for name, span in run.phases.items() if name not in CALM]
+    if not spans:
+        return None
+    return Span("faults", min(span.start_ns for span in spans), max(span.stop_ns for span in spans))
+
+
+def outcome(name: str, run: Run) -> RunOutcome:
+    """The outcome of a run; missing phases leave their figures empty."""
+    errors = len(qp_errors(run))
+    reference, span = run.phases.get("reference"), faulty_span(run)
+    unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
+    unsound = unsound or (evidence.behind(run, span) if span else "")
+    if span is None:
+        return RunOutcome(name, errors, None, 0.0, None, unsound)
+    all_steps = steps.steps(run)
+    during = steps.times(steps.of_phase(all_steps, span))
+    p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span)) if during else None
+    bps = goodput.of_phase(run, span)
+    before = goodput.of_phase(run, reference) if reference else 0.0
+    return RunOutcome(name, errors, p99_ns, bps, bps / before if before and run.faults else None, unsound)
+
+
+def shown(runs: Sequence[Run]) -> list[Finding]:
+    """The findings between two runs; of more, those of each against the first, with its name in the check."""
+    named = list(zip(names(runs), runs, strict=True))
+    if len(named) == 2:
+        return of_two(named)
+    return [
+        replace(found, check=f"{other[0]}: {found.check}") for other in named[1:] for found in of_two([named[0], other])
+    ]
+
+
+def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
+    """Whether the two runs are alike, the outcome of each, and the claims about the thing in which they differ."""
+    (_, first), (_, second) = named
+    alike = likeness(first, second)
+    if alike.unlike:
+        reason = "; ".join(alike.unlike) + ": nothing follows from a difference"
+        return [Finding("like with like", None, reason)]
+    but_for = alike.subject or "nothing: it was repeated"
+    found = [Finding("like with like", True, f"the same experiment, but for {but_for}")]
+    outcomes = [outcome(name, run) for name, run in named]
+    found += ratios(outcomes)
+    single = [bool(run.options.get("single_plane")) for _, run in named]
+    if single.count(True) == 1:
+        found.append(baseline_worse(outcomes[single.index(False)], outcomes[single.index(True)]))
+    off = [trimming_off(run) for _, run in named]
+    if off.count(True) == 1 and not any(single):
+        found.append(trimming_matters(named[off.index(False)], named[off.index(True)]))
+    return found
+
+
+def ratios(outcomes: list[RunOutcome]) -> list[Finding]:
+    """The second run's figures against the first's: measured, not judged, so they hold."""
+    first, second = outcomes
+    failed = f"{first.name} {first.qp_errors}, {second.name} {second.qp_errors}"
+    found = [Finding("queue pairs failed", True, failed, {o.name: o.qp_errors for o in outcomes})]
+    if first.p99_ns and second.p99_ns:
+        ratio = second.p99_ns / first.p99_ns
+        reason = f"{second.name} {brief(second.p99_ns)}, {ratio:.2f} times {first.name}'s {brief(first.p99_ns)}"
+        found.append(Finding("p99 step", True, reason, {"ratio": round(ratio, 3)}))
+    if first.goodput_bps and second.goodput_bps:
+        ratio = second.goodput_bps / first.goodput_bps
+        kept = [f"{o.name} kept {o.kept:.1%} of its own reference" for o in outcomes if o.kept is not None]
+        reason = "; ".join([f"{second.name} carried {ratio:.2f} times what {first.name} did", *kept])
+        found.append(Finding("goodput", True, reason, {"ratio": round(ratio, 3)}))
+    return found
+
+
+def baseline_worse(mrc: RunOutcome, baseline: RunOutcome) -> Finding:
+    """On the same timeline the baseline has a QP error, or a p99 step of at least `P99_FACTOR` times MRC's."""
+    check = "baseline worse"
+    for run in (mrc, baseline):
+        if run.unsound:
+            return Finding(check, None, f"{run.name}: {run.unsound}")
+    if mrc.qp_errors:
+        return Finding(check, False, f"{mrc.qp_errors} queue pairs of {mrc.name} failed on this timeline")
+    if baseline.qp_errors:
+        reason = f"{baseline.qp_errors} queue pairs of {baseline.name} failed, none of {mrc.name}"
+        return Finding(check, True, reason, {"errors": baseline.qp_errors})
+    if mrc.p99_ns is None or baseline.p99_ns is None:
+        return Finding(check, None, "no queue pair failed in either run, and there are no training steps to compare")
+    ratio = baseline.p99_ns / mrc.p99_ns
+    reason = f"no queue pair failed, and {baseline.name}'s p99 step is {ratio:.2f} times {mrc.name}'s"
+    return Finding(check, ratio >= P99_FACTOR, f"{reason} (at least {P99_FACTOR:g}, or a failure, was expected)")
+
+
+def trimming_off(run: Run) -> bool:
+    """Whether a run was told to do without trimming."""
+    return str((run.options.get("overrides") or {}).get("trimming.enabled", "true")).lower() == "false"
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """The harm that congestion did to a run; less is better in every field."""
+
+    timeouts: int
+    vanished: int  # packets that a switch dropped without telling any host
+    abandoned: int  # paths
+    began_ns: int  # until every flow of the slowest workload had its first bytes
+    silence_ns: int  # the longest time in which a flow of some workload received nothing
+
+    def sentence(self) -> str:
+        """All of it in words."""
+        waits = f"first bytes everywhere after {brief(self.began_ns)}, longest silence {brief(self.silence_ns)}"
+        return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.abandoned} paths abandoned, {waits}"
+
+
+def harm(run: Run) -> Harm:
+    """Summed over the run, and the worst of its flows from the first phase that is not calm on."""
+    totals, drops, span = counters.qp_totals(run), counters.switch_drops(run), faulty_span(run)
+    seen = [flows.within(run, span, workload) for workload in flows.workloads(run)] if span else []
+    return Harm(
+        timeouts=totals["rto"],
+        vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
+        abandoned=paths.abandoned(run)[0],
+        began_ns=max((one.first_ns or 0 for one in seen if one), default=0),
+        silence_ns=max((one.silence_ns for one in seen if one), default=0),
+    )
+
+
+def trimming_matters(trimmed: tuple[str, Run], dropped: tuple[str, Run]) -> Finding:
+    """Without trimming, congested switches drop packets silently; hosts wait for timeouts or give up sound paths."""
+    check = "worse without trimming"
+    for name, run in (trimmed, dropped):
+        unsound = outcome(name, run).unsound
+        if unsound:
+            return Finding(check, None, f"{name}: {unsound}")
+    with_, without = harm(trimmed[1]), harm(dropped[1])
+    reason = f"with: {with_.sentence()}; without: {without.sentence()}"
+    if not counters.qp_totals(trimmed[1])["trims"] or not without.vanished:
+        return Finding(check, None, f"no queue was ever full enough to tell ({reason})")
+    worse = without.timeouts > with_.timeouts or without.abandoned > with_.abandoned
+    return Finding(check, worse and without.vanished > with_.vanished, reason)
 
 
 def names(runs: Sequence[Run]) -> list[str]:
@@ -93,11 +372,6 @@ def picture(runs: Sequence[Run]) -> str:
     bin_ns = max(recovery.bin_ns(run) for run in runs)
     chart = plots.goodput_over_time(list(zip(names(runs), runs, strict=True)), bin_ns)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + chart
-
-
-def shown(runs: Sequence[Run]) -> list[Finding]:
-    """The conclusions from comparing the runs (`judging.reports.contrast`)."""
-    return contrast.findings(list(zip(names(runs), runs, strict=True)))
 
 
 def as_json(runs: Sequence[Run]) -> dict[str, Any]:

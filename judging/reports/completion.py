@@ -74,7 +74,7 @@ def distributions(run: Run) -> str:
     by_workload: dict[str, list[MessageCompletion]] = {}
     for one in completions.completions(run):
         by_workload.setdefault(one.workload, []).append(one)
-    drawing, (left, right) = plots.pair(3.4)
+    drawing, (left, right) = plots.figure(3.4, 2)
     for index, (name, own) in enumerate(by_workload.items()):
         colour = plots.RUNS[index % len(plots.RUNS)]
         took_us = np.sort(np.array([one.took_ns for one in own])) / 1e3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from common import files
 from common.csv_text import csv_text
 from judging.measures import cost, counters, goodput, paths, recovery, steps
 from judging.reports import completion
-from judging.run import Run
+from judging.run import Run, Span
 
 CSV_BIN_NS = 250_000_000
 
@@ -34,13 +35,7 @@ def figures(run: Run) -> dict[str, Any]:
             for name, span in run.phases.items()
         ],
         "steps": [
-            {
-                "phase": name,
-                "count": times.count,
-                "median_ns": times.median_ns,
-                "p99_ns": times.p99_ns,
-                "slowest_ns": times.slowest_ns,
-            }
+            {"phase": name, **asdict(times)}
             for name, span in run.phases.items()
             if (times := steps.times(steps.of_phase(all_steps, span)))
         ],
@@ -87,7 +82,7 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     phases = list(run.phases.values())
     rows: list[Sequence[Any]] = []
     if phases:
-        whole = type(phases[0])("run", run.start_ns, max(span.stop_ns for span in phases))
+        whole = Span("run", run.start_ns, max(span.stop_ns for span in phases))
         seconds, rates = goodput.series(run, CSV_BIN_NS, whole)
         rows = [(f"{second:.3f}", round(bps)) for second, bps in zip(seconds, rates, strict=True)]
     step_rows = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -19,7 +20,6 @@ from matplotlib.ticker import LogFormatter
 
 from judging import jobs
 from judging.measures import goodput, paths, planes, recovery, stalls, steps
-from judging.reports.labels import placed
 from judging.run import SECOND_NS, FaultSpan, Run, Span
 
 __all__ = ["FAINT", "GRID", "INK", "RUNS", "STYLE", "figure", "in_legend", "svg"]
@@ -59,19 +59,40 @@ STYLE: Any = {  # Any: matplotlib's own type for it differs from version to vers
 """Matplotlib's settings for every picture."""
 
 
-def figure(height: float) -> tuple[Figure, Axes]:
-    """One chart as wide as the report's column; `height` in inches."""
-    with mpl.rc_context(STYLE):
-        drawing = Figure(figsize=(9.2, height), layout="constrained")
-        return drawing, drawing.subplots()
+ROWS_MAX = 3
 
 
-def pair(height: float) -> tuple[Figure, tuple[Axes, Axes]]:
-    """Two charts side by side, together as wide as the report's column."""
+@dataclass(frozen=True, slots=True)
+class ChartLabel:
+    """A name at its time. `row` counts from the chart upwards; None: there was no room left for it."""
+
+    at: float
+    text: str
+    row: int | None
+
+
+def placed(names: Sequence[tuple[float, str]], end: float, characters: float, rows: int = ROWS_MAX) -> list[ChartLabel]:
+    """Each name in the lowest row where it has room. The whole chart, 0 to `end`, is `characters` wide.
+
+    A name begins at its time; one that would reach beyond the end is moved to the left.
+    """
+    free = [0.0] * rows
+    found = []
+    for at, text in sorted(names):
+        width = (len(text) + 1) * end / characters
+        start = max(0.0, min(at, end - width))
+        row = next((row for row in range(rows) if free[row] <= start + 1e-9), None)
+        if row is not None:
+            free[row] = start + width
+        found.append(ChartLabel(start, text, row))
+    return found
+
+
+def figure(height: float, columns: int = 1) -> tuple[Figure, Any]:
+    """A chart, or several side by side, as wide as the report's column; `height` in inches."""
     with mpl.rc_context(STYLE):
         drawing = Figure(figsize=(9.2, height), layout="constrained")
-        left, right = drawing.subplots(1, 2)
-        return drawing, (left, right)
+        return drawing, drawing.subplots(1, columns)
 
 
 def svg(drawing: Figure, label: str) -> str:

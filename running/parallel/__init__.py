@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from running.parallel.partition import Partition
-    from running.parallel.world import PartWorld
+    from running.parallel.world import Partition, PartWorld
 else:
     __getattr__ = lazy(__name__, __file__)
 

@@ -14,10 +14,11 @@ import secrets
 import selectors
 import signal
 import socket
+import stat
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from running.parallel import segments
 from running.parallel.communicator import PATIENCE_S
 
 NO_NETWORK = {"UCX_TLS": "self,shm"}
@@ -26,6 +27,48 @@ READ_BYTES = 1 << 16
 ENDING_S = 2.0
 """Real time for a process to end by itself once it has closed its socket, so that its own status is told."""
 _PR_SET_PDEATHSIG = 1
+FOLDER = Path("/dev/shm")
+PATTERNS = ("mpich_shm_*", "ucx_shm_posix_*")
+
+
+def remove_leftovers(folder: Path = FOLDER, processes: Path = Path("/proc")) -> list[str]:
+    """Remove this user's segments that no living process has open or mapped; returns their names. Processes of mpich
+    that are killed leave them, and nothing else would ever remove them.
+
+    The segments are listed before the processes are looked through, and each process's open files before its memory.
+    A process that makes a segment opens it, maps it and closes the file, in this order: it is seen at every moment.
+    Processes of other users hide what they have mapped, but their segments are theirs and stay.
+    """
+    found = [path for pattern in PATTERNS for path in folder.glob(pattern) if _own(path)]
+    if not found:
+        return []
+    used = set(_used(processes))
+    left = [path for path in found if path.name not in used]
+    for path in left:
+        with contextlib.suppress(OSError):
+            path.unlink()
+    return sorted(path.name for path in left)
+
+
+def _own(path: Path) -> bool:
+    """Whether this is a file of this user, and no link to one."""
+    with contextlib.suppress(OSError):
+        status = path.lstat()
+        return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    return False
+
+
+def _used(processes: Path) -> Iterator[str]:
+    """The names of the files that processes have open or mapped, without their folders, which differ in containers."""
+    for place in processes.glob("[0-9]*"):
+        try:
+            for file in (place / "fd").iterdir():
+                with contextlib.suppress(FileNotFoundError):
+                    yield os.readlink(file).rpartition("/")[2]
+            for line in (place / "maps").read_text(errors="replace").splitlines():
+                yield line.rpartition("/")[2]
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
 
 
 def end_with_parent(number: int = signal.SIGKILL) -> None:
@@ -38,7 +81,7 @@ class OneMachine:
 
     def __init__(self, command: Sequence[str], count: int) -> None:
         """OSError when a process cannot be started; none is left then."""
-        segments.remove_leftovers()
+        remove_leftovers()
         self._manager = ProcessManager(count)
         self._processes: list[subprocess.Popen[bytes]] = []
         self._sockets: dict[int, socket.socket] = {}
@@ -115,7 +158,7 @@ class OneMachine:
         for ours in self._sockets.values():
             ours.close()
         os.close(self._output)
-        segments.remove_leftovers()
+        remove_leftovers()
 
     def _kill(self) -> None:
         for process in self._processes:

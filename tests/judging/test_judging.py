@@ -118,7 +118,7 @@ def test_goodput_is_the_acknowledged_bytes_of_all_hosts(made_up: Build) -> None:
 
 def test_steps_last_as_long_as_their_slowest_rank(made_up: Build) -> None:
     run = made_up(slow_step_ns=500_000_000)
-    during = steps.times(steps.overlapping(steps.steps(run), run.phases["faults"]))
+    during = steps.times(steps.of_phase(steps.steps(run), run.phases["faults"]))
     assert during is not None
     assert (during.median_ns, during.slowest_ns) == (1_000_000_000, 1_500_000_000)
 

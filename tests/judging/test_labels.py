@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.reports import plots
-from judging.reports.labels import ROWS_MAX, placed
+from judging.reports.plots import ROWS_MAX, placed
 from judging.run import Run
 
 NAMES = st.lists(st.tuples(st.floats(0, 80), st.text("abcdefgh", min_size=1, max_size=30)), max_size=25)

@@ -17,7 +17,7 @@ from judging.measures import stalls
 from judging.reports import plots
 from judging.run import Run
 from judging.verdict import Verdict
-from running.setting import setting_of
+from running.assessment import setting_of
 from scenarios import library
 from topo.plan import Plan
 from topo.planfile import load_plan

@@ -18,7 +18,7 @@ from judging.journal import merge
 from judging.judge import judge
 from judging.run import Run
 from judging.stored_journal import StoredJournal, grouped
-from running.setting import setting_of
+from running.assessment import setting_of
 from scenarios import library
 from topo.plan import Plan
 from topo.planfile import load_plan

@@ -15,8 +15,8 @@ from cli import main as cli
 from running import estimate
 from running.choices import Choices
 from running.directory import find
-from running.rehearsal import rehearse
 from running.spec import RunSpec
+from running.timeline import rehearse
 from running.transport_choice import transport
 from scenarios import library
 from scenarios.scenario import Phase, Scenario, Workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from running.progress import Progress
+from running.live import Progress
 
 
 class Wall:

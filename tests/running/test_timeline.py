@@ -9,13 +9,11 @@ from itertools import accumulate, pairwise
 import pytest
 
 from judging.measures.recovery import bursts
-from judging.reports.labels import placed
-from judging.reports.plots import CHARACTERS, burst_title
+from judging.reports.plots import CHARACTERS, burst_title, placed
 from judging.run import FaultSpan
 from running.choices import Choices
-from running.rehearsal import rehearse
 from running.spec import RunSpec
-from running.timeline import moments
+from running.timeline import moments, rehearse
 from running.transport_choice import TRANSPORTS, transport
 from scenarios import library
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, merged, on_single_plane, phases

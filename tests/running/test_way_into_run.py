@@ -21,7 +21,7 @@ from common.terminal.console import LastingConsole
 from controller.provisioning import ProvisionError
 from paper import catalogue
 from paper import perform as figures
-from running import estimate, preparation
+from running import estimate, launch
 from running.estimate import TooLargeError, runs_at_once
 from running.launch import made
 from running.runner import Runner
@@ -112,7 +112,7 @@ def makers(source: str) -> list[int]:
 
 def test_only_the_preparation_makes_a_runner() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in python_files() if makers(path.read_text())}
-    assert found == {"running/preparation.py"}
+    assert found == {"running/launch.py"}
     assert makers("runner = Runner(spec, directory, tell)") == [1]
 
 
@@ -175,4 +175,4 @@ def test_the_number_of_runs_at_once_leaves_a_tenth_of_memory_free() -> None:
 
 def test_a_prepared_run_says_what_it_takes(tmp_path: Path) -> None:
     spec = chosen([str(write_quick(tmp_path)), "--world", "simulated", "--seed", "1"])
-    assert preparation.prepare(spec).needed == estimate.estimate(spec)
+    assert launch.prepare(spec).needed == estimate.estimate(spec)

@@ -15,8 +15,8 @@ from judging.run import Run
 from running.choices import Choices
 from running.directory import RunDirectory
 from running.programs import Programs
-from running.rehearsal import rehearse
 from running.spec import RunSpec
+from running.timeline import rehearse
 from running.transport_choice import transport
 from scenarios import ddp, job, job_port, library
 from scenarios.scenario import Setting, carried_out

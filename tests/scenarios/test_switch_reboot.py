@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from running.choices import Choices
-from running.rehearsal import rehearse
 from running.spec import RunSpec
+from running.timeline import rehearse
 from running.transport_choice import transport
 from scenarios import library
 from scenarios.scenario import Scenario, Setting

@@ -19,7 +19,7 @@ import pytest
 from cli.main import main
 from endpoint.record_count import count_records
 from judging.run import Run
-from running.rehearsal import rehearse
+from running.timeline import rehearse
 from scenarios import library
 from scenarios.scenario import Setting, TimedFault, Workload
 from studies.hunting import found

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from topo.emulation import bmv2_process, namespace, process, tc
-from topo.emulation.bmv2_process import PROGRAM
+from topo.emulation.bmv2_process import PROGRAM, SimpleSwitchClient
 from topo.emulation.driver import LabSite, Progress
 from topo.emulation.state import LabError
-from topo.emulation.thrift import SimpleSwitchClient
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
@@ -43,10 +42,6 @@ def _macvlan(ref: PortRef) -> str:
     return f"{ref.node}-bm{ref.port}"
 
 
-def _macvlan_command(ref: PortRef) -> str:
-    return f"link add link {ref.interface} name {_macvlan(ref)} type macvlan mode passthru"
-
-
 class Bmv2Driver:
     switch_bytes: ClassVar[int] = 33_000_000
 
@@ -62,8 +57,9 @@ class Bmv2Driver:
         self.site.details["bmv2"] = {"macvlan": True}
         for switch in switches:
             refs = list(ports(self.site.plan, switch))
+            lines = [f"link add link {ref.interface} name {_macvlan(ref)} type macvlan mode passthru" for ref in refs]
             try:
-                namespace.run_ip([_macvlan_command(ref) for ref in refs], self.site.netns(switch))
+                namespace.run_ip(lines, self.site.netns(switch))
             except namespace.IpError:
                 self.site.details["bmv2"]["macvlan"] = False  # a kernel without it: then no port is switched off
             with namespace.entered(self.site.netns(switch)):

@@ -21,11 +21,12 @@ from typing import Any
 
 from common import files, plain_file
 from common.pairs import parse_pair
-from topo.emulation import driver, labname, labs, state
+from topo.emulation import driver, labname, state
 from topo.emulation.doctor import Prerequisite, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
+from topo.emulation.state import LabError
 from topo.fault import VERBS, Fault
 from topo.fault.verb import verb_table
 from topo.plan import SWITCH_KINDS, Plan, SwitchKind, rate_of
@@ -38,6 +39,73 @@ __all__ = ["register"]
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Prerequisite]]
 STATUS = "exit status: 0 the lab is up and whole, 1 none is, or switches do not answer, or namespaces are gone"
+_HEAD = ("NAME", "PLAN", "STATE", "OWNER", "AGE", "RUN", "FAULTS")
+_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
+
+
+def rows() -> list[dict[str, Any]]:
+    """Every lab on record as JSON: name, plan, state, owner, age in seconds, the run it is for, faults in force."""
+    found: list[dict[str, Any]] = []
+    for name, record in state.records().items():
+        if isinstance(record, LabError):
+            found.append({"name": name.text, "state": "unreadable", "error": str(record)})
+            continue
+        found.append(
+            {
+                "name": name.text,
+                "plan": record.plan.name,
+                "state": "abandoned" if record.abandoned else record.phase,
+                "owner": record.owner,
+                "age_s": round(record.age_s, 1),
+                "run": record.run,
+                "faults": len(state.read_faults(name.root)),
+            }
+        )
+    return found
+
+
+def table(labs: list[dict[str, Any]]) -> str:
+    """The rows for people."""
+    lines: list[tuple[str, ...]] = [_HEAD]
+    for lab in labs:
+        age = age_words(lab["age_s"]) if "age_s" in lab else ""
+        cells = (lab.get(key, "") for key in ("name", "plan", "state", "owner"))
+        lines.append((*map(str, cells), age, lab.get("run") or "-", str(lab.get("faults", ""))))
+    widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def age_words(age_s: float) -> str:
+    """Such as 40 s, 12 min, 3.5 h, 2.0 days."""
+    if age_s < 2 * _MINUTE_S:
+        return f"{age_s:.0f} s"
+    if age_s < 2 * _HOUR_S:
+        return f"{age_s / _MINUTE_S:.0f} min"
+    return f"{age_s / _HOUR_S:.1f} h" if age_s < 2 * _DAY_S else f"{age_s / _DAY_S:.1f} days"
+
+
+def down_all(*, wait: bool = False) -> tuple[list[LabName], dict[LabName, str]]:
+    """End every lab of this user; root itself, without sudo, ends everybody's.
+
+    The names of the ended labs, and for each that stays, why it does.
+    """
+    me, everybody = state.user(), os.geteuid() == 0 and "SUDO_USER" not in os.environ
+    ended: list[LabName] = []
+    left: dict[LabName, str] = {}
+    for name in labname.named():
+        try:
+            record = state.read_record(name.root)
+        except LabError:
+            record = None  # of another version: it has no owner that could be read
+        if record is not None and not everybody and record.owner != me:
+            left[name] = f"it is {record.owner or 'another user'}'s: down{name.option()} ends it"
+            continue
+        try:
+            if down(name, wait=wait):
+                ended.append(name)
+        except LabError as error:
+            left[name] = str(error)
+    return ended, left
 
 
 def register(
@@ -160,7 +228,7 @@ def run_down(arguments: argparse.Namespace) -> int:
 
 
 def _down_all(wait: bool) -> int:
-    ended, left = labs.down_all(wait=wait)
+    ended, left = down_all(wait=wait)
     print(f"down: {', '.join(map(str, ended))}" if ended else "no lab of yours was running")
     for name, why in left.items():
         print(f"{name.words()} stays: {why}")
@@ -169,7 +237,7 @@ def _down_all(wait: bool) -> int:
 
 def run_status(arguments: argparse.Namespace) -> int:
     """The chosen lab in full; and, if there are others, a row for each lab of this machine."""
-    name, there = labname.chosen(), labs.rows()
+    name, there = labname.chosen(), rows()
     record = state.read_record(name.root)
     status: dict[str, Any] = {"phase": "none" if record is None else record.phase}
     if record is not None and record.phase == "running":
@@ -179,7 +247,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     else:
         _show_record(record, name, status)
         if [row["name"] for row in there] not in ([], [name.text]):
-            print("\nlabs on this machine:\n" + labs.table(there))
+            print("\nlabs on this machine:\n" + table(there))
     return 0 if status["phase"] == "running" and not any(status[key] for key in LOST) else 1
 
 

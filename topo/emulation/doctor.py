@@ -141,17 +141,20 @@ def _kernel() -> list[Prerequisite]:
         remedy = "a container with --privileged, or with the capabilities that container/README.md lists"
         return [Prerequisite("kernel: network namespaces", False, "needed", cost, remedy)]
     checks: list[tuple[str, Need, str, Callable[[], None]]] = [
-        ("kernel: veth", "needed", "no links", _try_veth),
-        ("kernel: IPv6", "needed", "host kernels cannot use the fabric", _try_ip("address add fd00::1/128 dev lo")),
-        ("kernel: seg6 encap", "useful", "host kernels cannot be steered along a path", _try_ip(
+        ("kernel: veth", "needed", "no links", _try(
+            "link add d0 type veth peer name d1", "link set d0 up", "link set d1 up")),
+        ("kernel: IPv6", "needed", "host kernels cannot use the fabric", _try("address add fd00::1/128 dev lo")),
+        ("kernel: seg6 encap", "useful", "host kernels cannot be steered along a path", _try(
             "route add fd00::2/128 encap seg6 mode encap.red segs fcbb:bbbb:1000:: dev d0")),
-        ("kernel: seg6local next-csid", "useful", "no switches of kind linux", _try_ip(
+        ("kernel: seg6local next-csid", "useful", "no switches of kind linux", _try(
             "route add fcbb:bbbb:1000::/48 encap seg6local action End flavors next-csid lblen 32 nflen 16 dev d0")),
         ("kernel: seg6local End.X next-csid", "useful", "no kernel's uA to compare ours with (a test)", _try_adjacency),
-        ("kernel: clsact with BPF", "needed", "no silent loss on host ports", _try_tc),
-        ("kernel: macvlan", "useful", "no fault may take carrier from switches of kind bmv2", _try_ip(
+        ("kernel: clsact with BPF", "needed", "no silent loss on host ports", _try(
+            *tc.filter_commands("d0", tc.LOSS_PREF, tc.loss_program(0.5)), tool="tc")),
+        ("kernel: macvlan", "useful", "no fault may take carrier from switches of kind bmv2", _try(
             "link add link d0 name d2 type macvlan mode passthru")),
-        ("kernel: tbf", "useful", "switches of kind linux are not paced", _try_tbf),
+        ("kernel: tbf", "useful", "switches of kind linux are not paced", _try(
+            "qdisc add dev d1 root tbf rate 10mbit burst 16kb latency 50ms", tool="tc")),
     ]  # fmt: skip
     findings = [_settings()]
     try:
@@ -178,12 +181,8 @@ def _last_line(error: Exception) -> str:
     return str(error).strip().splitlines()[-1]
 
 
-def _try_veth() -> None:
-    namespace.run_ip(["link add d0 type veth peer name d1", "link set d0 up", "link set d1 up"], _SCRATCH)
-
-
-def _try_ip(line: str) -> Callable[[], None]:
-    return lambda: namespace.run_ip([line], _SCRATCH)
+def _try(*lines: str, tool: str = "ip") -> Callable[[], None]:
+    return lambda: namespace.run_ip(lines, _SCRATCH, tool=tool)
 
 
 def _try_adjacency() -> None:
@@ -196,11 +195,3 @@ def _try_adjacency() -> None:
     ).stdout  # fmt: skip
     if "next-csid" not in shown:
         raise OSError("the kernel takes the flavor for End.X and forgets it")
-
-
-def _try_tc() -> None:
-    namespace.run_ip(tc.filter_commands("d0", tc.LOSS_PREF, tc.loss_program(0.5)), _SCRATCH, tool="tc")
-
-
-def _try_tbf() -> None:
-    namespace.run_ip(["qdisc add dev d1 root tbf rate 10mbit burst 16kb latency 50ms"], _SCRATCH, tool="tc")

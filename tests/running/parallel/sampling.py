@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from running.parallel.partition import host_groups
+from running.parallel.world import host_groups
 from tests.helpers.ranks_in_memory import differing, drawn_spec
 
 COUNTS = (2, 4, 8, 16)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from running.parallel import segments
-from running.parallel.one_machine import OneMachine, ProcessManager
+from running.parallel.one_machine import OneMachine, ProcessManager, remove_leftovers
 
 
 def words(answer: bytes) -> dict[str, str]:
@@ -110,11 +109,11 @@ def test_only_own_segments_that_no_living_process_uses_are_removed(tmp_path: Pat
         assert other.stdout.readline()
         with (tmp_path / "mpich_shm_mapped").open("r+b") as file:
             mapped = mmap.mmap(file.fileno(), 0)
-        assert segments.remove_leftovers(tmp_path) == ["mpich_shm_left"]
+        assert remove_leftovers(tmp_path) == ["mpich_shm_left"]
         assert {path.name for path in tmp_path.iterdir()} == set(names) - {"mpich_shm_left"}
         mapped.close()
         other.communicate(b"\n")
-    assert segments.remove_leftovers(tmp_path) == ["mpich_shm_elsewhere", "mpich_shm_mapped", "mpich_shm_open"]
+    assert remove_leftovers(tmp_path) == ["mpich_shm_elsewhere", "mpich_shm_mapped", "mpich_shm_open"]
 
 
 @pytest.mark.root
@@ -123,7 +122,7 @@ def test_root_leaves_what_belongs_to_others(tmp_path: Path) -> None:
     segment = tmp_path / "mpich_shm_theirs"
     segment.write_bytes(b"")
     os.chown(segment, 65534, 65534)
-    assert segments.remove_leftovers(tmp_path) == []
+    assert remove_leftovers(tmp_path) == []
     assert segment.exists()
 
 
@@ -141,4 +140,4 @@ def test_a_process_that_hides_its_memory_is_stepped_over(tmp_path: Path, monkeyp
         return read(path, **options)
 
     monkeypatch.setattr(Path, "read_text", refuse)
-    assert segments.remove_leftovers(tmp_path, tmp_path / "proc") == ["mpich_shm_left"]
+    assert remove_leftovers(tmp_path, tmp_path / "proc") == ["mpich_shm_left"]

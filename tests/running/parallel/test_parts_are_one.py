@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from running.parallel.partition import Partition
-from running.parallel.shared_time import SharedTime
+from running.parallel.world import Partition, SharedTime
 from switch.native.build import RUNTIME
 from tests.helpers.fuzzing import seeds
 from tests.helpers.ranks_in_memory import differing, drawn_spec, even_spec, run_parts

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from running.parallel import segments
+from running.parallel import one_machine
 from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.mpi_run import needs_mpi, words
 from tests.helpers.ranks_in_memory import contents
@@ -175,12 +175,12 @@ def test_no_process_of_a_run_on_one_machine_listens_on_tcp(tmp_path: Path, start
 @needs_mpi
 @pytest.mark.slow
 def test_shared_memory_of_a_killed_run_is_removed_by_the_next_one(tmp_path: Path, started: Started) -> None:
-    before = set(segments.FOLDER.glob("mpich_shm_*"))
+    before = set(one_machine.FOLDER.glob("mpich_shm_*"))
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
     run.kill()
     until(lambda: not processes_of(tmp_path))
-    (left,) = set(segments.FOLDER.glob("mpich_shm_*")) - before
+    (left,) = set(one_machine.FOLDER.glob("mpich_shm_*")) - before
     done = subprocess.run(
         words(tmp_path / "next", "--processes", "2"), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
@@ -197,7 +197,7 @@ def test_what_one_process_raises_ends_the_run_with_its_words(
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
         "if os.environ.get('PMI_RANK') == '1':\n"
-        "    from running.parallel.shared_time import SharedTime\n"
+        "    from running.parallel.world import SharedTime\n"
         "    turn = SharedTime._turn\n"
         "    def raising(self, turn_end_ns, end_ns):\n"
         "        broken = RuntimeError('the second part is broken')\n"

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.rehearsal import rehearse
 from running.spec import RunSpec
+from running.timeline import rehearse
 from running.transport_choice import transport
 from running.worlds.emulated import EmulatedWorld
 from running.worlds.fabric import NIC_FIELDS

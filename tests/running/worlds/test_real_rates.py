@@ -16,10 +16,10 @@ from judging.measures import goodput, steps
 from judging.measures.counters import qp_totals
 from judging.run import Run
 from judging.verdict import Verdict
+from running.assessment import setting_of
 from running.choices import Choices
 from running.directory import RunDirectory
 from running.runner import Runner
-from running.setting import setting_of
 from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld

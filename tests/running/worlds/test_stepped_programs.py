@@ -22,7 +22,7 @@ from endpoint.uverbs.stepped import ProgramStuckError
 from running.directory import RunDirectory
 from running.programs import Programs
 from running.transport_choice import transport
-from running.worlds import programs
+from running.worlds import simulated
 from running.worlds.simulated import SimulatedWorld
 from scenarios import library
 from scenarios.scenario import Program, Workload
@@ -145,7 +145,7 @@ IN_A_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BU
 def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr(programs, "QUIET_S", 1.5)
+    monkeypatch.setattr(simulated, "QUIET_S", 1.5)
     with world(tmp_path) as (made, directory):
         process = spawn(made, "h1", OPEN + "context.sleep(1)\ncontext.close()\n" + code + "print('computed')\n")
         made.wait_until(2 * SECOND)
@@ -157,7 +157,7 @@ def test_a_program_without_a_nic_computes_for_as_long_as_it_likes(
 def test_a_program_that_closes_its_nic_and_hangs_ends_the_run_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(programs, "QUIET_S", 0.5)
+    monkeypatch.setattr(simulated, "QUIET_S", 0.5)
     with world(tmp_path) as (made, _):
         process = spawn(made, "h1", OPEN + "context.close()\nwhile True: time.sleep(0.05)\n", "stubborn")
         made.wait_until(SECOND)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from topo.address import host_address
-from topo.emulation import labs, namespace, process, state
+from topo.emulation import cli, namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.state import LabError, LabRunningError, NoLabError
@@ -129,12 +129,12 @@ def test_a_lab_whose_run_was_killed_is_abandoned_status_says_so_and_up_replaces_
         assert run.stdout is not None
         assert run.stdout.readline() == b"up\n"
         assert "a run is in progress: smoke" in words("status", "--name", "blue").stdout
-        assert [row["state"] for row in labs.rows()] == ["running"]
+        assert [row["state"] for row in cli.rows()] == ["running"]
         run.kill()
     assert "its run has died: smoke; `down --name blue` removes the rest" in words("status", "--name", "blue").stdout
-    assert [row["state"] for row in labs.rows()] == ["abandoned"]
+    assert [row["state"] for row in cli.rows()] == ["abandoned"]
     Lab.up(KERNEL_TINY, name=BLUE, run="link-flap")
-    assert [(row["state"], row["run"]) for row in labs.rows()] == [("running", "link-flap")]
+    assert [(row["state"], row["run"]) for row in cli.rows()] == [("running", "link-flap")]
 
 
 def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:
@@ -184,7 +184,7 @@ def test_down_all_ends_a_users_own_labs_and_says_whose_the_others_are() -> None:
         assert words("up", "tiny", "--switch", "linux", "--name", name, user=user).returncode == 0
     done = words("down", "--all", user="ann")
     assert done.stdout == "down: blue\nlab 'red' stays: it is bob's: down --name red ends it\n"
-    assert [row["name"] for row in labs.rows()] == ["red"]
+    assert [row["name"] for row in cli.rows()] == ["red"]
     assert words("down", "--all").stdout == "down: red\n"  # root itself, without sudo
     assert words("down", "--all").stdout == "no lab of yours was running\n"
 
@@ -195,7 +195,7 @@ def test_a_record_that_cannot_be_read_does_not_hide_the_other_labs() -> None:
     try:
         (BLUE.root / "lab.json").write_text("{}")
         Lab.up(KERNEL_TINY, name=RED)
-        assert {row["name"]: row["state"] for row in labs.rows()} == {"blue": "unreadable", "red": "running"}
+        assert {row["name"]: row["state"] for row in cli.rows()} == {"blue": "unreadable", "red": "running"}
         assert "blue" in words("status", "--name", "red").stdout
     finally:
         (BLUE.root / "lab.json").write_text(good)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from topo.emulation.thrift import SimpleSwitchClient, ThriftError
+from topo.emulation.bmv2_process import SimpleSwitchClient, ThriftError
 
 NAME = b"simple_switch:set_egress_priority_queue_rate"
 CALL = (

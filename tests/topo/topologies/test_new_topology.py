@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cli import main as cli
 from running.choices import Choices
-from running.preparation import prepare
+from running.launch import prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
