@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from judging.arrays import np
 from judging.measures import goodput, recovery, stalls, steps
@@ -60,8 +61,7 @@ class Pace:
         return lap.length_ns - lap.work * self.ns_per_work
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """The cost of a burst of faults, or of several that began in one lap.
 
     `lost_ns` is without `away_ns`, the allowance for hosts that have fewer ports meanwhile. By `noise_ns` it may
@@ -93,11 +93,8 @@ class PhaseCost:
     @property
     def together(self) -> Cost:
         """All of them as one."""
-        sums = (
-            sum(getattr(cost, field) for cost in self.costs)
-            for field in ("bursts", "lost_ns", "away_ns", "noise_ns", "stalled_ns")
-        )
-        return Cost(tuple(fault for cost in self.costs for fault in cost.faults), *sums)
+        faults, *numbers = zip(*self.costs, strict=True)
+        return Cost(tuple(fault for some in faults for fault in some), *map(sum, numbers))
 
 
 def laps(run: Run, span: Span) -> list[Lap]:

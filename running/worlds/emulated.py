@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import controller
 from common.client import ControlClient
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
@@ -59,10 +61,17 @@ class EmulatedWorld:
             self.lab.check_switches()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        provision.reconverge(self.lab, dead_links)
+        """A crashed switch cannot be reached; it is provisioned when it comes back."""
+        controller.reconverge(self.lab.plan, dead_links=dead_links, **self._switches())
 
     def verify(self) -> int:
-        return provision.differences(self.lab)
+        return len(controller.verify(self.lab.plan, **self._switches()).differences)
+
+    def _switches(self) -> dict[str, Any]:
+        """Where the switches are, and what the controller needs beside the plan."""
+        places = controller.addresses(self.lab, self.lab.plan.switches())
+        known = {"pipelines": controller.compiled_pipelines(), "journal": provision.journal_file(self.lab)}
+        return {"addresses": places, **known}
 
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
         raise ValueError(

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from topo.emulation import bmv2_process, namespace, process, tc
 from topo.emulation.bmv2_process import PROGRAM, SimpleSwitchClient
-from topo.emulation.driver import LabSite, Progress
+from topo.emulation.driver import Progress, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
@@ -42,11 +42,8 @@ def _macvlan(ref: PortRef) -> str:
     return f"{ref.node}-bm{ref.port}"
 
 
-class Bmv2Driver:
+class Bmv2Driver(SwitchDriver):
     switch_bytes: ClassVar[int] = 33_000_000
-
-    def __init__(self, site: LabSite) -> None:
-        self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
         if not shutil.which(PROGRAM):
@@ -76,9 +73,6 @@ class Bmv2Driver:
         if state.rate_bps != before.rate_bps and isinstance(ref.node, Switch) and self._pids(ref.node):
             # A crashed switch gets its rates when it starts again: those that are in force then.
             self._set_queues(ref.node, {ref.port: state.rate_bps})
-
-    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
-        """Nothing to restore: the interface that BMv2 opened was up all the time."""
 
     def refusal(self, change: CarrierChange) -> str | None:
         if change.on or self.site.details["bmv2"]["macvlan"]:

@@ -14,10 +14,10 @@ from common.files import write_json
 from common.giving import give, sudo_caller
 from common.interpreter import python
 from topo.emulation import namespace, process
-from topo.emulation.driver import LabSite, Progress
+from topo.emulation.driver import LabSite, Progress, SwitchDriver
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.state import LabError
-from topo.fault import CarrierChange, PortState, SwitchState
+from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports, towards_host
 from topo.node import Switch
 from topo.pfc import jitter_ns, port_settings
@@ -75,11 +75,11 @@ def wire_delay_ns(plan: Plan, ref: PortRef, delay_ns: int) -> int:
     return delay_ns + (plan.links.edge_delay_ns if towards_host(plan, ref) else 0)
 
 
-class EmbeddedDriver:
+class EmbeddedDriver(SwitchDriver):
     switch_bytes: ClassVar[int] = 330_000
 
     def __init__(self, site: LabSite) -> None:
-        self.site = site
+        super().__init__(site)
         self._client: ControlClient | None = None
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
@@ -151,12 +151,6 @@ class EmbeddedDriver:
             changes["delay_ns"] = wire_delay_ns(self.site.plan, ref, state.delay_ns)
         if changes and isinstance(ref.node, Switch):
             self.client.call("port.set", device=device_id(self.site.plan, ref.node), port=ref.port, **changes)
-
-    def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
-        """Packet sockets outlive a port that goes down and comes back."""
-
-    def refusal(self, change: CarrierChange) -> str | None:
-        return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         device = device_id(self.site.plan, switch)

@@ -10,28 +10,22 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 from topo.emulation import namespace, tc
-from topo.emulation.driver import LabSite, Progress
+from topo.emulation.driver import Progress, SwitchDriver
 from topo.emulation.wiring import kernel_switch_port_commands, kernel_switch_routes
-from topo.fault import CarrierChange, PortState, SwitchState
+from topo.fault import PortState, SwitchState
 from topo.graph import PortRef, link_at, ports
 from topo.node import Switch
 
 _WORKERS = 4
 
 
-class LinuxDriver:
+class LinuxDriver(SwitchDriver):
     switch_bytes: ClassVar[int] = 50_000
-
-    def __init__(self, site: LabSite) -> None:
-        self.site = site
 
     def start(self, switches: Sequence[Switch], progress: Progress) -> None:
         with ThreadPoolExecutor(max_workers=_WORKERS) as pool:
             for done, _ in enumerate(pool.map(self._bring_up, switches), 1):
                 progress("kernel switches", done, len(switches))
-
-    def p4runtime(self, switch: Switch) -> tuple[str, int] | None:
-        return None
 
     def set_port(self, ref: PortRef, state: PortState, before: PortState) -> None:
         if state.loss != before.loss:
@@ -42,9 +36,6 @@ class LinuxDriver:
     def carrier_restored(self, ref: PortRef, state: SwitchState) -> None:
         if isinstance(ref.node, Switch) and state != "crashed":
             self._provision(ref.node)
-
-    def refusal(self, change: CarrierChange) -> str | None:
-        return None
 
     def set_switch(self, switch: Switch, state: SwitchState, before: SwitchState) -> None:
         if state == "crashed":
