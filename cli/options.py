@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from common.seeds import check_seed
-from running import SECONDS_MAX, WORKERS_MAX
+from running import SECONDS_MAX
 from running.directory import RUNS
+from running.workers import WORKERS_MAX
 
 SCENARIO_NAMES = "names from 'list', or paths of .py files of your own"
 

@@ -23,7 +23,7 @@ JOURNAL_BYTES_MAX = 1 << 30
 READER = "reader"
 """The node of `error` lines that replace lines that cannot be read."""
 
-# What lines of each kind must have; more is allowed (docs/contracts.md, "Journal").
+# Fields that lines of each kind must have; more are allowed (docs/contracts.md, "Journal").
 LINE: Mapping[str, type] = {"t_ns": int, "node": str, "kind": str}
 BY_KIND: Mapping[str, Mapping[str, type]] = {
     "ev": {"ev": int, "new": str},

@@ -13,13 +13,12 @@ if TYPE_CHECKING:
     from running.runner import Runner, group
     from running.spec import RunSpec
     from running.timeline import moments, rehearse
-    from running.workers import WORKERS_MAX, Workers
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "SECONDS_MAX", "WORKERS_MAX", "Choices", "PreparedRun", "RunDirectory", "RunSpec", "Runner", "Watcher", "Workers",
-    "assessment", "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group",
-    "identity", "launch", "moments", "options", "parallel", "port_rows", "prepare", "ranks", "rehearse", "sdk",
-    "tracing", "traffic", "transport_choice", "worlds",
+    "SECONDS_MAX", "Choices", "PreparedRun", "RunDirectory", "RunSpec", "Runner", "Watcher", "assessment",
+    "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group", "identity", "launch",
+    "moments", "options", "parallel", "port_rows", "prepare", "ranks", "rehearse", "sdk", "tracing", "traffic",
+    "transport_choice", "workers", "worlds",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A run gone through on paper, so that its mistakes are told first: its timeline, what routing notices, all else."""
+"""A run gone through on paper, so that its mistakes are told first: its timeline, routing, and all else."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from typing import ParamSpec, TypeVar
 from common.locks import LockedError, take
 from common.scratch import remove_if_abandoned
 
+__all__ = ["WORKERS_MAX", "Workers"]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 WORKERS_MAX = 256

@@ -20,7 +20,7 @@ from judging.measures import goodput, recovery, stalls, steps
 from judging.run import FaultSpan, Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 
-__all__ = ["QUIET_MIN", "instants", "laps", "pace"]
+__all__ = ["QUIET_MIN", "by_fault", "instants", "laps", "pace"]
 
 BIN_ROUND_TRIPS = 10
 SETTLED_ROUND_TRIPS = 10

@@ -6,7 +6,7 @@
 | path abandoned | the last path that the fault costs has been abandoned once |
 | repaired | every packet that was lost for the fault has arrived |
 
-What the fault cost is in `cost.py`.
+The cost of the fault is in `cost.py`.
 """
 
 from __future__ import annotations

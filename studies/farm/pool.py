@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, Self
 
 from common.scratch import Scratch
-from running import Workers
+from running.workers import Workers
 from studies.farm.engine import TRIES_MAX, J, R, Work, WorkerDiedError
 
 SCRATCH, ALONE = "scratch-", "mrclab-farm-"

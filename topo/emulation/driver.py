@@ -34,7 +34,7 @@ class LabSite:
 
 
 class SwitchDriver(ABC):
-    """What a kind does not say otherwise: it has no P4Runtime, forgets nothing, and refuses nothing."""
+    """The driver of a kind of switch, which by default has no P4Runtime, forgets nothing and refuses nothing."""
 
     switch_bytes: ClassVar[int]
     """Memory of one switch of this kind, measured and rounded up: `running.estimate` adds them up."""
