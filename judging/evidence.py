@@ -83,7 +83,7 @@ def complete(run: Run) -> Finding:
         finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
         t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
         return blamed(finding, stalls.told(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
-    last_ns = max(span.stop_ns for span in run.phases.values())
+    last_ns = run.judged.stop_ns
     for host, samples in run.agent_samples.items():
         if last_ns - int(samples[-1]["t_ns"]) > max(run.ns(SILENT_S), SILENT_SHARE * run.span.length_ns):
             reason = (

@@ -171,6 +171,11 @@ class Run:
         """From the first phase to the last line."""
         return Span("run", self.start_ns, self.end_ns)
 
+    @property
+    def judged(self) -> Span:
+        """From the first phase to the end of the last; after that, workloads only drain."""
+        return Span("run", self.start_ns, max((span.stop_ns for span in self.phases.values()), default=self.end_ns))
+
     @cached_property
     def phases(self) -> dict[str, Span]:
         """Phases by name; one without a stop line ends with the journal."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple, cast
 
 from endpoint import Transport
@@ -159,7 +160,8 @@ def rank_memories(workload: Workload, plan: Plan, *, counted: bool = False) -> l
     found: list[RankMemory] = []
     alike = KINDS[workload.kind].ALIKE if workload.kind in KINDS else True
     for host in ranks[:2] if alike else ranks:
-        transport = cast(Transport, NoTransport(counted))
+        # In the place of a NIC: before a workload registers anything, it refuses and says how much memory it needs.
+        transport = cast(Transport, SimpleNamespace(counted=counted, create_cq=lambda capacity: None))
         setup = Setup(workload.name, workload.kind, host, ranks, transport, lambda *_: None, lambda: 0, -1)
         needed = memory_asked(setup, workload)
         if needed.bytes > MEMORY_BYTES_MAX:
@@ -180,16 +182,6 @@ def memory_asked(setup: Setup, workload: Workload) -> RankMemory:
     except WorkloadError as error:
         raise WorkloadError(f"workload {workload.name}: {error}") from None
     return RankMemory(0, 0)
-
-
-class NoTransport:
-    """Takes the place of a NIC while a workload is asked for its size, before it registers anything."""
-
-    def __init__(self, counted: bool = False) -> None:
-        self.counted = counted
-
-    def create_cq(self, capacity: int) -> None:
-        """Nothing completes here."""
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int:

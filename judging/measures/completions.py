@@ -102,12 +102,17 @@ def between(options: Mapping[str, Any], source: int, target: int) -> tuple[int, 
     return (1 if local else 3), float(delays.get("local" if local else "fabric") or 0)
 
 
+def by_workload(run: Run) -> dict[str, list[MessageCompletion]]:
+    """All messages that their senders completed, by workload."""
+    found: dict[str, list[MessageCompletion]] = {}
+    for one in completions(run):
+        found.setdefault(one.workload, []).append(one)
+    return found
+
+
 def times(run: Run) -> list[Times]:
     """The figures of each workload that has messages."""
-    by_workload: dict[str, list[MessageCompletion]] = {}
-    for one in completions(run):
-        by_workload.setdefault(one.workload, []).append(one)
-    return [summed(name, own) for name, own in by_workload.items()]
+    return [summed(name, own) for name, own in by_workload(run).items()]
 
 
 def summed(workload: str, own: Sequence[MessageCompletion]) -> Times:

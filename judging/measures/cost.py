@@ -103,8 +103,7 @@ def laps(run: Run, span: Span) -> list[Lap]:
     for step in steps.steps(run):
         own = by_job.setdefault(step.job, [])
         own.append(Lap(step.job, own[-1].stop_ns if own else step.start_ns, step.end_ns, 1.0))
-    end_ns = max((phase.stop_ns for phase in run.phases.values()), default=run.end_ns)
-    over = steps.over_ns(run)
+    end_ns, over = run.judged.stop_ns, steps.over_ns(run)
     for job, own in by_job.items():
         halt = Lap(job, own[-1].stop_ns, min(over.get(job, end_ns), end_ns), 1.0)
         if halt.length_ns > np.median([lap.length_ns for lap in own]):

@@ -49,8 +49,8 @@ def bin_ns(run: Run) -> int:
 
 
 def recoveries(run: Run) -> list[Recovery]:
-    """One for each fault or burst of faults. None for faults after the last phase, when workloads only drain."""
-    stop_ns = max((span.stop_ns for span in run.phases.values()), default=0)
+    """One for each fault or burst of faults. None for faults after the last phase."""
+    stop_ns = run.judged.stop_ns
     together = bursts([fault for fault in run.faults if fault.start_ns < stop_ns], run.ns(BIN_S))
     ends = [*(faults[0].start_ns for faults in together[1:]), stop_ns]
     return [recovery(run, faults, end_ns) for faults, end_ns in zip(together, ends, strict=False)]

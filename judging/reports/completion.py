@@ -8,7 +8,6 @@ from typing import Any
 
 from judging.arrays import np
 from judging.measures import completions
-from judging.measures.completions import MessageCompletion
 from judging.reports import page, plots
 from judging.run import Run
 
@@ -71,9 +70,7 @@ def section(run: Run) -> list[str]:
 
 def distributions(run: Run) -> str:
     """The share of messages that had completed after a time, and the slowdown of each by its size."""
-    by_workload: dict[str, list[MessageCompletion]] = {}
-    for one in completions.completions(run):
-        by_workload.setdefault(one.workload, []).append(one)
+    by_workload = completions.by_workload(run)
     drawing, (left, right) = plots.figure(3.4, 2)
     for index, (name, own) in enumerate(by_workload.items()):
         colour = plots.RUNS[index % len(plots.RUNS)]

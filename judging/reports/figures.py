@@ -11,7 +11,7 @@ from common import files
 from common.csv_text import csv_text
 from judging.measures import cost, counters, goodput, paths, recovery, steps
 from judging.reports import completion
-from judging.run import Run, Span
+from judging.run import Run
 
 CSV_BIN_NS = 250_000_000
 
@@ -79,11 +79,9 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     """
     files.make_folder(folder)
     found = figures(run)
-    phases = list(run.phases.values())
     rows: list[Sequence[Any]] = []
-    if phases:
-        whole = Span("run", run.start_ns, max(span.stop_ns for span in phases))
-        seconds, rates = goodput.series(run, CSV_BIN_NS, whole)
+    if run.phases:
+        seconds, rates = goodput.series(run, CSV_BIN_NS, run.judged)
         rows = [(f"{second:.3f}", round(bps)) for second, bps in zip(seconds, rates, strict=True)]
     step_rows = [
         (step.number, f"{run.seconds(step.end_ns):.6f}", step.total_ns, step.comm_ns, step.bytes, step.ranks)

@@ -150,9 +150,9 @@ def mark_phases(axes: Axes, run: Run) -> None:
 
 def name_times(axes: Axes, run: Run) -> None:
     """Above the chart the names of phases, and above those the faults, each burst by its first one."""
-    end = run.place(whole(run).stop_ns) or 1
+    end = run.place(run.judged.stop_ns) or 1
     phases = placed([(run.place(span.start_ns), span.name) for span in run.phases.values()], end, CHARACTERS, rows=1)
-    bursts = recovery.bursts(run.faults, whole(run).length_ns // 50)  # nearer than that is one place on the chart
+    bursts = recovery.bursts(run.faults, run.judged.length_ns // 50)  # nearer than that is one place on the chart
     faults = placed([(run.place(burst[0].start_ns), burst_title(burst)) for burst in bursts], end, CHARACTERS)
     lowest = 1 if any(label.row is not None for label in phases) else 0
     for labels, base, colour in ((phases, 0, FAINT), (faults, lowest, BAD)):
@@ -173,17 +173,11 @@ def burst_title(burst: Sequence[FaultSpan]) -> str:
 
 def finish(axes: Axes, run: Run, unit: str) -> None:
     """Give a chart over time what all of them have: the run from edge to edge, zero at the bottom, room at the top."""
-    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
+    axes.set_xlim(0, run.place(run.judged.stop_ns) or 1)
     axes.set_ylim(0, axes.get_ylim()[1] * 1.1)
     axes.set_xlabel(run.unit_name)
     axes.set_ylabel(unit)
     name_times(axes, run)
-
-
-def whole(run: Run) -> Span:
-    """From the first phase to the end of the last."""
-    ends = [span.stop_ns for span in run.phases.values()]
-    return Span("run", run.start_ns, max(ends, default=run.end_ns))
 
 
 def overlaid(runs: Sequence[tuple[str, Run]], height: float) -> tuple[Figure, Axes]:
@@ -205,7 +199,7 @@ def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
     """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
     drawing, axes = overlaid(runs, 3.5)
     for index, (name, run) in enumerate(runs):
-        centres, rates = goodput.series(run, drawable(whole(run), bin_ns), whole(run))
+        centres, rates = goodput.series(run, drawable(run.judged, bin_ns), run.judged)
         axes.plot(
             centres * (SECOND_NS / run.unit[1]),
             rates / run.rate_unit[1],
@@ -256,7 +250,7 @@ def loss_curves(run: Run) -> str | None:
 
 def plane_load(run: Run, bin_ns: int) -> str:
     """The rate at which hosts sent on each plane, over time."""
-    span = whole(run)
+    span = run.judged
     drawing, axes = figure(3.0)
     mark_faults(axes, run)
     mark_stalls(axes, run)
@@ -298,7 +292,7 @@ def path_health(run: Run) -> str | None:
     for fault in run.faults:
         axes.axvline(run.place(fault.start_ns), color=BAD, linewidth=0.8)
     mark_stalls(axes, run)
-    axes.set_xlim(0, run.place(whole(run).stop_ns) or 1)
+    axes.set_xlim(0, run.place(run.judged.stop_ns) or 1)
     axes.set_ylim(len(strips), 0)
     axes.set_yticks(list(ticks), list(ticks.values()), fontsize=10)
     axes.tick_params(axis="y", length=0)

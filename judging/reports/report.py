@@ -83,7 +83,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.section("Verdict", page.table(["", "check", "what was found"], finding_rows(verdict.findings))),
         page.section(
             "Program",
-            rows_or_none(COMMAND_HEAD, tables.command_rows(run)),
+            *noted("", COMMAND_HEAD, tables.command_rows(run)),
             *(
                 page.paragraph(f"Printed in {host}:") + f"<pre>{page.text(chr(10).join(lines))}</pre>"
                 for host, lines in tables.command_output(run)
@@ -100,7 +100,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             "Training steps",
             plots.step_times([(str(options.get("transport", "run")), run)]),
             plots.loss_curves(run),
-            rows_or_none(["phase", "steps", "median", "p99", "slowest"], tables.step_rows(run)),
+            *noted("", ["phase", "steps", "median", "p99", "slowest"], tables.step_rows(run)),
         ),
         page.section("Completion times", *completion.section(run)),
         page.section("Flows", *noted(FLOWS_NOTE, FLOW_HEAD, tables.flow_rows(run))),
@@ -108,17 +108,15 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             "Path health", *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ())
         ),
         page.section(
-            "Planes",
-            plots.plane_load(run, step_ns),
-            rows_or_none(["phase", *plane_titles(run)], tables.plane_rows(run)),
+            "Planes", plots.plane_load(run, step_ns), *noted("", ["phase", *plane_titles(run)], tables.plane_rows(run))
         ),
         page.section("Stalls", *noted(STALLS, ["at", "for", "round trips", "who was late"], tables.stall_rows(run))),
         page.section("Counters", page.table(["over the whole run", "packets"], tables.counter_rows(run))),
         page.section(
             "What the paper measured",
-            rows_or_none(["figure", "test", "result"], [[row.figure, row.test, row.result] for row in story.paper]),
+            *noted("", ["figure", "test", "result"], [[row.figure, row.test, row.result] for row in story.paper]),
         ),
-        page.section("What was done", rows_or_none(["at", "verb", "target", "for"], tables.fault_rows(run))),
+        page.section("What was done", *noted("", ["at", "verb", "target", "for"], tables.fault_rows(run))),
         page.section("Options", page.table(["option", "value"], settings), f"<pre>{page.text(again(run))}</pre>"),
     )
 
@@ -130,14 +128,9 @@ def replay(run: Run) -> str:
     return page.paragraph(page.Raw(f'<a href="{REPLAY}">Replay this run</a> in the browser: every event on a fabric.'))
 
 
-def rows_or_none(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str | None:
-    """A table, or nothing where there are no rows."""
-    return page.table(head, rows) if rows else None
-
-
 def noted(note: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A table below its note, or neither where there are no rows."""
-    return [page.paragraph(note, soft=True), page.table(head, rows)] if rows else []
+    """A table below its note, if there is one, or neither where there are no rows."""
+    return [page.paragraph(note, soft=True) if note else "", page.table(head, rows)] if rows else []
 
 
 def plane_titles(run: Run) -> list[str]:

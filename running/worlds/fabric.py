@@ -177,22 +177,10 @@ class SimulatedFabric:
         if switch in self.switches:
             self.switches[switch].provision()
 
-    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """Give every switch the tables that a routing protocol would make without these links."""
-        for switch in self.switches.values():
-            switch.reconverge(dead_links)
-
-    def differences(self) -> int:
-        """How many entries of all own switches differ from the plan's."""
-        return sum(switch.differences() for switch in self.switches.values())
-
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
         """Every own switch with its ports' totals, as in a `sample` line."""
         for node, switch in self.switches.items():
             yield node, switch.counters()
-
-    def close(self) -> None:
-        self.fabric.close()
 
     def _now_ns(self) -> int:
         return max(self.fabric.reached_ns - 1, 0)

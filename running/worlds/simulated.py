@@ -218,10 +218,11 @@ class SimulatedWorld:
             log.write(t_ns)
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        self.fabric.reconverge(dead_links)
+        for switch in self.fabric.switches.values():
+            switch.reconverge(dead_links)
 
     def verify(self) -> int:
-        return self.fabric.differences()
+        return sum(switch.differences() for switch in self.fabric.switches.values())
 
     def sample_packets(self) -> None:
         """Have every host sample packets, as on real links they always do."""
@@ -276,7 +277,7 @@ class SimulatedWorld:
             journal.close()
         if self._packet_log is not None:
             self._packet_log.close(self.time.now_ns)
-        self.fabric.close()
+        self.fabric.fabric.close()
 
     # topo.fault.FaultableFabric
 
