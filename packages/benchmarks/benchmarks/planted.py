@@ -31,7 +31,7 @@ PERIOD_US = 100_000
 FREEZE_MS = {"freeze": (50.0, 800.0), "both": (50.0, 800.0), "mild": (5.0, 20.0)}
 PAUSE_S = {"freeze": (1.0, 5.0), "both": (1.0, 5.0), "mild": (0.1, 1.0)}
 HOG_MS = (5.0, 100.0)
-HOG_PRIORITY = 20  # above the hiccup meter's, so that the meter sees what the lab suffers
+HOG_PRIORITY = 20  # real-time: above every process of the lab
 PR_SET_PDEATHSIG = 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import weakref
 from dataclasses import replace
@@ -69,7 +70,9 @@ def test_closed_worlds_do_not_pile_up(tmp_path: Path) -> None:
             world.close()
         return weakref.ref(world)
 
+    usual = gc.get_threshold()
     worlds = [closed(number) for number in range(60)]
+    assert gc.get_threshold() == usual
     assert sum(world() is not None for world in worlds) <= 30
 
 
