@@ -11,17 +11,11 @@ __all__ = ["not_collected"]
 
 @contextmanager
 def not_collected() -> Iterator[None]:
-    """Make objects without the collector, which would look at all of them again and again: half of the time.
-
-    They count as old afterwards, and the collector looks at them in its next full round.
-    """
+    """Make objects without the collector, which would look at all of them again and again: half of the time."""
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():  # else what is frozen would thaw as well
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()

@@ -122,6 +122,7 @@ def collecting() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*USUAL_GC_THRESHOLDS)
+        gc.collect(1)  # a world is full of cycles
 
 
 class SimulatedWorld:
