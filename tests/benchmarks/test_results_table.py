@@ -1,4 +1,4 @@
-"""The tables of docs/results.md: made from rows that were kept, and only between the marks."""
+"""The tables of ten scenarios at four rates: made from rows that were kept, those of docs/results among them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from benchmarks import results
 from benchmarks.results import Case, Row
 
+ROOT = Path(__file__).resolve().parents[2]
 ROW = Row(
     "incast", "mrc", 100_000, 7, "true", {}, 1.989, None, 75_968, 431, 431, 7.1, 16.6, 140.0, 6.2, "abc1234"
 )  # fmt: skip
@@ -36,14 +37,13 @@ def test_tables_name_what_does_not_hold_and_what_was_not_run() -> None:
     assert lines[-1] == ("| `incast` | roce | 100 Gb/s | 198.9% |  | 75,968 | 431 | 431 | 7 | 17 | 6.2 | 140 |")
 
 
-def test_only_what_stands_between_the_marks_is_replaced(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{results.BEGIN}\nold\n{results.END}\nafter\n")
-    results.write(page, ["new"])
-    assert page.read_text() == f"before\n{results.BEGIN}\nnew\n{results.END}\nafter\n"
-    page.write_text("nothing\n")
-    with pytest.raises(ValueError, match="lacks the lines"):
-        results.write(page, ["new"])
+def test_the_file_in_docs_is_read_and_mrc_is_true_at_every_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    file = ROOT / "docs" / "results" / "rates.jsonl"
+    rows = results.read(file)
+    assert len(rows) == len(results.TRANSPORTS) * len(results.RATES_MBPS) * 10
+    assert {row.verdict for row in rows.values() if row.transport == "mrc"} == {"true"}
+    assert results.main(["--rows", str(file), "--at-most", "0"]) == 1
+    assert capsys.readouterr().err == "incast with roce: the verdict depends on the rate\n"
 
 
 def test_a_verdict_that_depends_on_the_rate_is_named() -> None:

@@ -1,4 +1,4 @@
-"""The verdicts of scenarios on a noisy machine: makes the table of docs/results.md, unattended.
+"""The verdicts of scenarios on a noisy machine: makes docs/results/noise.jsonl, unattended.
 
     python -m benchmarks.noise                               # everything: some three hours and a half
     python -m benchmarks.noise --results noise.jsonl         # the same in pieces: goes on where it ended

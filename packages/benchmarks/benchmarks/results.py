@@ -1,14 +1,13 @@
-"""Every scenario in virtual time, at lab rates and at real ones: makes the tables of docs/results.md, unattended.
+"""Every scenario in virtual time, at lab rates and at real ones: makes docs/results/rates.jsonl, unattended.
 
     python -m benchmarks.results                                  # everything: an hour of one core
     python -m benchmarks.results --rows rows.jsonl                # the same in pieces: goes on where it ended
     python -m benchmarks.results --rows rows.jsonl --rates 100000 --transports mrc --scenarios incast
-    python -m benchmarks.results --rows rows.jsonl --write docs/results.md   # runs what is missing, then writes
-    python -m benchmarks.results --rows rows.jsonl --at-most 0 --write docs/results.md   # only writes
+    python -m benchmarks.results --rows docs/results/rates.jsonl --at-most 0   # no run, the tables of that file
 
 Each run is a separate process, one after the other. With `--rows`, each is a JSON line of that file, and a run that has
-a line there is not repeated. `--write` replaces what stands between the two marks in the page. Exits with 1 if a
-scenario has another verdict at one rate than at another.
+a line there is not repeated. Prints two tables, and exits with 1 if a scenario has another verdict at one rate than at
+another.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ ROOT = Path(__file__).parents[3]
 from benchmarks.rig.kept import JUDGED, commit, keep, lines  # noqa: E402
 from scenarios import library  # noqa: E402
 
-BEGIN, END = "<!-- benchmarks/results.py: begin -->", "<!-- benchmarks/results.py: end -->"
 RATES_MBPS = (10, 100_000, 200_000, 400_000)
 TRANSPORTS = ("mrc", "roce")
 
@@ -163,15 +161,6 @@ def differing(rows: Iterable[Row]) -> list[str]:
     return [f"{name} with {transport}" for (name, transport), found in verdicts.items() if len(found) > 1]
 
 
-def write(page: Path, made: Sequence[str]) -> None:
-    """Replace what stands between the marks. ValueError when the page lacks them."""
-    text = page.read_text()
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"{page} lacks the lines {BEGIN} and {END}")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n" + "\n".join(made) + f"\n{END}{after}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rates", type=int, nargs="+", default=RATES_MBPS, metavar="MBPS", help="of a NIC's port")
@@ -180,7 +169,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--at-most", type=int, metavar="RUNS", help="end after so many runs")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="rows that are there, and where new ones go")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="put the tables into this page")
     options = parser.parse_args(arguments)
     rows = read(options.rows)
     cases = [
@@ -196,11 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{' '.join(map(str, case))}: {row.said}, {row.processor_s:.0f} s of processor", flush=True)
         if options.rows:
             keep(options.rows, asdict(row))
-    found = tables(rows.values())
-    if options.write:
-        write(options.write, found)
-    else:
-        print("\n".join(found))
+    print("\n".join(tables(rows.values())))
     unlike = differing(rows.values())
     for name in unlike:
         print(f"{name}: the verdict depends on the rate", file=sys.stderr)
