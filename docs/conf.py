@@ -23,7 +23,7 @@ myst_heading_anchors = 4  # links to headings, as GitHub has them
 # Sphinx is the best kept generator, reads Markdown by MyST, and has search built in.
 html_theme = "furo"  # light and dark, as the reader's system asks
 html_title = f"mrclab {release}"
-html_extra_path = ["grafana.json", "reproduction.json"]
+html_extra_path = ["grafana.json"]
 
 
 def _contents(readme: str) -> str:

@@ -29,6 +29,6 @@ def test_every_page_is_in_the_contents() -> None:
 def test_the_name_of_a_page_becomes_a_link_from_wherever_it_is() -> None:
     assert shown("guide", "see `docs/security.md`.") == "see [`docs/security.md`](/security.md).\n"
     assert shown("reference/fabric", "`topologies.md`") == "[`topologies.md`](/reference/topologies.md)\n"
-    assert shown("guide", "`switch/native/README.md`, [`paper.md`](paper.md), `guide.md`") == (
-        "`switch/native/README.md`, [`paper.md`](paper.md), `guide.md`\n"
+    assert shown("guide", "`switch/native/README.md`, [`uverbs.md`](uverbs.md), `guide.md`") == (
+        "`switch/native/README.md`, [`uverbs.md`](uverbs.md), `guide.md`\n"
     )

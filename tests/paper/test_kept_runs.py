@@ -10,9 +10,8 @@ import pytest
 
 from cli import main as cli
 from paper import catalogue, kept_runs
-from paper.outcome import Outcome
 from paper.perform import FigureTask, parts_of, task
-from paper.report import document, standing
+from paper.report import standing, table
 from studies.sweeping.row import Row, broken
 from studies.sweeping.store import RowStore
 from tests.helpers.quick_sweep import inline
@@ -101,16 +100,24 @@ def test_a_run_in_the_name_of_another_figure_counts_for_none(named: str, tmp_pat
 
 
 def test_the_page_and_its_json_are_what_the_runs_beside_them_give() -> None:
-    """Whatever the code has become since: words and counts of the page are made again, its runs are not."""
+    """Whatever the code has become since: words and counts are made again, the runs are not."""
     docs = Path(__file__).resolve().parents[2] / "docs"
-    rows = kept_runs.read(docs / "reproduction.jsonl.gz")
-    outcomes = []
-    for figure in catalogue.figures():
-        parts = [part.name for part in figure.parts(False)]
-        outcomes.append(Outcome(figure, {part: rows.pop((figure.name, part)) for part in parts}, parts))
-    assert not rows
-    assert (docs / "reproduction.md").read_text() == document.markdown(outcomes)
-    assert (docs / "reproduction.json").read_text() == standing.document(outcomes)
+    rows = kept_runs.read(kept_runs.RECORDED)
+    parts = {(figure.name, part.name) for figure in catalogue.figures() for part in figure.parts(False)}
+    assert set(rows) == parts
+    outcomes = kept_runs.outcomes(rows, catalogue.figures())
+    assert (docs / "reproduction" / "figures.json").read_text() == standing.document(outcomes)
+    page = " ".join((docs / "reproduction.md").read_text().split())
+    assert table.verdict(outcomes) in page
+    assert f"makes the {len(rows):,} runs" in page
+
+
+def test_recorded_runs_are_shown_without_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: pytest.fail("a run was made"))
+    assert cli.main(["reproduce", "9a", "22", "--recorded", "--runs", str(tmp_path)]) == 0
+    made = tmp_path / "reproduction-recorded"
+    assert {row["figure"] for row in json.loads((made / "reproduction.json").read_text())["rows"]} == {"9a", "22"}
+    assert "<svg" in (made / "reproduction.html").read_text()
 
 
 def test_more_than_the_most_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,6 +160,8 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
     [
         ("9a --short --keep runs.gz", "--keep: only with figures, and not with --short"),
         ("--ablate --keep runs.gz", "--keep: only with figures"),
+        ("9a --recorded --keep runs.gz", "--recorded runs nothing: not with --keep"),
+        ("9a --recorded --short", "--recorded runs nothing: not with --short"),
         ("9a --keep nowhere/runs.gz", "--keep must be a file in a folder that exists and can be written"),
         ("9a --keep .", "(got .): . is not a file"),
         ("9a --keep page.md --markdown page.md", "--keep must be another file than those of --markdown (got page.md)"),

@@ -1,16 +1,17 @@
-"""Figures: the first short runs of each always; all short runs, and every figure of the page in docs, in slow tests."""
+"""Figures: the first short runs of each always; all short runs, and every recorded figure, in slow tests."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from cli import main as cli
-from paper import catalogue, perform
+from paper import catalogue, kept_runs, perform
 from paper.figure import Figure
 from paper.outcome import NOT_RUN
 from paper.report import document, table
@@ -18,13 +19,18 @@ from paper.reproduction import Reproduction
 from studies.sweeping.store import RowStore
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "reproduction.md"
 DIFFERS = "What differs, and why"
 MODULES = tuple(catalogue.MODULES)
 QUICK = ("9a", "10", "12", "15", "18", "19")  # the others are slow tests
 FIRST = 2  # MRC and the baseline, where a figure has both
 # Figures that no slice of the slow tests holds: their runs alone take longer than a slice may.
 BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21", "htsim"), "takes many minutes of one processor")
+
+
+@cache
+def page() -> str:
+    """The page of the runs that come with the lab."""
+    return document.markdown(kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), catalogue.figures()))
 
 
 def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
@@ -139,25 +145,25 @@ def test_a_number_may_move_by_a_hundredth_and_no_word_may() -> None:
     "name",
     [pytest.param(name, marks=[pytest.mark.by_hand(BY_HAND[name])] if name in BY_HAND else []) for name in MODULES],
 )
-def test_a_figure_in_docs_is_what_the_command_makes(name: str, tmp_path: Path) -> None:
-    if row_of(chapters(PAGE.read_text()), name).endswith(("not run |", " runs |")):
-        pytest.skip(f"{PAGE.name} says that figure {name} was not run, or not whole")
+def test_a_recorded_figure_is_what_the_command_makes(name: str, tmp_path: Path) -> None:
+    if row_of(chapters(page()), name).endswith(("not run |", " runs |")):
+        pytest.skip(f"the page says that figure {name} was not run, or not whole")
     assert cli.main(["reproduce", name, "--plain", "--workers", "1", "--runs", str(tmp_path)]) == 0
     made = (tmp_path / "reproduction" / "reproduction.md").read_text()
-    assert moved(of_figure(made, name), of_figure(PAGE.read_text(), name)) == []
+    assert moved(of_figure(made, name), of_figure(page(), name)) == []
 
 
-def test_the_page_in_docs_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> None:
+def test_the_page_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> None:
     with RowStore(tmp_path) as store:
         unmade = chapters(document.markdown(Reproduction(catalogue.figures(), store).outcomes()))
-    kept = chapters(PAGE.read_text())
+    kept = chapters(page())
     assert {title for title in unmade if title in kept} == {*unmade} - {DIFFERS}
     assert kept["Parameters of the model"] == unmade["Parameters of the model"]
     rows = [line.strip("| ").split(" | ") for line in kept["Summary"].splitlines() if line.startswith("| ")][2:]
     *figures, whole = (row for row in rows if "not of the paper" not in row)
     for column in range(2, 11):
         assert sum(int(row[column]) for row in figures) == int(whole[column])
-    content = json.loads(PAGE.with_suffix(".json").read_text())
+    content = json.loads((ROOT / "docs" / "reproduction" / "figures.json").read_text())
     assert content["judged"] == sum(row["counts"] for row in content["rows"]) == int(whole[7])
     near = content["within_15_or_interval"]
     assert near == sum(int(whole[column]) for column in (2, 3, 4))

@@ -10,7 +10,7 @@ import pytest
 from paper import catalogue
 from paper.figure import Experiment, Figure, Order, Quantity
 from paper.outcome import Outcome, number
-from paper.report import cited, standing, table
+from paper.report import causes, standing, table
 from studies.sweeping.row import Row
 
 
@@ -36,7 +36,7 @@ def test_an_experiment_is_compared_with_the_run_of_its_own_seed_and_not_with_the
     )
     assert made.comparisons[0].ours == 30.0
     assert table.experiments(made) == [["knob", "rate", "Gb/s", "100", "10", "11"]]
-    assert cited.experiments([made]) == {("99", "knob", "rate"): ("10", "11")}
+    assert causes.experiments([made]) == {("99", "rate"): ("10", "11")}
 
 
 def test_orders_that_agree_say_how_many_are_ties_on_one_side_or_half_calibrated() -> None:

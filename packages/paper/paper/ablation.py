@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from endpoint.mrc.presets import RULES, Rule
-from paper.report import notice
-from paper.report.document import rows, wrapped
+from paper.report.document import TEXTS, rows, wrapped
 from scenarios import library
 from studies.sweeping import Chosen, Contrast, Subject, Variant, VariantStatement, contrasts
 from studies.sweeping.subject import subject
@@ -16,21 +15,6 @@ from studies.sweeping.subject import subject
 LAB, STRICT = "mrc-lab", "mrc-strict"
 METRIC = "goodput_kept"
 TITLE = "# The lab's rules, one by one\n"
-RULES_OF_THE_LAB = (
-    "This lab has rules in which it differs from the paper and the OCP API. They are off by default, but for"
-    " `trims_before_wait`. One of them, `congested_ev`, follows guidance of the OCP specification (11.2.2) where the"
-    " paper does something else."
-)
-INTRODUCTION = (
-    f"{RULES_OF_THE_LAB} The first row has all of them (`--transport mrc-lab`), each other row takes one of them off,"
-    " the last row takes all of them off (`--transport mrc-strict`). A cell counts the seeds for which the scenario's"
-    " checks were true."
-)
-DIFFERENCES = (
-    "The gain of each rule: the goodput kept with the rule less that without it, seed by seed, with 95 % intervals."
-    " Only differences whose interval excludes zero are listed."
-)
-SOURCES = "Each rule with its purpose, and its alternative with the source:"
 
 
 def variants(names: Sequence[str], short: bool, factor: float = 1.0) -> list[Variant]:
@@ -84,13 +68,13 @@ def markdown(found: Sequence[VariantStatement], made_by: str, short: bool = Fals
     counted = [[title, *(cell(one) for one in by_scenario if of(one.variant))] for title, of in kinds]
     parts = [
         TITLE,
-        *([wrapped(f"**{notice.SHORT}**")] if short else []),
-        wrapped(f"{origin(found, made_by, wanted)} {INTRODUCTION}"),
+        *([wrapped(f"**{TEXTS['short']}**")] if short else []),
+        wrapped(f"{origin(found, made_by, wanted)} {TEXTS['ablation']} {TEXTS['ablation_rows']}"),
         rows(["MRC with", *names], counted),
-        wrapped(DIFFERENCES),
+        wrapped(TEXTS["gains"]),
     ]
     parts += [rows(["scenario", "rule", "goodput kept, with less without"], gains(found))]
-    parts += [wrapped(SOURCES)]
+    parts += [wrapped(TEXTS["sources"])]
     parts += [
         wrapped(f"- `{one.setting}`: {one.lab} ({one.gain}); strict MRC: {one.strict} ({one.source})", "  ")
         for one in RULES

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from paper import profile
-from paper.figure import Failing, Part
+from paper.figure import Part
 from topo import Plan
 
 SINGLE_PATH, OBLIVIOUS, KEPT, WHOLE = "single-path", "oblivious", "kept", "whole"
-IN_FRAMES, IN_FRAMES_WORDS = "in-frames", "the host in every frame's way"
+IN_FRAMES = "in-frames"
 KNOBS: Mapping[str, str] = {
     SINGLE_PATH: "each queue pair on one path",
     OBLIVIOUS: "no signal of a path is heeded",
@@ -48,11 +48,6 @@ def setting(part: Part, name: str, settings: Mapping[str, Any]) -> Part:
     usual = part.transport
     changed = replace(usual, name=f"{usual.name}-{name}", settings={**usual.settings, **settings})
     return _named(replace(part, transport=changed), name)
-
-
-def fails(name: str, broken: str, part: str = "mrc") -> Failing:
-    """The number `name` of the broken run of `part`, with the words for what was broken."""
-    return Failing(KNOBS[broken], f"{part}-{broken}:{name}")
 
 
 def host_in_frames(plan: Plan) -> Plan:

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from paper import figure_file
 from paper.figure import Figure
 
 FOLDER = Path(__file__).parent
@@ -58,9 +59,7 @@ def find(name: str) -> Figure:
     """The figure of this name. FigureError with the valid names."""
     if name not in known():
         raise FigureError(f"a figure must be one of {', '.join(known())} (got {name!r})")
-    figure = importlib.import_module(f"paper.figures.{_module(name)}").FIGURE
-    assert isinstance(figure, Figure)
-    return figure
+    return figure_file.read(name, importlib.import_module(f"paper.figures.{_module(name)}"))
 
 
 def known() -> list[str]:

@@ -22,7 +22,6 @@ SENDERS = ("h4", "h8", "h12", "h5", "h9", "h13", "h6")  # from the three racks i
 VICTIM_SENDER = "h10"
 SHORT_SECOND = 1  # round trips to a second of the paper, in a short form
 LENGTH_S = 30
-LOWEST = f"the lowest of {LENGTH_S} samples; ours are shorter than the paper's, so that they vary more, not less"
 
 
 def seven_to_one(
@@ -60,8 +59,3 @@ def seven_to_one(
         measure=measure,
         seed=seed,
     )
-
-
-def flow_curves(part: str) -> dict[str, str]:
-    """The curves of a part for a chart: the victim and the flows of the incast."""
-    return {f"{part}:victim": "victim", **{f"{part}:{flow}": "incast" for flow in SENDERS}}

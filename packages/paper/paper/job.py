@@ -14,14 +14,6 @@ from scenarios import TimedFault, Workload
 SIZE = 8_388_608
 """Large enough that the ring waits for bandwidth and not for latency."""
 QPS = 8
-SMALL = (
-    "The paper's job has tens of thousands of NICs on four planes of about 256 spines; here 4 NICs run a ring"
-    " all-reduce without pauses on four planes of 16 spines, each on 8 queue pairs, and a queue pair has an EV"
-    " to four paths."
-)
-NO_SILENCE = (
-    "A queue pair fails after its timeouts, longer than the run lasts: no transport that has retries could fail here."
-)
 UNIT = 20
 """Round trips in a unit of these figures' time."""
 

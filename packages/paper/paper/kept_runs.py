@@ -9,16 +9,20 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from common import files, plain_file
 from paper import catalogue
+from paper.figure import Figure
+from paper.outcome import Outcome
 from paper.reproduction import Place, Reproduction
 from studies.sweeping import Row, RowStore
 
+RECORDED = Path(__file__).parent / "recorded.jsonl.gz"
+"""The runs behind `docs/reproduction.md`, which `--recorded` shows."""
 WRITTEN = ("key", "seed", "verdict", "metrics", "curves")
 """How long a run took is left out: the same runs make the same bytes, wherever they are made."""
 BYTES_MAX = 1 << 28
@@ -42,6 +46,14 @@ def read(path: Path) -> dict[Place, Row]:
     except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
         raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {plain_file.what(error)})") from None
     return found
+
+
+def outcomes(rows: Mapping[Place, Row], figures: Sequence[Figure]) -> list[Outcome]:
+    """What runs of a file say of figures, whatever the code has become since."""
+    named: dict[str, dict[str, Row]] = {}
+    for (figure, part), row in rows.items():
+        named.setdefault(figure, {})[part] = row
+    return [Outcome(one, named.get(one.name, {}), list(named.get(one.name, {}))) for one in figures]
 
 
 def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:

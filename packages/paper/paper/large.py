@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields
 
-from paper.figure import Figure
-from paper.random_loss import LOSSES, TRANSPORTS, LossyCollective, quantity_name
+from paper.figure import Chart, Order, Quantity
+from paper.random_loss import LOSSES, LossyCollective
 
 SIZES_MB = (128, 256, 512, 1024)
 
 
-def large(collective: LossyCollective, title: str) -> Figure:
-    """The figure's large sizes. Each quantity must fail as the run of 2 MB does of which a thousandth is lost."""
-    whole = replace(collective, sizes={0.0: SIZES_MB, LOSSES[1]: (2,)})
-    names = {quantity_name(transport, 0.0, size) for transport in TRANSPORTS for size in SIZES_MB}
-    return Figure(
-        name=f"{collective.figure}-large",
-        title=title,
-        caption=f"As figure {collective.figure}, with payload that is counted and not carried.",
-        parts=whole.parts,
-        quantities=tuple(one for one in whole.quantities({}) if one.name in names),
-        orders=tuple(one for one in whole.orders() if one.first in names),
-        compression="Time is not compressed. The paper goes on to 16 GB.",
-    )
+class LargeCollective(LossyCollective):
+    """A collective's large sizes. Each quantity must fail as the run of 2 MB does of which a thousandth is lost."""
+
+    def quantities(self, reasons: Mapping[str, str]) -> list[Quantity]:
+        return [one for one in super().quantities(reasons) if _large(one.name)]
+
+    def orders(self) -> list[Order]:
+        return [one for one in super().orders() if _large(one.first)]
+
+    def charts(self) -> list[Chart]:
+        return []
+
+
+def large(usual: LossyCollective) -> LargeCollective:
+    """The same collective with the large sizes."""
+    own = {field.name: getattr(usual, field.name) for field in fields(usual)}
+    return LargeCollective(**{**own, "sizes": {0.0: SIZES_MB, LOSSES[1]: (2,)}})
+
+
+def _large(quantity: str) -> bool:
+    return quantity.endswith(tuple(f", 0 % loss, {size} MB" for size in SIZES_MB))

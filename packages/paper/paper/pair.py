@@ -56,13 +56,3 @@ def lowest_sample(run: Run, clock: Clock, changes: Sequence[float], steady_gbps:
     until = TRANSIENT_ROUND_TRIPS * clock.plan.base_rtt_ns / clock.unit_ns
     costs = [measuring.deficit_bits(run, clock, at, at + until, steady_gbps) for at in changes]
     return measuring.sample_gbps(steady_gbps, max(costs), SAMPLE_S)
-
-
-LOWEST = (
-    "what a sample of 0.22 real seconds would show: the steady rate less the bits that the costliest transient of"
-    f" {TRANSIENT_ROUND_TRIPS} round trips cost"
-)
-DILUTED = (
-    "A transient here lasts round trips. Were nothing at all carried for that long, a sample of the paper's length"
-    " would still be within 0.2 %."
-)

@@ -18,7 +18,7 @@ from running.launch import made
 from studies.sweeping import Row, Task, VersionError
 from studies.sweeping.perform import kept
 
-DATA = frozenset({"breaking", "cluster", "explanations", "figure", "parameters", "placement", "profile", "readings"})
+DATA = frozenset({"breaking", "cluster", "figure", "parameters", "placement", "profile", "readings"})
 """Modules of this folder that measure nothing: their values are in a run's JSON, or are words."""
 MADE = "made"
 """What the verdict of a row says: nothing is judged here."""

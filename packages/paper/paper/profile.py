@@ -7,13 +7,13 @@ other row of the cluster's figures is a prediction.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from paper import texts
 from running.transport_choice import TransportChoice
 from topo import Plan
 
@@ -64,7 +64,7 @@ def load(name: str) -> Profile:
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
         raise ValueError(f"the profile must be one of {', '.join(known())} (got {name!r})")
-    return Profile(name=name, **tomllib.loads(path.read_text()))
+    return Profile(name=name, **texts.read(path))
 
 
 def known() -> list[str]:

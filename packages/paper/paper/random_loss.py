@@ -187,12 +187,12 @@ class LossyCollective:
             return ()
         return () if PROFILE.calibrates(self.figure, quantity_name(transport, loss, size_mb)) else SEEDS
 
-    def quantities(self, reasons: Mapping[tuple[str, float], str]) -> list[Quantity]:
+    def quantities(self, reasons: Mapping[str, str]) -> list[Quantity]:
         """A quantity per run, or per run and seeds. One without loss must fail if a thousandth is lost, or else if
-        neighbouring ranks are under one leaf; one with losses must fail if nothing is lost. `reasons` are by transport
-        and loss."""
+        neighbouring ranks are under one leaf; one with losses must fail if nothing is lost. `reasons` are by what
+        quantities' names begin with, as in "MRC, 0.1 % loss"."""
         return [
-            self.quantity(name, transport, loss, size, reasons.get((transport, loss), ""))
+            self.quantity(name, transport, loss, size, reasons.get(name.rpartition(", ")[0], ""))
             for loss, sizes in self.sizes.items()
             for transport in TRANSPORTS
             for size in sizes

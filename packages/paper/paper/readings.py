@@ -7,13 +7,13 @@ Curves over sizes, of figures 16 and 17, are tables of their own there; each of 
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from paper import texts
 from paper.figure import Quantity
 
 __all__ = ["of"]
@@ -63,7 +63,7 @@ def curve(figure: str, name: str) -> Mapping[int, float]:
 
 @cache
 def _file() -> dict[str, Any]:
-    return tomllib.loads(FILE.read_text())
+    return texts.read(FILE)
 
 
 def _points(table: Mapping[str, Any]) -> Readings:

@@ -17,6 +17,7 @@ from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 
 if TYPE_CHECKING:
+    from paper.figure import Figure
     from paper.outcome import Outcome
     from studies.sweeping import Sweep
 
@@ -26,6 +27,9 @@ without names, all of them. Results are kept, so a command that was interrupted 
 code, of the parameters or of a figure repeats the runs that it concerns. Runs that together need more memory than
 there is are made one after the other; a run that does not fit alone is left out and named. In figures 16 and 17 a
 hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, six times the work.
+
+With --recorded nothing is run: the page and the numbers are of the runs that come with the lab, of all figures or those
+named, in DIR/reproduction-recorded.
 
 The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
 reproduction.json, the same for programs. With --short all of these begin by saying that no number counts, and nothing
@@ -38,6 +42,7 @@ SEEDS, TIME = "20", 1.0  # of --ablate
 
 EXAMPLES = """examples:
   ./lab reproduce --list
+  ./lab reproduce 9a --recorded
   ./lab reproduce 9a 18
   ./lab reproduce htsim --short
   ./lab reproduce 16 17 --intervals
@@ -52,6 +57,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
+    add("--recorded", action="store_true", help="run nothing: show the runs that come with the lab")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
@@ -93,8 +99,10 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
     check_names(arguments.figures, arguments.intervals)
     wanted = catalogue.figures(arguments.figures)
-    console = LastingConsole()
     folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    if arguments.recorded:
+        return show(arguments, arguments.runs / "reproduction-recorded", wanted)
+    console = LastingConsole()
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
         beside = [arguments.markdown.with_suffix(".json")] if arguments.markdown is not None else []
@@ -128,6 +136,19 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     for problem in problems:
         console.print(problem, highlight=False, soft_wrap=True, markup=False)
     return 1 if problems else 0
+
+
+def show(arguments: argparse.Namespace, folder: Path, figures: Sequence[Figure]) -> int:
+    """Write the page of the runs that come with the lab, and print its numbers."""
+    from common import files
+    from paper import kept_runs
+
+    outcomes = kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), figures)
+    with handing_over(arguments.runs, folder):
+        files.make_folder(folder)
+        write_figures(arguments, folder, outcomes)
+    write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
+    return 0
 
 
 def write_figures(arguments: argparse.Namespace, folder: Path, outcomes: Sequence[Outcome]) -> None:
@@ -178,6 +199,9 @@ def check_options(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{option}: only with --ablate")
     if arguments.intervals and not figures:
         raise ValueError("--intervals: only with figures")
+    refused = ("short", "intervals", "keep", "ablate", "workers")
+    if arguments.recorded and (given := [one for one in refused if getattr(arguments, one)]):
+        raise ValueError(f"--recorded runs nothing: not with --{given[0]}")
     if arguments.keep is not None:
         if arguments.short or not figures:
             raise ValueError("--keep: only with figures, and not with --short")

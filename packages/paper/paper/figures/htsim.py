@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging import Run
-from paper import parameters, readings
-from paper.explanations import A_QUARTER, HASHED_FLOWS, TRIMMED_HEADERS
-from paper.figure import Experiment, Figure, Measured, Part, Quantity
+from paper import parameters
+from paper.figure import Measured, Part
 from paper.parameters import MRC, mrc
 from running.transport_choice import TransportChoice
 from scenarios import Phase, TimedFault, Workload
@@ -27,7 +26,6 @@ LINKS = Links(
     mtu_bytes=parameters.MTU_BYTES,
     hardware_rate_bps=100 * GBPS,
 )
-READ = readings.of("htsim")
 OBLIVIOUS, SINGLE = mrc({"selection": "oblivious"}), mrc({"selection": "single_path"})
 
 
@@ -107,47 +105,3 @@ def parts(short: bool) -> Sequence[Part]:
             for seed in SEEDS
         ),
     ]
-
-
-def fct(name: str, part: str, why: str = "") -> Quantity:
-    return READ.quantity(name, f"{part}:fct", "until the last flow is complete at its sender", why=why)
-
-
-FIGURE = Figure(
-    name="htsim",
-    title="The validation set of uet-htsim",
-    caption=(
-        "Not of the paper: flows of 2 MB on links of 100 Gb/s, 12 µs there and back. The column for the paper has"
-        " what uet-htsim gives. Links are this set's own; transport and queues are those of all figures. uet-htsim's"
-        " fabric has three tiers, this one two with the same round trip, and 64 bytes of headers to a packet of 4096"
-        " where MRC over SRv6 has 138."
-    ),
-    parts=parts,
-    of_paper=False,
-    quantities=(
-        fct("single flow", "single"),
-        fct("incast 15:1", "incast-15"),
-        fct("incast 127:1", "incast-127", TRIMMED_HEADERS),
-        fct("permutation of 1,024, feedback", "feedback"),
-        fct("permutation of 1,024, oblivious", "oblivious"),
-        fct("permutation of 1,024, single paths", "single-path", HASHED_FLOWS),
-        fct("8 core links at a tenth, feedback", "slow-feedback"),
-        fct("8 core links at a tenth, oblivious", "slow-oblivious", A_QUARTER),
-    ),
-    experiments=(
-        *(
-            Experiment(f"seed {seed} of the hash", "permutation of 1,024, single paths", f"single-path-seed-{seed}:fct")
-            for seed in SEEDS
-        ),
-        *(
-            Experiment(knob, "8 core links at a tenth, oblivious", f"{run}:fct")
-            for knob, run in (
-                ("from the spines down only", "slow-down"),
-                ("a quarter of the rate", "slow-quarter"),
-                ("a quarter of the rate, from the spines down only", "slow-down-quarter"),
-                *((f"the same, seed {seed}", f"slow-down-quarter-seed-{seed}") for seed in SEEDS),
-            )
-        ),
-    ),
-    source="validation set of uet-htsim, run with its published binary arguments",
-)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Run
-from paper import measuring, profile, readings
-from paper.breaking import SINGLE_PATH, fails, single_path
+from paper import measuring, profile
+from paper.breaking import single_path
 from paper.clock import Clock
 from paper.cluster import B
-from paper.figure import Figure, Measured, Part
+from paper.figure import Measured, Part
 from paper.parameters import MRC
 from paper.streams import one_at_a_time, stream
 from scenarios import Phase
@@ -54,45 +54,3 @@ def parts(short: bool) -> Sequence[Part]:
     length = 10.0 if short else LENGTH
     streams = [bandwidth(way, length) for way in WAYS]
     return [*(latency(way) for way in WAYS), *streams, *map(single_path, streams)]
-
-
-READ = readings.of("5.2.1")
-FIGURE = Figure(
-    name="5.2.1",
-    title="Latency of 2-byte writes, rate of 32 KB writes",
-    caption=(
-        "Two hosts of cluster B, idle otherwise, under one leaf or across a spine. A latency is half of the time from"
-        " posting a write to its completion, as the paper defines it. With n links between two NICs it is L = n · link"
-        " + wire + (post + completion) / 2. The two latencies differ by two links. The rest of each is time in the"
-        " host, which delays no frame. So both agree by construction and count as calibration. Everything else follows"
-        " from them."
-    ),
-    parts=parts,
-    quantities=(
-        READ.quantity(
-            "2 bytes, one leaf",
-            "latency-local:half",
-            "half of the time from posting to completion, mean of writes one at a time",
-            calibrates=PROFILE.calibrates("5.2.1", "2 bytes, one leaf"),
-        ),
-        READ.quantity(
-            "2 bytes, across a spine",
-            "latency-cross:half",
-            "the same",
-            calibrates=PROFILE.calibrates("5.2.1", "2 bytes, across a spine"),
-        ),
-        READ.quantity(
-            "32 KB, one leaf",
-            "bandwidth-local:rate",
-            "acknowledged payload, 4 queue pairs, one way",
-            fails=fails("rate", SINGLE_PATH, "bandwidth-local"),
-        ),
-        READ.quantity(
-            "32 KB, across a spine",
-            "bandwidth-cross:rate",
-            "the same",
-            fails=fails("rate", SINGLE_PATH, "bandwidth-cross"),
-        ),
-    ),
-    source="table in section 5.2.1 of arXiv:2605.04333",
-)

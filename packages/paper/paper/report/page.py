@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging.reports import page
+from paper import parameters
 from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
-from paper.report import causes, cited, standing, table
-from paper.report.document import INTRODUCTION, KNOBS, ONE_SET, STRICT, apart, order_words
+from paper.report import causes, standing, table
+from paper.report.document import KNOBS, TEXTS, apart, order_words
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
 
@@ -20,11 +21,11 @@ def html(outcomes: Sequence[Outcome]) -> str:
     """The whole page."""
     title = "The MRC paper, figure by figure"
     reasons, orders = table.reasons(outcomes), table.orders(outcomes)
-    made, changed = standing.all_rows(outcomes), cited.experiments(outcomes)
+    made, changed = standing.all_rows(outcomes), causes.experiments(outcomes)
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
-        page.paragraph(INTRODUCTION, soft=True),
+        page.paragraph(TEXTS["introduction"], soft=True),
         page.paragraph(table.verdict(outcomes)),
         page.section("Summary", page.table(*table.summary(outcomes))),
         page.section(
@@ -48,9 +49,10 @@ def html(outcomes: Sequence[Outcome]) -> str:
             page.section(title, page.paragraph(text), page.table(head, rows))
             for title, text, head, rows in apart(outcomes)
         ),
-        page.section("Strict MRC and the default", page.paragraph(STRICT)),
         page.section(
-            "Parameters of the model", page.paragraph(ONE_SET), page.table(table.PARAMETER_HEAD, table.parameters())
+            "Parameters of the model",
+            page.paragraph(TEXTS["one_set"]),
+            page.table(table.PARAMETER_HEAD, parameters.table()),
         ),
     )
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from common.terminal.columns import aligned
 from judging.reports import page
 from paper.outcome import Outcome
-from paper.report import notice, standing, table
-from paper.report.document import rows, wrapped
+from paper.report import standing, table
+from paper.report.document import TEXTS, rows, wrapped
 from paper.report.picture import draw
 
 TITLE = "The MRC paper, figure by figure: the short form"
+PLAIN = TEXTS["short"].replace("`", "")
+"""What begins pages whose numbers do not count, for a terminal or for HTML, without Markdown's marks."""
 RUNS_HEAD = ["figure", "", "runs", "seconds"]
 QUANTITY_HEAD = table.QUANTITY_HEAD[:4]
 KEPT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours", "interval")
@@ -21,7 +23,7 @@ KEPT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours"
 
 def quantities(outcomes: Sequence[Outcome]) -> str:
     """For a terminal: a line per quantity of figures that were asked for by name."""
-    lines = [notice.plain(notice.SHORT)]
+    lines = [PLAIN]
     for outcome in outcomes:
         body = [[name, paper, ours, unit] for name, unit, paper, ours in map(table.own, outcome.comparisons)]
         lines += [
@@ -33,7 +35,7 @@ def quantities(outcomes: Sequence[Outcome]) -> str:
 
 def summary(outcomes: Sequence[Outcome]) -> str:
     """For a terminal: a line per figure."""
-    return "\n".join([notice.plain(notice.SHORT), *aligned([RUNS_HEAD, *runs(outcomes)])]) + "\n"
+    return "\n".join([PLAIN, *aligned([RUNS_HEAD, *runs(outcomes)])]) + "\n"
 
 
 def runs(outcomes: Sequence[Outcome]) -> table.Rows:
@@ -53,7 +55,7 @@ def markdown(outcomes: Sequence[Outcome]) -> str:
     """The document, without pictures."""
     parts = [
         f"# {TITLE}\n",
-        wrapped(f"**{notice.SHORT}**"),
+        wrapped(f"**{TEXTS['short']}**"),
         "`./lab reproduce --short` made this page; edits by hand are lost.\n",
         "## Runs\n",
         rows(RUNS_HEAD, runs(outcomes)),
@@ -70,7 +72,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
     return page.page(
         TITLE,
         f"<h1>{page.text(TITLE)}</h1>",
-        page.paragraph(notice.plain(notice.SHORT)),
+        page.paragraph(PLAIN),
         page.section("Runs", page.table(RUNS_HEAD, runs(outcomes))),
         *(section(outcome) for outcome in outcomes),
     )

@@ -17,7 +17,6 @@ from paper.outcome import (
     Outcome,
     number,
 )
-from paper.parameters import PARAMETERS
 from paper.report.standing import Standing
 
 Rows = list[list[str]]
@@ -202,8 +201,3 @@ def reasons(outcomes: Sequence[Outcome]) -> Rows:
                     one.quantity.name + off
                 )
     return [[figure, "; ".join(names), why] for (figure, why), names in named.items()]
-
-
-def parameters() -> Rows:
-    """Every parameter of the model with its source."""
-    return [[one.name, one.value, one.source] for one in PARAMETERS]

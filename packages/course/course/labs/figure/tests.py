@@ -21,7 +21,7 @@ WORDS, CHARACTERS_MAX = (60, 250), 10_000
 NUMBER = r"(?<!\d)\d{1,6}(?!\d)(?:\.\d+)?"
 HEADERS = (138, 162)
 """Bytes before and behind the payload of a write: of the frame, and with preamble, checksum and gap of the wire."""
-LOOK = ("docs/reproduction.md  # figure 9a", "./lab course page figure")
+LOOK = ("./lab reproduce 9a --recorded", "./lab course page figure")
 
 
 def changed_payload(seed: int) -> int:

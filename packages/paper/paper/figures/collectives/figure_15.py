@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging import SECOND_NS, Run
-from paper import profile, readings
-from paper.breaking import KNOBS, SINGLE_PATH, single_path
+from paper import profile
+from paper.breaking import single_path
 from paper.cluster import B
-from paper.figure import Chart, Experiment, Failing, Figure, Measured, PaperCurve, Part
+from paper.figure import Measured, Part
 from paper.parameters import MRC
 from scenarios import SAMPLE_S, Phase, Workload
 
 SIZES = (32, 64, 128, 256)  # MB that are run here
 MB = 1 << 20
 RING = replace(B, hosts_per_leaf=4)
-READ = readings.of("15")
 PROFILE = profile.load("cx8")
 CALL_NS = PROFILE.collective["call_ns"]
 
@@ -49,37 +48,3 @@ def sendrecv(size_mb: int, short: bool, patience: int = 3) -> Part:
 
 def parts(short: bool) -> Sequence[Part]:
     return [*(sendrecv(size, short) for size in SIZES), single_path(sendrecv(SIZES[0], short, 12))]
-
-
-FIGURE = Figure(
-    name="15",
-    title="sendrecv of neighbours",
-    caption=(
-        "Every NIC of a ring sends one message to the next and receives one; its size over the time until the last"
-        " has it. The paper's ring has 42K GPUs, this one 8 NICs of cluster B. A call costs the host what the"
-        f" device profile {PROFILE.name} says."
-    ),
-    parts=parts,
-    quantities=tuple(
-        READ.quantity(
-            f"{size} MB",
-            f"mrc-{size}:rate",
-            "message size over the time until the last NIC has its own, and the host's call",
-            calibrates=PROFILE.calibrates("15", f"{size} MB"),
-            fails=Failing(f"{KNOBS[SINGLE_PATH]}, {SIZES[0]} MB", f"mrc-{SIZES[0]}-{SINGLE_PATH}:rate"),
-        )
-        for size in SIZES
-    ),
-    charts=(
-        Chart(
-            x="MB",
-            y="Gb/s a NIC",
-            ours={},
-            points={"MRC": [(size, f"mrc-{size}:rate") for size in SIZES]},
-            paper=[PaperCurve("MRC", [(int(name.split()[0]), read.value) for name, read in READ.items()])],
-            logarithmic=True,
-        ),
-    ),
-    experiments=tuple(Experiment("a call costs nothing", f"{size} MB", f"mrc-{size}:network") for size in SIZES),
-    compression="Time is not compressed; sizes end at 256 MB, the paper's at 2 GB.",
-)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paper.figures.collectives.figure_16 import RING_16
+from paper.figures.collectives import figure_16
 from paper.large import large
 
-FIGURE = large(RING_16, "Ring all-reduce of 64 NICs without loss, 128 MB to 1 GB")
+COLLECTIVE = large(figure_16.COLLECTIVE)
+parts = COLLECTIVE.parts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from paper.figures.collectives.figure_17 import EXCHANGE_17
+from paper.figures.collectives import figure_17
 from paper.large import large
 
-FIGURE = large(EXCHANGE_17, "All-to-all of 64 NICs without loss, 128 MB to 1 GB")
+COLLECTIVE = large(figure_17.COLLECTIVE)
+parts = COLLECTIVE.parts

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging import Run
-from paper import measuring, readings
-from paper.breaking import IN_FRAMES, IN_FRAMES_WORDS, host_in_frames
+from paper import measuring
+from paper.breaking import IN_FRAMES, host_in_frames
 from paper.clock import Clock
 from paper.cluster import B_ONE_PLANE
-from paper.figure import Chart, Experiment, Failing, Figure, Measured, PaperCurve, Part
+from paper.figure import Measured, Part
 from paper.parameters import mrc
 from paper.streams import stream
 from running.transport_choice import TransportChoice
@@ -26,7 +26,6 @@ SEED = 1
 """With which flow 1 begins on EV-A."""
 PATHS = {"evs_active": 1, "evs_backup": 1}
 SKIPS = {"passed over once": 0, "rested for 16 packets": 16, "rested for 256 packets": 256}
-READ = readings.of("14")
 
 
 def parts(short: bool) -> Sequence[Part]:
@@ -78,75 +77,3 @@ def two_flows(short: bool, name: str, transport: TransportChoice, plan: Plan = B
         sample_paths=True,
         seed=SEED,
     )
-
-
-SKIPPED = "a marked EV is passed over once and not swapped"
-FIGURE = Figure(
-    name="14",
-    title="A flow moves away from a busy path by ECN",
-    caption=(
-        "One plane of cluster B with two spines, so two EVs; each flow has a queue pair with one EV in rotation and the"
-        " other to replace it. Flow 1 and flow 2 come from different leaves to two hosts under one leaf. Flow 1 is on"
-        " EV-A. Flow 2 begins later and has no other path than EV-A, which it fills. Only ECN marks tell flow 1 to use"
-        " EV-B."
-    ),
-    parts=parts,
-    quantities=(
-        READ.quantity(
-            "flow 1's share on EV-B before",
-            "mrc:share on B before",
-            "before flow 2 begins",
-            scale=1,
-            powerless="With one EV in rotation any rule gives the paper's number.",
-        ),
-        READ.quantity(
-            "flow 1's share on EV-B",
-            "mrc:share on B",
-            "from 4 s after the beginning of flow 2 to the end",
-            fails=Failing(SKIPPED, "rest-0:share on B"),
-        ),
-        READ.quantity(
-            "both flows' rate kept",
-            "mrc:kept",
-            "payload of both flows after, over twice that of flow 1 before",
-            fails=Failing(SKIPPED, "rest-0:kept"),
-        ),
-        READ.quantity(
-            "flow 1 moves after",
-            "mrc:moved after",
-            "until a sample has less than half of the usual load on EV-A; to the end if none has",
-            scale=5.8,
-            powerless="A run lasts 4 ms, and a flow that moves within it has moved at once on the paper's scale.",
-        ),
-    ),
-    charts=(
-        Chart(
-            x="seconds of the paper",
-            y="flow 1 on the path, Gb/s",
-            ours={"mrc:A": "EV-A", "mrc:B": "EV-B"},
-            paper=[
-                PaperCurve("EV-A", [(65, 96), (68, 96), (71, 0), (76, 0), (83, 0)]),
-                PaperCurve("EV-B", [(65, 0), (68, 0), (71, 96), (76, 96), (83, 96)]),
-            ],
-        ),
-    ),
-    experiments=(
-        *(
-            Experiment(f"a marked EV is {words}", quantity, f"rest-{packets}:{number}")
-            for words, packets in SKIPS.items()
-            for quantity, number in (("flow 1's share on EV-B", "share on B"), ("both flows' rate kept", "kept"))
-        ),
-        *(
-            Experiment(IN_FRAMES_WORDS, quantity, f"mrc-{IN_FRAMES}:{number}")
-            for quantity, number in (
-                ("flow 1's share on EV-B", "share on B"),
-                ("both flows' rate kept", "kept"),
-                ("flow 1 moves after", "moved after"),
-            )
-        ),
-    ),
-    compression=(
-        f"The paper's seconds are shortened {FACTOR:,} times; time before is cut away. The paper's points are its"
-        " Active and Inactive, drawn at all of the line and nothing."
-    ),
-)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from judging import Run
-from paper import measuring, readings
+from paper import measuring
 from paper.clock import LEAD, SHOWN, Clock
 from paper.cluster import D
-from paper.explanations import MARKS, UNFILLED
-from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
+from paper.figure import Measured, Part
 from paper.parameters import PFC_DCQCN, for_roce
 from paper.streams import DEPTH, SIZE
 from scenarios import Phase, Workload
@@ -71,90 +70,3 @@ def begun_one_by_one(name: str, setting: str, short: bool, plan: Plan = ROCE) ->
         sample_s=max(clock.lab_s(0.05), Clock.round_trips(plan).lab_s(1.01)),
         sample_switches=True,
     )
-
-
-TITLES = {"default": "default", "aggressive": "aggressive", "most": "most aggressive"}
-READ = readings.of("22")
-MANY, FEW_QUEUE, MANY_QUEUE, LONGEST = (
-    "rate with more than 11 flows",
-    "queue with 2 to 10 flows",
-    "queue with more than 11 flows",
-    "longest queue",
-)
-RATE, QUEUE = "payload of all flows, mean", "mean of what waits at the last hop"
-
-
-def quantities(part: str) -> list[Quantity]:
-    """A setting's rate, and its queue: two lengths of the default's, of the others no more than a greatest one."""
-    title = TITLES[part]
-    other = "most" if part == "default" else "default"
-    found = [
-        READ.quantity(
-            f"{title}, {MANY}",
-            f"{part}:many",
-            RATE,
-            why=MARKS,
-            fails=Failing(f"the setting {TITLES[other]}", f"{other}:many"),
-        )
-    ]
-    if part != "default":
-        bound = READ.quantity(
-            f"{title}, {LONGEST}",
-            f"{part}:queue at most",
-            "the longest that waited at the last hop",
-            at_most=True,
-            why=MARKS,
-            fails=Failing("the setting default", "default:queue at most"),
-        )
-        return [*found, bound]
-    few = READ.quantity(
-        f"{title}, {FEW_QUEUE}",
-        f"{part}:queue of few",
-        QUEUE,
-        why=MARKS,
-        fails=Failing("the setting most aggressive", "most:queue of few"),
-    )
-    return [
-        *found,
-        few,
-        READ.quantity(f"{title}, {MANY_QUEUE}", f"{part}:queue of many", QUEUE, why=UNFILLED, calibrates=True),
-    ]
-
-
-def charts(part: str) -> list[Chart]:
-    rate = READ[f"{TITLES[part]}, {MANY}"].value
-    levels = (FEW_QUEUE, MANY_QUEUE) if part == "default" else (LONGEST, LONGEST)
-    few, many = (READ[f"{TITLES[part]}, {level}"].value for level in levels)
-    at = [5 + 10 * step for step in range(7)]
-    rates = PaperCurve(TITLES[part], [(second, rate) for second in at])
-    queues = PaperCurve(TITLES[part], [(second, few if second < 50 else many) for second in at])
-    return [
-        Chart("seconds of the paper", "all flows, Gb/s", {f"{part}:rate": TITLES[part]}, [rates], TITLES[part]),
-        Chart("seconds of the paper", "queue, MB", {f"{part}:queue": TITLES[part]}, [queues]),
-    ]
-
-
-FIGURE = Figure(
-    name="22",
-    title="15:1 incast under three settings of DCQCN",
-    caption=(
-        "Cluster D. Fifteen hosts write to one, the next of them every 5 s of the paper, on a queue pair each. RoCE has"
-        " PFC and DCQCN in three settings, which the paper does not give in numbers; those here have sources of their"
-        " own (endpoint/roce/dcqcn_setting.py)."
-    ),
-    parts=parts,
-    quantities=tuple(quantity for part in TITLES for quantity in quantities(part)),
-    charts=tuple(chart for part in TITLES for chart in charts(part)),
-    orders=(Order(f"default, {MANY}", f"aggressive, {MANY}"), Order(f"aggressive, {MANY}", f"most aggressive, {MANY}")),
-    experiments=tuple(
-        Experiment(knob, f"default, {name}", f"{run}:{number}")
-        for knob, run in (("buffer, marks and pauses as MRC's fabrics have them", "default-mrc"),)
-        for name, number in (
-            ("rate with more than 11 flows", "many"),
-            ("queue with 2 to 10 flows", "queue of few"),
-            ("queue with more than 11 flows", "queue of many"),
-        )
-    ),
-    compression=f"The paper's 5 s between two flows take {STEP} base round trips.",
-    source="the text and raster plots of figure 22 of arXiv:2605.04333 (error about 10 %)",
-)

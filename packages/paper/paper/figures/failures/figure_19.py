@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Run
-from paper import measuring, readings
-from paper.breaking import OBLIVIOUS, SINGLE_PATH, fails, oblivious, single_path
+from paper import measuring
+from paper.breaking import oblivious, single_path
 from paper.clock import Clock
 from paper.cluster import D_SLOW, D
-from paper.figure import Chart, Figure, Measured, PaperCurve, Part
+from paper.figure import Measured, Part
 from paper.parameters import MRC
 from paper.streams import stream
 from scenarios import TimedFault
@@ -17,9 +17,6 @@ from topo import Plan
 
 STEP = 80  # round trips
 SETTLE = 0.3  # of a step: what a plateau's mean leaves out after each change
-READ = readings.of("19")
-ONE_BY_ONE = [READ[f"b, step {n}"].value for n in range(7)]
-AT_ONCE = [READ[f"c, step {n}"].value for n in range(3)]
 
 
 def stepped(name: str, plan: Plan, short: bool, down: Sequence[tuple[int, int]]) -> Part:
@@ -51,38 +48,3 @@ def parts(short: bool) -> Sequence[Part]:
     b = stepped("b", D_SLOW, short, [(1, 6), (2, 5), (3, 4)])
     c = stepped("c", D_SLOW, short, [(1, 2), (1, 2)])
     return [a, b, c, oblivious(a), single_path(b), single_path(c)]
-
-
-def chart(part: str, title: str, levels: Sequence[float]) -> Chart:
-    points = [(step + 0.6, level) for step, level in enumerate(levels)]
-    return Chart("step", "Gb/s", {f"{part}:rate": "MRC"}, [PaperCurve("MRC", points)], title)
-
-
-HOW = "mean of the last 70 % of the step"
-FIGURE = Figure(
-    name="19",
-    title="T0–T1 failures under a NIC of one plane",
-    caption=(
-        "One flow of 4 queue pairs from rack to rack of cluster D. (a) Links of 400 Gb/s above the leaves, three of"
-        " four down one after the other. (b) Links of 100 Gb/s, three down one by one and back. (c) Two of them down"
-        " at once and back."
-    ),
-    parts=parts,
-    quantities=(
-        *(
-            READ.quantity(f"a, {n} links down", f"a:step {n}", HOW, fails=fails(f"step {n}", OBLIVIOUS, "a"))
-            for n in range(4)
-        ),
-        *(
-            READ.quantity(f"{part}, step {n}", f"{part}:step {n}", HOW, fails=fails(f"step {n}", SINGLE_PATH, part))
-            for part, steps in (("b", ONE_BY_ONE), ("c", AT_ONCE))
-            for n in range(len(steps))
-        ),
-    ),
-    charts=(
-        chart("a", "a: links of 400 Gb/s", [384] * 5),
-        chart("b", "b: links of 100 Gb/s, one by one", ONE_BY_ONE),
-        chart("c", "c: links of 100 Gb/s, two at once", AT_ONCE),
-    ),
-    compression=f"A step of the paper, some seconds, takes {STEP} base round trips.",
-)

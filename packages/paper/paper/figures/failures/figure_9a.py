@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Run
-from paper import measuring, readings
-from paper.breaking import KEPT, SINGLE_PATH, fails, kept, single_path
+from paper import measuring
+from paper.breaking import kept, single_path
 from paper.clock import Clock
 from paper.cluster import B
-from paper.explanations import FIRMWARE
-from paper.figure import Chart, Experiment, Figure, Measured, PaperCurve, Part
-from paper.pair import DILUTED, pair
+from paper.figure import Measured, Part
+from paper.pair import pair
 
 STEP_ROUND_TRIPS = 60
 SETTLE = 0.25  # of a step: what a plateau's mean leaves out after each change
 DOWN = 7
-READ = readings.of("9a")
-PAPER_GBPS = [READ[f"{8 - i} links"].value for i in range(DOWN)]  # with 0 to 6 of 8 links down
 
 
 def parts(short: bool) -> Sequence[Part]:
@@ -46,72 +43,3 @@ def dip_s(run: Run, clock: Clock, at: float) -> float:
     points = measuring.curve(run, clock, at, at + 1, clock.sample)
     low = [place for place, value in points if value < plateau / 2]
     return len(low) * clock.sample * clock.unit_ns / 1e9
-
-
-FIGURE = Figure(
-    name="9a",
-    title="NIC–T0 links down one by one, and back",
-    caption=(
-        "Two hosts of cluster B write to each other both ways on 4 queue pairs. The first host loses a port a step"
-        " until one of eight is left, then gets them back in reverse order. Rates are payload of both directions"
-        " together."
-    ),
-    parts=parts,
-    quantities=(
-        *(
-            READ.quantity(
-                f"{8 - i} links",
-                f"mrc:down {i}",
-                "mean of the last three quarters of the step",
-                fails=fails(f"down {i}", SINGLE_PATH),
-            )
-            for i in range(DOWN)
-        ),
-        READ.quantity(
-            "1 link, mean",
-            "mrc:down 7",
-            "the same; the paper's rate swings between 0 and 268",
-            unreachable="The paper's NIC is unstable with its last link; here the last link stays full. " + FIRMWARE,
-        ),
-        READ.quantity(
-            "down and up differ by",
-            "mrc:symmetric",
-            "largest difference of two steps with as many links",
-            scale=191,
-            fails=fails("symmetric", KEPT),
-        ),
-        READ.quantity(
-            "dip at the first failure",
-            "mrc:first dip",
-            "time below half of the next plateau",
-            scale=0.22,
-            powerless=DILUTED,
-        ),
-        READ.quantity("dip at a later failure", "mrc:dip", "the longest such time", unreachable=FIRMWARE),
-    ),
-    charts=(
-        Chart(
-            x="step: a link goes down at 1 to 7, one comes back at 8 to 14",
-            y="both directions, Gb/s",
-            ours={"mrc:rate": "MRC"},
-            paper=[
-                PaperCurve(
-                    "MRC",
-                    [
-                        *((i + 0.6, gbps) for i, gbps in enumerate(PAPER_GBPS)),
-                        *((2 * DOWN - i + 0.6, gbps) for i, gbps in reversed(list(enumerate(PAPER_GBPS)))),
-                    ],
-                )
-            ],
-        ),
-    ),
-    experiments=(
-        Experiment("links take every packet silently, no NIC loses carrier", "dip at a later failure", "silent:dip"),
-        Experiment("the same", "1 link, mean", "silent:down 7"),
-    ),
-    compression=(
-        f"A step of the paper, some seconds, takes {STEP_ROUND_TRIPS} base round trips: a window settles in a few of"
-        " them, and"
-        " more would repeat what is there."
-    ),
-)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Run
-from paper import measuring, readings
-from paper.breaking import OBLIVIOUS, fails, oblivious
-from paper.figure import Chart, Figure, Measured, Part
-from paper.job import SMALL, clock, hit_qps, job, lost_packets, qps
+from paper import measuring
+from paper.breaking import oblivious
+from paper.figure import Measured, Part
+from paper.job import clock, hit_qps, job, lost_packets, qps
 from scenarios import TimedFault
 
 LENGTH = 3.0
-READ = readings.of("4")
 BAD_LINKS = tuple(f"p{plane}l0-p{plane}s{spine}" for plane, spine in ((0, 3), (1, 7), (2, 11), (3, 15)))
 
 
@@ -31,39 +30,3 @@ def parts(short: bool) -> Sequence[Part]:
 
     run = job(time, LENGTH, faults, measure)
     return [run, oblivious(run)]
-
-
-FIGURE = Figure(
-    name="4",
-    title="Losses at the start of a job",
-    caption=SMALL
-    + " Four of 128 links above the leaves lose everything silently from before the job starts (how many did so in the"
-    " paper is not said: assumed).",
-    parts=parts,
-    quantities=(
-        READ.quantity(
-            "lost packets per QP at the start, at most",
-            "job:lost a QP",
-            "packets taken for lost over queue pairs that sent",
-            at_most=True,
-            fails=fails("lost a QP", OBLIVIOUS, "job"),
-        ),
-        READ.quantity(
-            "lost packets per QP later",
-            "job:late",
-            "of packets sent a unit of time after the start or later",
-            scale=5,
-            fails=fails("late", OBLIVIOUS, "job"),
-        ),
-        READ.quantity(
-            "losses per NIC in the steady state",
-            None,
-            why=(
-                "This number is an input, not an outcome: it comes from bit errors and flaps of many links. A run has"
-                " under a million packets."
-            ),
-        ),
-    ),
-    charts=(Chart("units of 20 round trips after the start", "all NICs, Gb/s", {"job:rate": "MRC"}),),
-    compression="The first minutes of the paper are the first round trips here: paths are abandoned within them.",
-)
