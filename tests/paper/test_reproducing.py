@@ -21,7 +21,6 @@ from paper.memory import MemoryBudget, longest_first, needed_bytes
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
-    IMPOSSIBLE,
     INSIDE,
     NOT_RUN,
     POWERLESS,
@@ -160,7 +159,7 @@ def test_a_calibrating_number_counts_for_nothing_however_near_it_is() -> None:
 
 def test_a_row_without_a_number_of_ours_is_kept() -> None:
     missing = Quantity("rate", 5.0, "Gb/s", None, "", why="nobody models it")
-    assert compared(missing, None).verdict == IMPOSSIBLE
+    assert compared(missing, None).verdict == UNREACHABLE
     assert compared(quantity(5.0), None).verdict == NOT_RUN
 
 
@@ -460,7 +459,7 @@ def test_a_figure_that_was_not_run_keeps_its_place() -> None:
 def test_the_terminal_shows_the_papers_number_beside_ours() -> None:
     shown = text.quantities([made(["one"], own_figure())])
     assert "rate    100    80  Gb/s  −20.0%  farther off" in shown
-    assert "none      3     –  s          –  not reproduced" in shown
+    assert "none      3     –  s          –  out of reach" in shown
     assert "dull     80    80  s      +0.0%  no power" in shown
 
 

@@ -15,14 +15,14 @@ TIE = 0.03
 """Two numbers that are this near to each other are a tie."""
 WITHIN_NEAR, WITHIN_FAR, INSIDE = "within 5 %", "within 15 %", "inside the interval"
 WITHIN_READING, BEYOND = "within the reading's error", "farther off"
-CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE = "calibration", "no power", "out of reach", "not reproduced"
+CALIBRATION, POWERLESS, UNREACHABLE = "calibration", "no power", "out of reach"
 NOT_RUN = "not run"
 UNCHANGED = "the experiment that should take this number away from the paper's does not take it far enough ({})"
 JUDGED = (WITHIN_NEAR, WITHIN_FAR, INSIDE, WITHIN_READING, BEYOND)
 """Only rows with one of these verdicts count."""
 NEAR_ENOUGH = (WITHIN_NEAR, WITHIN_FAR, INSIDE)
 """The verdicts that the bar asks for."""
-VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, IMPOSSIBLE, NOT_RUN)
+VERDICTS = (*JUDGED, CALIBRATION, POWERLESS, UNREACHABLE, NOT_RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Comparison:
         """One of VERDICTS."""
         quantity = self.quantity
         if quantity.measured is None:
-            return IMPOSSIBLE
+            return UNREACHABLE
         if self.ours is None:
             return NOT_RUN
         if quantity.calibrates:

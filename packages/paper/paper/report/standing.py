@@ -10,7 +10,6 @@ from typing import Any
 from paper.outcome import (
     BEYOND,
     CALIBRATION,
-    IMPOSSIBLE,
     INSIDE,
     JUDGED,
     NOT_RUN,
@@ -56,7 +55,7 @@ class Standing:
             beyond=found[BEYOND],
             calibrating=found[CALIBRATION],
             without_power=found[POWERLESS],
-            out_of_reach=found[UNREACHABLE] + found[IMPOSSIBLE],
+            out_of_reach=found[UNREACHABLE],
             not_run=found[NOT_RUN],
             order_compared=len(orders),
             order_agree=sum(orders),

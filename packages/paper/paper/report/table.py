@@ -4,19 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paper.outcome import (
-    BEYOND,
-    CALIBRATION,
-    FAR,
-    IMPOSSIBLE,
-    JUDGED,
-    NOT_RUN,
-    POWERLESS,
-    UNREACHABLE,
-    Comparison,
-    Outcome,
-    number,
-)
+from paper.outcome import BEYOND, CALIBRATION, FAR, JUDGED, NOT_RUN, POWERLESS, UNREACHABLE, Comparison, Outcome, number
 from paper.report.standing import Standing
 
 Rows = list[list[str]]
@@ -70,8 +58,8 @@ def powerless(outcomes: Sequence[Outcome]) -> Rows:
 
 def unreachable(outcomes: Sequence[Outcome]) -> Rows:
     """A row per quantity that no setting could bring near the paper's."""
-    rows = [[figure, *own(one), one.quantity.unreachable] for figure, one in having(outcomes, UNREACHABLE)]
-    return rows + [[figure, *own(one), one.quantity.why] for figure, one in having(outcomes, IMPOSSIBLE)]
+    found = having(outcomes, UNREACHABLE)
+    return [[figure, *own(one), one.quantity.unreachable or one.quantity.why] for figure, one in found]
 
 
 def calibrating(outcomes: Sequence[Outcome]) -> Rows:
