@@ -82,7 +82,6 @@ int driver_attach(struct driver *d, struct device *device, u32 number, const cha
 
 void driver_remove(struct driver *d, struct device *device)
 {
-    outgoing_flush(&d->out, d->pool);
     for (u32 number = 0; number < PORTS; number++)
         if (device->port[number] && device->port[number]->index >= 0)
             detach(d, device->port[number]);

@@ -37,6 +37,20 @@ static void hand_over(struct driver *d, struct device *device, struct packet *p)
     }
 }
 
+/* By the interface of a port. The packet is spent: what is before its frame is overwritten. */
+static void leave(struct port *port, const struct wire *wire, const struct packet *p)
+{
+    int error = wire_send(wire, p->data, p->length);
+    if (!error)
+        return;
+    /* The interface is down or gone, or the frame is too long for it. A port whose cable has been pulled takes no
+     * frames any more (ENOBUFS), and those that were still propagating die with it. */
+    if (!port->up || error == ENETDOWN || error == ENXIO || error == ENODEV)
+        port->counters.drop_port_down++;
+    else
+        port->counters.drop_socket++;
+}
+
 static void send_due(struct driver *d, struct device *device, u64 now_ns)
 {
     struct packet *p;
@@ -46,7 +60,8 @@ static void send_due(struct driver *d, struct device *device, u64 now_ns)
             hand_over(d, device, p);
             continue;
         }
-        outgoing_add(&d->out, d->pool, port, &d->interface[port->index]->wire, p);
+        leave(port, &d->interface[port->index]->wire, p);
+        pool_give(d->pool, p);
     }
 }
 
@@ -178,11 +193,8 @@ static bool turn(struct driver *d, int ready, struct epoll_event *events)
     d->turned_ns = now_ns;
     bool busy = receive_ready(d, ready, events, now_ns - (span_ns < d->turn_ns ? span_ns : d->turn_ns) / 2);
     busy |= work_off(d, d->turn_ns ? now_ns : driver_now_ns());
-    outgoing_flush(&d->out, d->pool);
-    if (d->turn_ns && busy) {
+    if (d->turn_ns && busy)
         receive_ready(d, wait_until(d, 0, events), events, now_ns);
-        outgoing_flush(&d->out, d->pool);
-    }
     return busy;
 }
 

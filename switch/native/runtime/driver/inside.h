@@ -6,7 +6,7 @@
 #include "driver/driver.h"
 #include "driver/gate.h"
 #include "driver/outbox.h"
-#include "driver/outgoing.h"
+#include "driver/wire.h"
 
 struct interface {
     struct wire wire;
@@ -40,7 +40,6 @@ struct driver {
     u32 closing_count;
     struct heap due; /* (time, slot) of devices; stale when the slot's next_ns is another */
     struct lateness late;
-    struct outgoing out;
     struct wire_batch batch;
 
     struct outbox outbox; /* frames for the control plane */
