@@ -25,8 +25,8 @@ def start_agents(
 ) -> dict[str, ControlClient]:
     """An agent for every host, by name, as soon as it answers. RuntimeError with its last words when one does not.
 
-    Hosts share as many processes as this process may use processors: waking a process costs more than what it then has
-    to do for one host. `further` words go to each process.
+    Hosts share one process per two processors that this process may use: a packet costs less where caches hold what
+    other hosts have just used, and a lab fills half of a machine. `further` words go to each process.
     """
 
     def command(hosts: Sequence[Host]) -> list[str]:
@@ -38,7 +38,7 @@ def start_agents(
             words += ["--set", f"{name}={json.dumps(value)}"]
         return words
 
-    started = lab.start_agents(command, len(os.sched_getaffinity(0)))
+    started = lab.start_agents(command, max(1, len(os.sched_getaffinity(0)) // 2))
     clients: dict[str, ControlClient] = {}
     try:
         for host, (process, log) in started.items():
