@@ -19,6 +19,6 @@ else:
 __all__ = [
     "SECONDS_MAX", "Choices", "PreparedRun", "RunDirectory", "RunSpec", "Runner", "Watcher", "assessment",
     "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group", "identity", "launch",
-    "moments", "options", "parallel", "port_rows", "prepare", "ranks", "rehearse", "sdk", "tracing", "traffic",
-    "transport_choice", "workers", "worlds",
+    "moments", "options", "parallel", "prepare", "ranks", "rehearse", "sdk", "tracing", "traffic", "transport_choice",
+    "view", "workers", "worlds",
 ]  # fmt: skip

@@ -73,16 +73,30 @@ class PlanExplainer:
         self._pipelines = compiled_pipelines()
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        trace = Trace()
-        engine = ReferenceEngine(seed=0, trace=trace)
-        DirectControl(engine, self._pipelines[switch.program]).install(tables(self._plan, switch, virtual_time=True))
-        for ref in ports(self._plan, switch):
-            engine.configure_port(ref.port, PortConfig(), 0)
-            if switch in self._full:
-                engine.write_register(QUEUE_ACCOUNT, ref.port * PRIORITIES + PRIORITY_DATA, ACCOUNT_FULL)
-        engine.receive(port, frame, 0)
-        sent = [(item.port, item.frame) for item in engine.advance(0)]
-        return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
+        def prepare(engine: ReferenceEngine) -> None:
+            entries = tables(self._plan, switch, virtual_time=True)
+            DirectControl(engine, self._pipelines[switch.program]).install(entries)
+            for ref in ports(self._plan, switch):
+                engine.configure_port(ref.port, PortConfig(), 0)
+                if switch in self._full:
+                    engine.write_register(QUEUE_ACCOUNT, ref.port * PRIORITIES + PRIORITY_DATA, ACCOUNT_FULL)
+
+        return explained(prepare, port, frame)
+
+
+def explained(prepare: Callable[[ReferenceEngine], object], port: int, frame: bytes) -> Explanation:
+    """The work of a reference interpreter on a frame, once `prepare` has given it a program, entries and ports."""
+    trace = Trace()
+    engine = ReferenceEngine(seed=0, trace=trace)
+    prepare(engine)
+    engine.receive(port, frame, 0)
+    sent = [(item.port, item.frame) for item in engine.advance(0)]
+    return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
+
+
+def no_program(switch: Switch) -> Explanation:
+    """The work of a switch that has crashed: none."""
+    return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
 
 
 class LabExplainer:
@@ -102,7 +116,7 @@ class LabExplainer:
             raise ValueError(f"{switch} is a {kind} switch: only embedded ones can explain themselves")
         programs = {device["device_id"]: device["program"] for device in self._client.call("devices")}
         if not programs.get(place[1]):
-            return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
+            return no_program(switch)
         answer = self._client.call("trace", device=place[1], port=port, frame=frame.hex())
         sent = [(int(item["port"]), bytes.fromhex(item["frame"])) for item in answer["sent"]]
         return Explanation(answer["steps"], answer["text"], sent)

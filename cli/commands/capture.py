@@ -16,9 +16,8 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
-from topo import Plan
+from running.view import near_end
 from topo.emulation import Lab, labname
-from topo.graph import PortRef, link_between, ports
 
 EXAMPLES = """examples:
   ./lab capture p1l0-p1s2 --count 20
@@ -44,16 +43,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
     capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")
     labname.add_option(capture)
-
-
-def near_end(plan: Plan, link: str) -> PortRef:
-    """The port at the first node of `A-B`; ValueError names what is wrong with it."""
-    first, dash, second = link.partition("-")
-    if not dash:
-        raise ValueError(f"a link must be two neighbours, such as p1l0-p1s2 (got {link!r})")
-    a, b = plan.node(first), plan.node(second)
-    cable = link_between(plan, a, b)
-    return next(ref for ref in ports(plan, a) if ref in (cable.a, cable.b))
 
 
 def capture_command(arguments: argparse.Namespace) -> int:

@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cli.command_table import add
 from cli.options import check_seconds
 from common.terminal.columns import aligned
-from running.port_rows import GAUGES, PAUSES, Row, Rows, added, class_rows, classes_of, managed_row, plain_row
-from topo import Plan, Switch
+from running.view import LabView, RealLab, chosen_ports, programs, rows_of
+from running.view.port_rows import GAUGES, PAUSES, Row, Rows, added
 from topo.emulation import Lab, labname
-from topo.graph import PortRef, link_between, ports
-
-if TYPE_CHECKING:  # gRPC comes with it, which the help of the command does not need
-    from controller import Cells
+from topo.graph import PortRef
 
 EXAMPLES = """examples:
   ./lab counters
@@ -46,84 +42,29 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def counters_command(arguments: argparse.Namespace) -> int:
     check_seconds("--watch", arguments.watch, least=WATCH_LEAST_S)
-    lab = Lab.attach()
-    chosen = chosen_ports(lab.plan, arguments.target)
+    view = RealLab(Lab.attach())
+    chosen = chosen_ports(view.plan, arguments.target)
     if arguments.watch is None:
-        show(told(lab, chosen), arguments.format)
+        show(told(view, chosen), arguments.format)
         return 0
-    pause, before = threading.Event(), read(lab, chosen)
-    while not pause.wait(arguments.watch):
-        now = told(lab, chosen)
+    before = rows_of(view, chosen)
+    while True:
+        view.pass_time(arguments.watch)
+        now = told(view, chosen)
         if arguments.format == "text" and sys.stdout.isatty():
             sys.stdout.write("\033[2J\033[H")
         show(added(before, now), arguments.format)
         sys.stdout.flush()
         before = now
-    return 0
 
 
-def chosen_ports(plan: Plan, target: str | None) -> list[PortRef]:
-    """The ports of all switches, of one node, or the two ends of a link. ValueError with what there is."""
-    if target is None:
-        return [ref for switch in plan.switches() for ref in ports(plan, switch)]
-    if "-" in target:
-        first, _, second = target.partition("-")
-        link = link_between(plan, plan.node(first), plan.node(second))
-        return [link.a, link.b]
-    return list(ports(plan, plan.node(target)))
-
-
-def told(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
-    """The same as `read`; standard error names the switches that run no program."""
-    program = programs(lab, chosen)
+def told(view: LabView, chosen: Sequence[PortRef]) -> Rows:
+    """The counters of these ports; standard error names the switches that run no program."""
+    program = programs(view, chosen)
     if missing := [name for name, cells in program.items() if cells is None]:
         verb = "runs" if len(missing) == 1 else "run"
         sys.stderr.write(f"{', '.join(missing)} {verb} no program: the counts of P4 programs are missing there\n")
-    return rows_of(lab, chosen, program)
-
-
-def read(lab: Lab, chosen: Sequence[PortRef]) -> Rows:
-    """A row a port in `ports`, a row a port and class in `classes`; numbers are packets."""
-    return rows_of(lab, chosen, programs(lab, chosen))
-
-
-def programs(lab: Lab, chosen: Sequence[PortRef]) -> dict[str, Cells | None]:
-    """The counts of the program of each P4 switch with a chosen port; None for a switch that runs no program now."""
-    import controller
-    from controller import addresses, read_counters
-
-    switches = list(dict.fromkeys(ref.node for ref in chosen if isinstance(ref.node, Switch)))
-    where = addresses(lab, switches)
-    found = read_counters(lab.plan, where, controller.compiled_pipelines()) if where else {}
-    return {name: found.get(name) for name in where}
-
-
-def rows_of(lab: Lab, chosen: Sequence[PortRef], programs: Mapping[str, Cells | None]) -> Rows:
-    """The rows of `read`, from what programs have counted."""
-    plan = lab.plan
-    program = {name: cells for name, cells in programs.items() if cells is not None}
-    managers = traffic_managers(lab)
-    found: Rows = {"ports": [], "classes": []}
-    for ref in chosen:
-        classes = classes_of(program, ref)
-        manager = managers.get(ref.node.name, {}).get(str(ref.port))
-        if manager is None:
-            found["ports"].append(plain_row(plan, ref, lab.counters(ref.node)[ref.port], classes))
-        else:
-            found["ports"].append(managed_row(plan, ref, manager, classes))
-        found["classes"] += class_rows(ref, classes)
-    return found
-
-
-def traffic_managers(lab: Lab) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-    """The counters of every embedded switch's ports, by name and port number; none of other kinds."""
-    from common.client import ControlClient
-
-    if lab.switch_control is None:
-        return {}
-    with ControlClient(lab.switch_control) as client:
-        names = {str(device["device_id"]): str(device["name"]) for device in client.call("devices")}
-        return {names[number]: counted for number, counted in client.call("counters").items()}
+    return rows_of(view, chosen, program)
 
 
 def show(found: Mapping[str, Sequence[Row]], form: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,8 +11,10 @@ from cli.command_table import add
 from cli.options import check_seconds
 from common import files
 from common.terminal.printable import path_line
-from topo import Plan, load_plan
-from topo.emulation import labname, state
+from running.view import LabView, RealLab
+from topo import load_plan
+from topo.emulation import Lab, labname, state
+from topo.graph import link_at, peer, ports
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 
 EXAMPLES = """examples:
@@ -49,10 +49,8 @@ def graph_command(arguments: argparse.Namespace) -> int:
     if arguments.load is not None and not running:
         raise ValueError("--load needs a running lab: it watches links, and a plan has none that carry anything")
     if running:
-        from topo.emulation import Lab
-
-        lab = Lab.attach()
-        drawn = graph_of(lab.plan, lab.faults(), measured_load(arguments.load) if arguments.load else {})
+        view = RealLab(Lab.attach())
+        drawn = graph_of(view.plan, view.faults(), measured_load(view, arguments.load) if arguments.load else {})
     else:
         drawn = graph_of(load_plan(arguments.plan or "lab"))
     written = rendered(drawn, form)
@@ -75,25 +73,19 @@ def rendered(drawn: Graph, form: str) -> str | bytes:
     return picture(drawn, form)
 
 
-def measured_load(seconds: float) -> Load:
+def measured_load(view: LabView, seconds: float) -> Load:
     """The load of each link, in its busier direction, as a share of its rate, over about so many seconds from now."""
-    from cli.commands.counters import traffic_managers
-    from topo.emulation import Lab
-    from topo.graph import link_at, peer, ports
-
-    lab = Lab.attach()
-    before, from_s = traffic_managers(lab), time.monotonic()
-    threading.Event().wait(seconds)
-    after, to_s = traffic_managers(lab), time.monotonic()  # a machine that stood still has waited longer
-    plan: Plan = lab.plan
+    before, from_ns = view.managers(), view.now_ns()
+    view.pass_time(seconds)
+    after, to_ns = view.managers(), view.now_ns()  # a machine that stood still has waited longer
     load: dict[frozenset[str], float] = {}
-    for switch in plan.switches():
-        for ref in ports(plan, switch):
-            old, new = (counted.get(switch.name, {}).get(str(ref.port)) for counted in (before, after))
+    for switch in view.plan.switches():
+        for ref in ports(view.plan, switch):
+            old, new = (counted.get(switch.name, {}).get(ref.port) for counted in (before, after))
             if old is None or new is None:
                 continue
-            names = frozenset((switch.name, peer(plan, ref).node.name))
+            names = frozenset((switch.name, peer(view.plan, ref).node.name))
             for way in ("tx_bytes", "rx_bytes"):
-                share = (new[way] - old[way]) * 8 / (to_s - from_s) / link_at(plan, ref).rate_bps
+                share = (new[way] - old[way]) * 8e9 / (to_ns - from_ns) / link_at(view.plan, ref).rate_bps
                 load[names] = max(load.get(names, 0.0), share)
     return load

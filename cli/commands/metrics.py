@@ -11,6 +11,7 @@ import threading
 from cli.command_table import add
 from cli.root import need_root
 from common.interpreter import python
+from running.view import LabView, RealLab
 from topo.emulation import Lab, LabError, labname
 
 EXAMPLES = """examples:
@@ -41,20 +42,20 @@ def metrics_command(arguments: argparse.Namespace) -> int:
     if not 1 <= arguments.every <= 3600:
         raise ValueError(f"--every must be between 1 and 3600 s (got {arguments.every:.15g})")
     need_root("metrics asks agents, which run as root")
-    lab = Lab.attach()
+    lab = RealLab(Lab.attach())
     if arguments.once:
         sys.stdout.write(exposition(lab))
         return 0
     return serve(lab, arguments.port, arguments.every)
 
 
-def exposition(lab: Lab) -> str:
+def exposition(lab: LabView) -> str:
     """The text of a lab that is up. LabError when its switches do not answer."""
     import controller
-    from cli.commands.counters import chosen_ports, programs, rows_of
     from cli.metrics.collecting import collect
     from cli.metrics.exposition import text
     from controller import drop_causes
+    from running.view import chosen_ports, programs, rows_of
 
     chosen = chosen_ports(lab.plan, None)
     program = programs(lab, chosen)
@@ -66,7 +67,7 @@ def exposition(lab: Lab) -> str:
     return text(collect(lab, chosen, rows_of(lab, chosen, program)["ports"], causes))
 
 
-def serve(lab: Lab, port: int, every_s: float) -> int:
+def serve(lab: LabView, port: int, every_s: float) -> int:
     """Serve until the lab is down or the command is interrupted. ValueError: the port cannot be had."""
     from common.linux.rights import ordinary_user
 

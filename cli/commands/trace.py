@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from common.terminal.standard_streams import write_out
-from topo import Plan, load_plan
+from running.view import RealLab, chosen_path, journey_json
+from topo import load_plan
 from topo.emulation import Lab, NoLabError, labname
 from topo.emulation.labname import DEFAULT_LAB
 from topo.fault import Condition, arrival
-from topo.path import Path, path_of_ev, paths
+from topo.path import Path
 from topo.summaries import FIRST_EV, HOST
 
 if TYPE_CHECKING:
@@ -38,22 +39,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     labname.add_option(trace)
 
 
-def chosen_path(plan: Plan, source: str, destination: str, ev: str | None) -> Path:
-    first, last = plan.host(source), plan.host(destination)
-    if first == last:
-        raise ValueError(f"source and destination must be two hosts (got {source} twice)")
-    if ev is None:
-        return next(paths(plan, first, last))
-    try:
-        number = int(ev, 0)
-    except ValueError:
-        raise ValueError(f"--ev must be a number such as 0x0001c002 (got {ev!r})") from None
-    return path_of_ev(plan, first, last, number)
-
-
 def trace_command(arguments: argparse.Namespace) -> int:
     # Late: the compiler and P4Runtime's messages, which the help does not need.
-    from running.tracing import LabExplainer, PlanExplainer, data_frame, follow
+    from running.tracing import PlanExplainer, data_frame, follow
 
     explainer: Explainer
     if arguments.plan is not None:
@@ -61,8 +49,8 @@ def trace_command(arguments: argparse.Namespace) -> int:
         explainer, where = PlanExplainer(plan), f"plan {plan.name}"
     else:
         try:
-            lab = Lab.attach()
-            plan, explainer, where = lab.plan, LabExplainer(lab), f"the running lab ({lab.plan.name})"
+            view = RealLab(Lab.attach())
+            plan, explainer, where = view.plan, view.explainer(), f"the running lab ({view.plan.name})"
         except NoLabError:
             if labname.chosen() != DEFAULT_LAB:
                 raise
@@ -74,7 +62,7 @@ def trace_command(arguments: argparse.Namespace) -> int:
     frame = data_frame(plan, path, arguments.size)
     journey = follow(plan, explainer, path, frame)
     if arguments.format == "json":
-        write_out(json.dumps(as_json(path, journey), indent=2) + "\n")
+        write_out(json.dumps(journey_json(path, journey), indent=2) + "\n")
     else:
         write_out("\n".join(as_text(path, where, frame, journey, arguments.full)) + "\n")
     return 0 if journey.reached == path.destination else 1
@@ -110,30 +98,3 @@ def as_text(path: Path, where: str, frame: bytes, journey: Journey, full: bool) 
 def met(conditions: Sequence[Condition]) -> list[str]:
     """Faults as lines of a trace."""
     return [f"      {'LOST' if condition.ends else 'FAULT'}: {condition}" for condition in conditions]
-
-
-def as_json(path: Path, journey: Journey) -> dict[str, object]:
-    """`arrival` is the share of such packets that reach the end; `conditions` are the faults on the way."""
-    from running.tracing import outer_destination, short, tables_hit
-
-    return {
-        "source": path.source.name,
-        "destination": path.destination.name,
-        "ev": path.ev,
-        "reached": journey.reached.name if journey.reached else None,
-        "arrival": arrival(journey.conditions) if journey.reached else 0.0,
-        "conditions": [condition.as_json() for condition in journey.conditions],
-        "hops": [
-            {
-                "switch": hop.switch.name,
-                "port_in": hop.port_in,
-                "port_out": hop.port_out,
-                "da_in": str(outer_destination(hop.frame_in)),
-                "da_out": str(outer_destination(hop.frame_out)) if hop.frame_out else None,
-                "tables": [{"table": short(table), "action": said} for table, said in tables_hit(hop.steps)],
-                "drop": hop.reason or None,
-                "conditions": [condition.as_json() for condition in hop.conditions],
-            }
-            for hop in journey.hops
-        ],
-    }

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cli.metrics.exposition import ExposedMetric
-from common.client import ControlClient, ControlError
-from running.port_rows import RX_DROPS, TX_DROPS
-from topo import Host, Switch
-from topo.emulation import Lab
+from running.view import LabView
+from running.view.port_rows import RX_DROPS, TX_DROPS
+from topo import Switch
 from topo.graph import PortRef
 
-AGENT_TIMEOUT_S = 3.0
 NANO = 1e-9
 MANAGER_CAUSES = tuple(name.removeprefix("drop_") for name in (*RX_DROPS, *TX_DROPS))
 """Why the traffic manager of a switch may drop packets."""
@@ -42,30 +40,20 @@ QP_GAUGES = {
 
 
 def collect(
-    lab: Lab, chosen: Sequence[PortRef], rows: Sequence[Mapping[str, Any]], causes: Mapping[str, Sequence[str] | None]
+    lab: LabView,
+    chosen: Sequence[PortRef],
+    rows: Sequence[Mapping[str, Any]],
+    causes: Mapping[str, Sequence[str] | None],
 ) -> list[ExposedMetric]:
     """Everything as it is now, with the rows of `./lab counters` for these ports of switches. An agent that does not
     answer is down. `causes`: by P4 switch, why its program may drop packets; None for a switch that runs no program."""
     info = ExposedMetric("mrclab_lab_info", "gauge", "The lab that is up, by name and plan.")
-    info.add(1, lab=str(lab.name), plan=lab.plan.name)
+    info.add(1, lab=lab.name, plan=lab.plan.name)
     faults = ExposedMetric("mrclab_faults", "gauge", "Faults in force.")
     faults.add(len(lab.faults()))
     hosts = list(lab.plan.hosts())
-    counters = {host.name: counters_of(lab, host) for host in hosts}
+    counters = {host.name: lab.agent_counters(host) for host in hosts}
     return [info, faults, *switch_metrics(chosen, rows, causes), *host_metrics(counters)]
-
-
-def counters_of(lab: Lab, host: Host) -> Mapping[str, Any] | None:
-    """The counters of a host's agent; None if no agent answers."""
-    path = lab.agent_socket(host)
-    if not path.exists():
-        return None
-    try:
-        with ControlClient(path, AGENT_TIMEOUT_S) as client:
-            told: dict[str, Any] = client.call("counters")
-    except ControlError:
-        return None
-    return told
 
 
 def switch_metrics(

@@ -9,8 +9,10 @@ from typing import Any
 import grpc
 import pytest
 
-from cli.commands import counters, metrics
+from cli.commands import metrics
 from controller.client import GrpcChannels
+from running.view import RealLab, chosen_ports, rows_of
+from topo.emulation.labname import LabName
 from topo.node import Node, Switch
 from topo.planfile import load_plan
 
@@ -47,7 +49,7 @@ class FakeChannel:
 class QuietLab:
     """A lab without agents; its interfaces have carried some packets."""
 
-    name = "default"
+    name = LabName()
     plan = PLAN
     switch_control = None
 
@@ -76,14 +78,14 @@ def lab(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_ports_of_all_switches_are_read_while_one_has_crashed(lab: Any) -> None:
-    chosen = counters.chosen_ports(PLAN, None)
-    rows = counters.read(lab, chosen)["ports"]
+    chosen = chosen_ports(PLAN, None)
+    rows = rows_of(RealLab(lab), chosen)["ports"]
     assert [row["IFACE"] for row in rows] == [ref.interface for ref in chosen]
     assert {row["TX_OK"] for row in rows} == {8}
 
 
 def test_a_crashed_switch_is_down_in_the_metrics_and_has_no_counters_of_its_program(lab: Any) -> None:
-    lines = metrics.exposition(lab).splitlines()
+    lines = metrics.exposition(RealLab(lab)).splitlines()
     up = {line.split('"')[1]: line[-1] for line in lines if line.startswith("mrclab_switch_up{")}
     assert up == {switch.name: str(int(switch.name != CRASHED)) for switch in PLAN.switches()}
     ports = [line for line in lines if line.startswith("mrclab_switch_port_") and f'switch="{CRASHED}"' in line]

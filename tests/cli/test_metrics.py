@@ -23,7 +23,7 @@ from cli import main as cli
 from cli.metrics.collecting import host_metrics, switch_metrics
 from cli.metrics.exposition import CONTENT_TYPE, ExposedMetric, text
 from cli.metrics.serving import SILENT_S
-from running.port_rows import RX_DROPS, TX_DROPS, managed_row
+from running.view.port_rows import RX_DROPS, TX_DROPS, managed_row
 from switch.engine import PortCounters
 from topo.graph import ports
 from topo.planfile import load_plan

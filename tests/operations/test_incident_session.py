@@ -149,7 +149,7 @@ def test_oddities_are_there_and_are_no_faults(tmp_path: Path) -> None:
         ("counters p0s0-p0s1", "no link p0s0–p0s1"),
         ("counters --watch 1e9", "watch is 1000000000.0; it must be"),
         ("trace h0 h0", "two hosts"),
-        ("trace h0 h3 --ev 0x99", "--ev must be an EV of the pair"),
+        ("trace h0 h3 --ev 0x99", "EV 0x00000099 names no path h0 → h3"),
         ("tables h0", "h0 is a host"),
         ("tables p0l0 routes", "no table 'routes': valid are .*ipv6_route"),
         ("capture p0l0", "two neighbours"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cli.commands.trace import as_json, as_text
+from cli.commands.trace import as_text
 from running.tracing import PlanExplainer, data_frame, follow, hop_limit, outer_destination, tables_hit
+from running.view import journey_json
 from topo.fault import conditions, make_fault
 from topo.path import hops as planned_hops
 from topo.path import paths
@@ -68,7 +69,7 @@ def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(
     frame = data_frame(PLAN, path, 100)
     journey = follow(PLAN, explainer, path, frame)
     text = "\n".join(as_text(path, "a lab", frame, journey, full=False))
-    told = as_json(path, journey)
+    told = journey_json(path, journey)
     (shown,) = paths_json(PLAN, [path], explainer.faults)
     listed = show_paths(PLAN, [path], explainer.faults)
     assert told["arrival"] == pytest.approx(share)

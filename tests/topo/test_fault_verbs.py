@@ -33,7 +33,7 @@ SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
 # Where a plain word is a key of something else, with what it is there.
 OTHER_MEANINGS = {
     ("topo/fault/condition.py", "loss"): "a key of a path's condition in JSON",
-    ("cli/commands/inspect.py", "loss"): "a port's share of lost packets in JSON",
+    ("running/view/lab_view.py", "loss"): "a port's share of lost packets in JSON",
     ("judging/jobs.py", "loss"): "what a training job minimises",
     ("judging/reports/plots.py", "loss"): "what a training job minimises",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",

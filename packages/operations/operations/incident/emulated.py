@@ -13,38 +13,26 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from controller import (
-    Cells,
-    ClientError,
-    DirectControl,
-    Entity,
-    addresses,
-    compiled_pipelines,
-    read_counters,
-    read_switch,
-    write_entities,
-)
-from operations.incident import tables
+from controller import Entity, addresses, compiled_pipelines, write_entities
+from endpoint import AgentClient
 from operations.incident.draw import Hidden, Incident
-from operations.incident.live_incident import SAMPLE_S, Crossing, Interface, LiveIncident, Managers, files
+from operations.incident.live_incident import SAMPLE_S, Interface, LiveIncident, files, unknowing
 from running import RunDirectory
-from running.tracing import LabExplainer
 from running.transport_choice import transport
-from running.worlds import provision, running_agents, start_agents
-from switch.reference import ReferenceEngine
+from running.view import Managers, RealLab
+from running.worlds import call, provision, running_agents, start_agents
 from topo import Host, Node, Switch
 from topo.emulation import Lab, LabError, LabFabric, namespace, process, serve_config
 from topo.fault import ActiveFaults, Change, SwitchChange, port_states
 from topo.graph import PortRef, device_id, link_at, ports
 
 LOOK_S = 0.25
-HEAD_BYTES = 256
 
 
 class SealedFabric(LabFabric):
@@ -60,20 +48,20 @@ class SealedFabric(LabFabric):
             self.booted_ns[change.switch] = time.monotonic_ns()
 
 
-class EmulatedIncident(LiveIncident):
+class EmulatedIncident(LiveIncident, RealLab):
     """An incident on real links, in real time. Needs root; LabError when there is a lab of this name already."""
 
-    virtual_time = False
     look_s = 0.0
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
-        super().__init__(incident, directory)
+        LiveIncident.__init__(self, incident, directory)
         self._over = threading.Event()
         self._broken: Exception | None = None
         choice = transport("mrc")
         with ExitStack() as stack:
             self.lab = Lab.up(self.plan, provision=provision.install, run="incident", sealed=True)
             stack.callback(self.lab.down)
+            RealLab.__init__(self, self.lab)
             if self.swaps:
                 self._rewire()
             # A command line can be read: the agents' seed says nothing of the incident's.
@@ -92,7 +80,6 @@ class EmulatedIncident(LiveIncident):
             self._journal = Journal(directory.journal("switches"), "switches", lossy=True)
             stack.callback(self._journal.close)
             self.begin_ns = self.now_ns()
-            self._numbers = {device_id(self.plan, switch): switch for switch in self.plan.switches()}
             every = [ref for node in self.plan.nodes() for ref in ports(self.plan, node)]
             self._changes_before = {ref.interface: _changes(self._link(ref)) for ref in every}
             self._begin()
@@ -102,9 +89,6 @@ class EmulatedIncident(LiveIncident):
             self._open = stack.pop_all()
 
     # what happens by itself
-
-    def now_ns(self) -> int:
-        return time.monotonic_ns()
 
     def _live(self) -> None:
         """Do what is due, until the end."""
@@ -120,7 +104,7 @@ class EmulatedIncident(LiveIncident):
                 self._broken = error
                 return
 
-    def advance(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         end_ns = self.now_ns() + round(seconds * 1e9)
         while True:
             if not self.lab.is_up():
@@ -144,8 +128,7 @@ class EmulatedIncident(LiveIncident):
             self._open.close()
 
     def _sample(self) -> None:
-        counted = self._port_counters()
-        for switch, rows in counted.items():
+        for switch, rows in self.managers().items():
             numbered = [{"port": port, **row} for port, row in rows.items()]
             self._journal.write("sample", node=switch, device=switch, ports=numbered)
         self._at(self.now_s + SAMPLE_S, self._sample)
@@ -209,20 +192,14 @@ class EmulatedIncident(LiveIncident):
         assert address is not None  # the plans of incidents have embedded switches
         return ControlClient(address)
 
-    def _port_counters(self) -> dict[str, dict[int, dict[str, int]]]:
-        """Every switch's ports as it counts them. A port cannot know what a cable loses behind it."""
-        counted = self._switches.call("counters")
-        return {
-            self._numbers[int(number)].name: {int(port): {**row, "drop_loss": 0} for port, row in rows.items()}
-            for number, rows in counted.items()
-        }
+    def managers(self) -> Managers:
+        return unknowing(super().managers())
 
-    def counted(self, chosen: Collection[Switch]) -> tuple[Mapping[str, Cells], Managers]:
-        program: dict[str, Cells] = {}
-        for name, address in addresses(self.lab, chosen).items():
-            with suppress(ClientError):  # it has no program now
-                program |= read_counters(self.plan, {name: address}, compiled_pipelines())
-        return program, self._port_counters()
+    def agents(self) -> Mapping[str, AgentClient]:
+        return self.clients
+
+    def port_counters(self, node: Node) -> Mapping[int, Mapping[str, int]]:
+        return {row["port"]: row for row in call(self.clients[node.name], "counters")["ports"]}
 
     def state(self, node: Node) -> tuple[str, float]:
         if isinstance(node, Host):
@@ -248,17 +225,6 @@ class EmulatedIncident(LiveIncident):
         assert isinstance(link, dict)
         return link
 
-    def held(self, switch: Switch) -> list[dict[str, str]]:
-        pipeline = compiled_pipelines()[switch.program]
-        (address,) = addresses(self.lab, [switch]).values()
-        try:
-            items = read_switch(switch.name, address, pipeline.p4info)
-        except ClientError:
-            return []  # it has no program now
-        control = DirectControl(ReferenceEngine(seed=0), pipeline)
-        control.install(item.entity for item in items)
-        return tables.shown(control.store)
-
     def visible(self) -> Iterator[str]:
         """Also the lab's files, and the command lines of its processes."""
         yield from super().visible()
@@ -267,16 +233,6 @@ class EmulatedIncident(LiveIncident):
 
     def namespace(self, node: Node) -> str:
         return self.lab.name.netns(node)
-
-    def explainer(self) -> LabExplainer:
-        return LabExplainer(self.lab)
-
-    def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
-        with namespace.entered(self.lab.name.netns(near.node)):
-            tap = namespace.Tap(near.interface)
-        with closing(tap):
-            for t_ns, out, frame in tap.frames(seconds):
-                yield t_ns, out, len(frame), frame[:HEAD_BYTES]
 
 
 def _changes(link: Mapping[str, Any]) -> int:

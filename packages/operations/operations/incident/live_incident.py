@@ -6,34 +6,30 @@ The list of faults is in the memory of this process, and nothing writes it down 
 from __future__ import annotations
 
 import heapq
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from controller import Cells, Entity
+from controller import Entity
 from controller.tables import tables
 from endpoint import AgentClient, WorkloadGroup
 from operations.incident.draw import NOISE_PERCENT, OLD_FOR_S, Hidden, Incident, Oddity
 from operations.incident.tables import changed
 from running import RunDirectory
-from running.tracing import Explainer
+from running.view import LabView, Managers
 from running.worlds import call
-from topo import Node, Plan, Switch
+from topo import Host, Node, Plan, Switch
 from topo.fault import ActiveFaults
-from topo.graph import PortRef, link_between, peer
+from topo.graph import PortRef, link_between, peer, ports
 from topo.path import paths, switches
 
 SAMPLE_S = 0.5
 PROBE_S = 0.02
 CONTROL = "control"  # the owner of denials that a request asks for
-Managers = Mapping[str, Mapping[int, Mapping[str, int]]]
-"""What traffic managers count, by switch and port."""
-Crossing = tuple[int, bool, int, bytes]
-"""A packet at one end of a cable: time in ns, whether it left, its length, its first bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +73,18 @@ class IncidentAgenda:
             yield at_ns, act
 
 
-class LiveIncident(ABC):
-    """An incident under way. `faults` collects what a replay shows once the incident is over: (time, line)."""
+def unknowing(managers: Managers) -> Managers:
+    """The counters as ports count them. A port cannot know what a cable loses behind it."""
+    return {
+        name: {port: {**row, "drop_loss": 0} for port, row in counted.items()} for name, counted in managers.items()
+    }
 
-    virtual_time: bool
+
+class LiveIncident(LabView):
+    """An incident under way, as its devices tell of it. `told` collects what a replay shows once the incident is over:
+    (time, line)."""
+
+    name = "incident"
     look_s: float
     """Lab time that a command costs by itself."""
     clients: Mapping[str, AgentClient]
@@ -92,7 +96,7 @@ class LiveIncident(ABC):
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
         self.incident, self.plan = incident, incident.plan
-        self.faults: list[tuple[int, dict[str, Any]]] = []
+        self.told: list[tuple[int, dict[str, Any]]] = []
         self.slow: set[PortRef] = set()
         """Ports that report the plan's rate and send at another one."""
         self.swaps = dict(_swaps(incident))
@@ -124,14 +128,6 @@ class LiveIncident(ABC):
     # what a world does
 
     @abstractmethod
-    def now_ns(self) -> int:
-        """The clock of the journal."""
-
-    @abstractmethod
-    def advance(self, seconds: float) -> None:
-        """Let lab time pass, with everything that happens by itself."""
-
-    @abstractmethod
     def close(self) -> None:
         """End the workloads and the world; the journals stay."""
 
@@ -150,10 +146,6 @@ class LiveIncident(ABC):
     # what tools look at
 
     @abstractmethod
-    def counted(self, chosen: Collection[Switch]) -> tuple[Mapping[str, Cells], Managers]:
-        """The counters of these switches, of their programs and of their traffic managers."""
-
-    @abstractmethod
     def state(self, node: Node) -> tuple[str, float]:
         """Whether a node runs, and for how many seconds it has."""
 
@@ -161,17 +153,15 @@ class LiveIncident(ABC):
     def interface(self, ref: PortRef) -> Interface:
         """A port as its node reports it."""
 
-    @abstractmethod
-    def held(self, switch: Switch) -> list[dict[str, str]]:
-        """The entries that a switch holds, as `tables.shown` has them."""
+    def states(self, nodes: Collection[Node]) -> Mapping[str, str]:
+        also = {node.name: ", with an agent" if isinstance(node, Host) else "" for node in nodes}
+        return {node.name: self.state(node)[0] + also[node.name] for node in nodes}
 
-    @abstractmethod
-    def explainer(self) -> Explainer:
-        """The switches' own tables, to follow a packet through."""
+    def facts(self, node: Node) -> Mapping[str, Any]:
+        return {"up_s": round(self.state(node)[1], 1)}
 
-    @abstractmethod
-    def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
-        """Let `seconds` pass; the packets that cross one end of a cable meanwhile."""
+    def interfaces(self, node: Node) -> Mapping[int, Mapping[str, Any]]:
+        return {ref.port: asdict(self.interface(ref)) for ref in ports(self.plan, node)}
 
     def visible(self) -> Iterator[str]:
         """What lies open beside the answers of tools: names and contents of files."""
@@ -205,17 +195,17 @@ class LiveIncident(ABC):
     def _inject(self, verb: str, target: str, value: float | None = None, seed: int = 0, *, told: bool = True) -> None:
         fault = self._active.inject(verb, target, value, seed)
         if told:
-            self.faults.append((self.now_ns(), fault.line("begin")))
+            self.told.append((self.now_ns(), fault.line("begin")))
 
     def _undo(self, verb: str, target: str) -> None:
         for fault in self._active.faults():
             if (fault.verb, fault.target) == (verb, target):
                 self._active.undo(fault)
-                self.faults.append((self.now_ns(), fault.line("end")))
+                self.told.append((self.now_ns(), fault.line("end")))
 
     def _tell(self, kind: str, component: str) -> None:
         line = {"verb": kind, "target": component, "state": "begin", "arguments": {}}
-        self.faults.append((self.now_ns(), line))
+        self.told.append((self.now_ns(), line))
 
     # oddities
 

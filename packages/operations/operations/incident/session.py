@@ -59,7 +59,7 @@ class IncidentSession:
 
             self.live = EmulatedIncident(self.incident, self.directory)
         try:
-            self.live.advance(self.called_s - self.live.now_s)
+            self.live.pass_time(self.called_s - self.live.now_s)
         except BaseException:
             self.live.close()
             raise
@@ -176,7 +176,7 @@ class IncidentSession:
         journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
         journal.write_process("runner", pid=0, realtime_ns=0)
         journal.write("phase", t_ns=begin_ns, name="faults", state="start")
-        for t_ns, line in self.live.faults:
+        for t_ns, line in self.live.told:
             journal.write("fault", t_ns=t_ns, **line)
         for one in self.asked:
             journal.write("asked", t_ns=begin_ns + round((self.called_s + one.at_s) * 1e9), words=one.words)

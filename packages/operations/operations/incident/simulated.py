@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from common.seeds import Purpose, derive
-from controller import Cells, Entity, compiled_pipelines
-from operations.incident import tables
+from controller import Entity
 from operations.incident.draw import Hidden, Incident
 from operations.incident.late import LateHost
-from operations.incident.live_incident import DOWN, SAMPLE_S, Crossing, Interface, LiveIncident, Managers
+from operations.incident.live_incident import DOWN, SAMPLE_S, Interface, LiveIncident, unknowing
 from running import RunDirectory
-from running.tracing import Explanation
 from running.transport_choice import transport
+from running.view import Managers, VirtualLab
 from running.worlds import Resident, SimulatedWorld
-from switch import End, Fate, NodeKind, PortConfig, in_order
+from switch import End
 from switch.native import NativeFabric
-from switch.reference import ReferenceEngine, Trace
 from topo import Host, Node, Plan, Switch
 from topo.fault import VERBS, ActiveFaults, Change, PortChange, PortState, SwitchChange, healthy
-from topo.graph import PortRef, link_at, ports
+from topo.graph import PortRef, link_at
 
 Swaps = Mapping[PortRef, PortRef]
 
@@ -86,28 +83,21 @@ class IncidentWorld(SimulatedWorld):
             found.append(simulated.virtual if make is None else make(simulated.virtual, simulated.nic))
         self.time.settle(found, self._settle)
 
-    def port_counters(self) -> Iterator[tuple[Switch, list[dict[str, int]]]]:
-        """Every switch's ports as it counts them. A port cannot know what a cable loses behind it."""
-        for switch, rows in self.fabric.counters():
-            yield switch, [{**row, "drop_loss": 0} for row in rows]
-
-    def _journal_switches(self) -> None:
-        for switch, counters in self.port_counters():
-            self._switch_journal.write("sample", node=switch.name, device=switch.name, ports=counters)
+    def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
+        super()._journal_switch(switch, [{**row, "drop_loss": 0} for row in counters])
 
 
-class SimulatedIncident(LiveIncident):
+class SimulatedIncident(LiveIncident, VirtualLab):
     """An incident in virtual time, which passes in commands only."""
 
-    virtual_time = True
     look_s = 1.0
 
     def __init__(self, incident: Incident, directory: RunDirectory) -> None:
-        super().__init__(incident, directory)
+        LiveIncident.__init__(self, incident, directory)
         seed = int(derive(incident.seed, Purpose.SWITCHES))
-        self.world = IncidentWorld(self.plan, seed, directory, self.swaps)
+        self.world: IncidentWorld = IncidentWorld(self.plan, seed, directory, self.swaps)
+        VirtualLab.__init__(self, self.world, self.name)
         self.clients = self.hands = self.world.clients
-        self._numbers = {node: (NodeKind.SWITCH, n) for n, node in enumerate(self.plan.switches())}
         self._active = ActiveFaults(self.plan, self.world)
         late = {
             one.component: partial(
@@ -124,10 +114,7 @@ class SimulatedIncident(LiveIncident):
         self._begin()
         self.world.sample_switches(round(SAMPLE_S * 1e9))
 
-    def now_ns(self) -> int:
-        return self.world.now_ns()
-
-    def advance(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         end_ns = self.world.now_ns() + round(seconds * 1e9)
         for at_ns, act in self._agenda.due(end_ns):
             self.world.wait_until(at_ns)
@@ -155,10 +142,8 @@ class SimulatedIncident(LiveIncident):
 
     # what tools look at
 
-    def counted(self, chosen: Collection[Switch]) -> tuple[Mapping[str, Cells], Managers]:
-        program = {node.name: self.world.fabric.switches[node].program_counters() for node in chosen}
-        rows = self.world.port_counters()
-        return program, {node.name: {row["port"]: row for row in ports} for node, ports in rows if node in chosen}
+    def managers(self) -> Managers:
+        return unknowing(super().managers())
 
     def state(self, node: Node) -> tuple[str, float]:
         booted_ns = self.world.booted_ns.get(node, 0) if isinstance(node, Switch) else 0
@@ -170,54 +155,6 @@ class SimulatedIncident(LiveIncident):
         rate_bps = planned_bps if ref in self.slow else self.world.rates_bps.get(ref, planned_bps)
         changed_s = round(carrier.changed_ns / 1e9, 3) if carrier.changes else None
         return Interface("up" if carrier.up else "down", rate_bps, carrier.changes, changed_s)
-
-    def held(self, switch: Switch) -> list[dict[str, str]]:
-        return tables.shown(self.world.fabric.switches[switch].store)
-
-    def explainer(self) -> StoreExplainer:
-        return StoreExplainer(self)
-
-    def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
-        fabric, begin_ns = self.world.fabric.fabric, self.world.now_ns()
-        fabric.record_packets(begin_ns, begin_ns + round(seconds * 1e9))
-        self.advance(seconds)
-        here, there = self._number(near), self._number(self.wired(near))
-        for record in in_order(fabric.take_records()):
-            at = (record.kind, record.node, record.port)
-            if at == here and record.fate in (Fate.SENT, Fate.LOST):
-                yield record.t_ns, True, record.length, record.head
-            elif at == there and record.fate is Fate.SENT:
-                yield record.arrives_ns, False, record.length, record.head
-
-    def _number(self, ref: PortRef) -> tuple[NodeKind, int, int]:
-        """A port as the fabric's records name it."""
-        node = ref.node
-        kind, number = (NodeKind.HOST, node.index) if isinstance(node, Host) else self._numbers[node]
-        return kind, number, ref.port
-
-
-class StoreExplainer:
-    """The tables that the switches of an incident hold now, in reference interpreters."""
-
-    faults = ()
-
-    def __init__(self, live: SimulatedIncident) -> None:
-        self._live = live
-        self._pipelines = compiled_pipelines()
-
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        store = self._live.world.fabric.switches[switch].store
-        if store is None:
-            return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
-        trace = Trace()
-        engine = ReferenceEngine(seed=0, trace=trace)
-        store.copy_to(engine)
-        for ref in ports(self._live.plan, switch):
-            carrier = self._live.world.carriers.get(ref)
-            engine.configure_port(ref.port, PortConfig(up=carrier is None or carrier.up), 0)
-        engine.receive(port, frame, 0)
-        sent = [(item.port, item.frame) for item in engine.advance(0)]
-        return Explanation([json.loads(step.json()) for step in trace.steps], trace.text(), sent)
 
 
 def dark(state: PortState) -> PortState:

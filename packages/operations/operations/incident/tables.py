@@ -1,4 +1,4 @@
-"""The entries of a switch as it holds them, and the wrong ones that an incident gives it."""
+"""The entries of a switch as the plan has them, and the wrong ones that an incident gives it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from controller import DirectControl, Entity, TableEntry, compiled_pipelines
 from controller.tables import tables
-from controller.words import match, number
 from operations.incident.draw import Hidden
-from p4c.entries import ActionCall, GroupRef, Lpm
-from switch.p4rt import EntityStore, StoredEntry, TableInfo
+from p4c.entries import Lpm
+from running.view import shown
 from switch.reference import ReferenceEngine
 from topo import Plan, Switch
 from topo.address import switch_usid, usid_prefix
@@ -49,35 +48,11 @@ def _changed_entry(plan: Plan, one: Hidden, entry: TableEntry) -> TableEntry | N
     return replace(entry, args=(int(one.numbers["packets"]), *entry.args[1:]))
 
 
-def shown(store: EntityStore | None) -> list[dict[str, str]]:
-    """Every entry that a switch holds, as text: table, match, action; nothing after a crash."""
-    if store is None:
-        return []
-    rows = [_row(info, row) for info, row in store.all_rows()]
-    return sorted(rows, key=lambda row: (row["table"], row["match"], row["action"]))
-
-
 def planned(plan: Plan, switch: Switch, *, virtual_time: bool = True) -> tuple[tuple[str, str, str], ...]:
-    """The same of the plan's entries, as (table, match, action)."""
+    """The plan's entries of a switch, as (table, match, action)."""
     control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.program])
     control.install(tables(plan, switch, virtual_time=virtual_time))
     return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
-
-
-def _row(info: TableInfo, row: StoredEntry) -> dict[str, str]:
-    matches = zip(info.fields, row.entry.matches, strict=True)
-    parts = [f"{field.name}={text}" for field, value in matches if (text := match(value, field.bits))]
-    return {"table": info.name.rsplit(".", 1)[-1], "match": " ".join(parts), "action": _action(info, row)}
-
-
-def _action(info: TableInfo, row: StoredEntry) -> str:
-    action = row.entry.action
-    if isinstance(action, ActionCall):
-        name = action.name.rsplit(".", 1)[-1]
-        known = next((one for one in info.actions.values() if one.name == action.name), None)
-        bits = [parameter.bits for parameter in known.params] if known else [32] * len(action.args)
-        return f"{name}({', '.join(number(value, width) for value, width in zip(action.args, bits, strict=True))})"
-    return f"group {action.group_id}" if isinstance(action, GroupRef) else f"member {action.member_id}"
 
 
 def differing(
