@@ -66,6 +66,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "paths": CommandEntry(SUMMARIES["paths"], "topo.cli:add_paths"),
     "trace": CommandEntry("follow one packet through every switch's tables"),
     "capture": CommandEntry("capture packets on links of the running lab", needs=("tcpdump",)),
+    "step": CommandEntry("let time pass in a lab in virtual time"),
     "traffic": CommandEntry("run a workload on the running lab, list what runs, stop it"),
     "counters": CommandEntry("what switches forwarded, trimmed, marked and dropped, by port, class and cause"),
     "metrics": CommandEntry("the running lab's counters for Prometheus, on a loopback port"),

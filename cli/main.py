@@ -12,7 +12,7 @@ from cli import huge_pages
 from cli.command_parser import CommandParser
 from cli.command_table import commands, entry, place
 from cli.compiled_form import StartAgainError, start_again
-from cli.needs import in_virtual_time, needs
+from cli.needs import in_virtual_time, needs, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common import files
@@ -89,9 +89,8 @@ def _run(words: list[str], whole: bool) -> int:
     namespace.whole = whole
     if whole and in_virtual_time(namespace):
         huge_pages.start_with_them()
-    reading = namespace.command == "fault" and namespace.verb is None
     known = entry(namespace.command)
-    if known and known.root and not reading:
+    if known and known.root and not without_root(namespace):
         need_root(known.root)
     try:
         with handing_over(files.cache_directory(), *named_places(namespace)):

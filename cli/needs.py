@@ -17,6 +17,17 @@ def in_virtual_time(namespace: argparse.Namespace) -> bool:
     return getattr(namespace, "world", None) == "simulated"
 
 
+def without_root(namespace: argparse.Namespace) -> bool:
+    """Whether a command that usually needs root does not this time: it is for a lab in virtual time, or only reads."""
+    if in_virtual_time(namespace) or (namespace.command == "fault" and namespace.verb is None):
+        return True
+    if namespace.command not in ("down", "fault", "undo") or getattr(namespace, "all", False):
+        return False
+    from running.view import find
+
+    return find() is not None
+
+
 def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
     """Of `compiler`, `headers`, `extensions`, `network` and `tcpdump` those that this command line needs; or `shell`
     alone, which is p4runtime-shell."""

@@ -20,8 +20,9 @@ from common.client import ControlClient
 from endpoint import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
-from running.worlds.agents import ended, running_agents, start_agents
-from topo.emulation import Lab
+from running.view.real import RealLab
+from running.view.remote import RemoteHost, RemoteLab
+from running.worlds.agents import ended, start_agents
 
 __all__ = ["OVER", "Traffic", "check", "table", "verified"]
 
@@ -49,20 +50,20 @@ class Asked:
 class Traffic:
     """The workloads of one lab. Use as a context: connections to agents are closed at its end."""
 
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-        self.folder = lab.root / "traffic"
-        self.clients: dict[str, ControlClient] = {}
+    def __init__(self, view: RealLab | RemoteLab) -> None:
+        self.view = view
+        self.folder = view.root / "traffic"
+        self.clients: dict[str, ControlClient | RemoteHost] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Traffic:
-        self._take(running_agents(self.lab))
+        self._take(self.view.agents())
         return self
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _take(self, clients: Mapping[str, ControlClient]) -> None:
+    def _take(self, clients: Mapping[str, ControlClient] | Mapping[str, RemoteHost]) -> None:
         for name, client in clients.items():
             self.clients[name] = client
             self._open.callback(client.close)
@@ -77,21 +78,23 @@ class Traffic:
                     " traffic starts new ones"
                 )
             return
-        chosen = transport_of(name or ("roce" if self.lab.plan.encapsulation == "none" else "mrc"))
-        if chosen.single_plane != (self.lab.plan.encapsulation == "none"):
+        assert isinstance(self.view, RealLab)  # in virtual time every host has an agent
+        lab, plan = self.view.lab, self.view.plan
+        chosen = transport_of(name or ("roce" if plan.encapsulation == "none" else "mrc"))
+        if chosen.single_plane != (plan.encapsulation == "none"):
             needed = "./lab up PLAN --single-plane" if chosen.single_plane else "a lab without --single-plane"
             raise TrafficError(f"transport {chosen.name} needs {needed}")
-        if chosen.pfc and not self.lab.plan.pfc.enabled:
+        if chosen.pfc and not plan.pfc.enabled:
             raise TrafficError(f"transport {chosen.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
-        journals = self.lab.site.journals or self.lab.root / "agents"
+        journals = lab.site.journals or lab.root / "agents"
         journals.mkdir(exist_ok=True)
         for asked in self.asked():  # of agents that were all killed: no workload outlives them
             self._file(asked.name).unlink(missing_ok=True)
         both = {**chosen.settings, **settings}
         # A lab may stay up for weeks, and /run is memory: two small files per host, and slower samples. `up --journals`
         # keeps whole journals.
-        bounded = () if self.lab.site.journals else ("--journal-bytes", str(JOURNAL_BYTES), "--sample-ms", "1000")
-        self._take(start_agents(self.lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl", *bounded))
+        bounded = () if lab.site.journals else ("--journal-bytes", str(JOURNAL_BYTES), "--sample-ms", "1000")
+        self._take(start_agents(lab, chosen.agent, both, seed, lambda host: journals / f"{host}.jsonl", *bounded))
 
     def start(self, name: str, kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> WorkloadGroup:
         """Prepare, connect and start a workload. ControlError, with what the agents say, when its options cannot be."""
@@ -105,7 +108,9 @@ class Traffic:
                 f"traffic {name!r} is there already: stop it first, or call it otherwise by --as"
             ) from None
         try:
-            group = WorkloadGroup(self.clients, name=name, kind=kind, ranks=ranks, options=options)
+            group = WorkloadGroup(
+                self.clients, name=name, kind=kind, ranks=ranks, options=options, clock=self.view.now_ns
+            )
             group.start()
         except BaseException:
             file.unlink(missing_ok=True)
@@ -127,7 +132,7 @@ class Traffic:
     def join(self, asked: Asked) -> WorkloadGroup:
         """The ranks of a workload whose agents live."""
         ranks = [host for host in asked.ranks if host in self.clients]
-        return WorkloadGroup.join(self.clients, name=asked.name, ranks=ranks)
+        return WorkloadGroup.join(self.clients, name=asked.name, ranks=ranks, clock=self.view.now_ns)
 
     def stop(self, asked: Asked) -> dict[str, dict[str, Any]]:
         """End a workload, also one that another process started; every rank's last status."""
@@ -142,12 +147,15 @@ class Traffic:
         return last
 
     def end_agents(self) -> int:
-        """End the agents of all hosts; how many there were."""
+        """End the agents of all hosts; how many there were. In virtual time agents last as long as their lab."""
+        if not isinstance(self.view, RealLab):
+            return 0
+        lab = self.view.lab
         for client in self.clients.values():
             client.call("shutdown")
         deadline_s, pause = time.monotonic() + END_S, threading.Event()
-        asked = [self.lab.plan.host(name) for name in self.clients]
-        while not all(ended(self.lab, host) for host in asked):
+        asked = [lab.plan.host(name) for name in self.clients]
+        while not all(ended(lab, host) for host in asked):
             if time.monotonic() > deadline_s:
                 raise TrafficError(f"agents have not ended within {END_S:g} s of being asked to")
             pause.wait(0.02)

@@ -16,7 +16,7 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
-from running.view import near_end
+from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname
 
 EXAMPLES = """examples:
@@ -31,6 +31,7 @@ capture asks for root itself, so that the program behind the pipe runs as you.""
 # MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
 PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
 
+VIRTUAL_S = 0.001
 COUNT_MAX = 2**31 - 1  # what tcpdump -c takes
 
 
@@ -46,7 +47,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def capture_command(arguments: argparse.Namespace) -> int:
-    check(arguments)
+    lab = find()
+    check(arguments, virtual=lab is not None)
+    if lab is not None:
+        return in_virtual_time(lab, arguments)
     need_root("capture listens on an interface")
     with handing_over(*[Path(name) for name in (arguments.write,) if name not in (None, "-")]):
         return captured(arguments)
@@ -66,18 +70,40 @@ def captured(arguments: argparse.Namespace) -> int:
         return merge(words, file, arguments)
 
 
-def check(arguments: argparse.Namespace) -> None:
+def in_virtual_time(lab: RemoteLab, arguments: argparse.Namespace) -> int:
+    """Let lab time pass; print the packets that have crossed meanwhile, or write them as pcapng."""
+    from cli.capturing import interface, packet, section
+
+    ends = [near_end(lab.plan, link) for link in arguments.links]
+    crossed = lab.captured(ends, arguments.seconds or VIRTUAL_S)
+    if arguments.write is None:
+        for link, found in zip(arguments.links, crossed, strict=True):
+            for one in packets_json(lab.plan, found[: arguments.count]):
+                said = " ".join(f"{key}={value}" for key, value in one.items() if key not in ("t_ns", "out", "head"))
+                sys.stdout.write(f"{one['t_ns'] / 1e9:.9f}  {link} {'out' if one['out'] else 'in'}  {said}\n")
+        return 0
+    frames = sorted((t_ns, n, head, size) for n, found in enumerate(crossed) for t_ns, _, size, head in found)
+    with handing_over(*[Path(arguments.write)] * (arguments.write != "-")), opened(arguments) as file:
+        file.write(section() + b"".join(interface(link) for link in arguments.links))
+        for t_ns, number, head, size in frames[: arguments.count]:
+            file.write(packet(number, t_ns, head, size))
+    return 0
+
+
+def check(arguments: argparse.Namespace, *, virtual: bool) -> None:
     """Reject impossible options before root is asked for."""
     check_seconds("--seconds", arguments.seconds)
     if arguments.count is not None and not 1 <= arguments.count <= COUNT_MAX:
         raise ValueError(f"--count must be between 1 and {COUNT_MAX} (got {arguments.count})")
-    if shutil.which("tcpdump") is None:
+    if virtual and (arguments.decode or arguments.filter):
+        raise ValueError("in virtual time, --decode and --filter are Wireshark's: --write FILE.pcapng")
+    if not virtual and shutil.which("tcpdump") is None:
         raise RuntimeError("tcpdump is not installed: apt-get install tcpdump")
     if arguments.decode and shutil.which("tshark") is None:
         raise RuntimeError("tshark is not installed: apt-get install tshark; or --write - into a Wireshark elsewhere")
     if arguments.decode and arguments.write is not None:
         raise ValueError("--decode prints and --write writes: one of them")
-    if len(arguments.links) > 1 and not (arguments.write or arguments.decode):
+    if len(arguments.links) > 1 and not (virtual or arguments.write or arguments.decode):
         raise ValueError("several links: --write FILE.pcapng, --write - or --decode")
     if arguments.write == "-" and sys.stdout.isatty():
         raise ValueError("--write - must go to a pipe, not to a terminal: | wireshark -k -i -")

@@ -11,9 +11,9 @@ from typing import Any
 from cli.command_table import add
 from cli.options import check_seconds
 from common.terminal.columns import aligned
-from running.view import LabView, RealLab, chosen_ports, programs, rows_of
+from running.view import LabView, attached, chosen_ports, programs, rows_of
 from running.view.port_rows import GAUGES, PAUSES, Row, Rows, added
-from topo.emulation import Lab, labname
+from topo.emulation import labname
 from topo.graph import PortRef
 
 EXAMPLES = """examples:
@@ -42,7 +42,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def counters_command(arguments: argparse.Namespace) -> int:
     check_seconds("--watch", arguments.watch, least=WATCH_LEAST_S)
-    view = RealLab(Lab.attach())
+    view = attached()
     chosen = chosen_ports(view.plan, arguments.target)
     if arguments.watch is None:
         show(told(view, chosen), arguments.format)

@@ -11,9 +11,9 @@ from cli.command_table import add
 from cli.options import check_seconds
 from common import files
 from common.terminal.printable import path_line
-from running.view import LabView, RealLab
+from running.view import LabView, attached, find
 from topo import load_plan
-from topo.emulation import Lab, labname, state
+from topo.emulation import labname, state
 from topo.graph import link_at, peer, ports
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 
@@ -44,12 +44,12 @@ def graph_command(arguments: argparse.Namespace) -> int:
     form = SUFFIXES[output.suffix] if output is not None else arguments.format or "dot"
     if arguments.format not in (None, form):
         raise ValueError(f"--format must be left out with -o {output}, which is {form} (got {arguments.format})")
-    running = arguments.plan is None and state.running_plan() is not None
+    running = arguments.plan is None and (find() is not None or state.running_plan() is not None)
     check_seconds("--load", arguments.load)
     if arguments.load is not None and not running:
         raise ValueError("--load needs a running lab: it watches links, and a plan has none that carry anything")
     if running:
-        view = RealLab(Lab.attach())
+        view = attached()
         drawn = graph_of(view.plan, view.faults(), measured_load(view, arguments.load) if arguments.load else {})
     else:
         drawn = graph_of(load_plan(arguments.plan or "lab"))

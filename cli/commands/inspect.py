@@ -10,8 +10,8 @@ from typing import Any
 
 from cli.command_table import add
 from common.terminal.columns import aligned
-from running.view import RealLab, described
-from topo.emulation import Lab, labname
+from running.view import attached, described
+from topo.emulation import labname
 from topo.show import duration, rate
 
 EXAMPLES = """examples:
@@ -20,6 +20,7 @@ EXAMPLES = """examples:
   ./lab inspect --format json
 without NODE one row per node, with it one row per interface; JSON holds both
 With flow control: pauses that an interface received and sent, and the microseconds for which it was paused."""
+HEAD = ("NODE", "KIND", "STATE", "ADDRESS", "NAMESPACE")
 PAUSES = ("RX_PAUSE", "TX_PAUSE", "PAUSED_US")
 
 
@@ -31,18 +32,20 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def inspect_command(arguments: argparse.Namespace) -> int:
-    view = RealLab(Lab.attach())
+    view = attached()
     nodes = list(view.plan.nodes()) if arguments.node is None else [view.plan.node(arguments.node)]
     found = described(view, nodes)
     if arguments.format == "json":
         sys.stdout.write(json.dumps({"lab": view.name, "plan": view.plan.name, "nodes": found}, indent=1) + "\n")
     elif arguments.node is None:
-        head = ["NODE", "KIND", "STATE", "ADDRESS", "NAMESPACE"]
+        head = [name for name in HEAD if name.lower() in found[0]]
         rows = [[str(node[name.lower()]) for name in head] for node in found]
         sys.stdout.write("\n".join(aligned([head, *rows])) + "\n")
     else:
         (node,) = found
-        sys.stdout.write(f"{node['node']}  {node['kind']}, {node['state']}, {node['address']}, {node['namespace']}\n")
+        sys.stdout.write(
+            f"{node['node']}  {', '.join(node[name.lower()] for name in HEAD[1:] if name.lower() in node)}\n"
+        )
         sys.stdout.write("\n".join(aligned(interfaces_table(node["interfaces"]))) + "\n")
     return 0
 

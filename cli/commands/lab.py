@@ -6,12 +6,27 @@ import argparse
 from collections.abc import Sequence
 
 import topo.emulation.cli
+from cli.ownership import hand_over
+from running import view
+from running.view import RemoteLab
 from topo import Plan, Switch
 from topo.emulation import Lab, Prerequisite
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    topo.emulation.cli.register(subparsers, provision=install, check=check, also=endpoint_form)
+    topo.emulation.cli.register(subparsers, install, check, endpoint_form, Virtual())
+
+
+class Virtual(topo.emulation.cli.VirtualLabs):
+    """Labs that processes of their own keep."""
+
+    def up(self, plan: Plan) -> RemoteLab:
+        lab = view.up(plan)
+        hand_over(lab.root)
+        return lab
+
+    def find(self) -> RemoteLab | None:
+        return view.find()
 
 
 def install(lab: Lab, switches: Sequence[Switch]) -> None:

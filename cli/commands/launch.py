@@ -41,6 +41,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def launch_command(arguments: argparse.Namespace) -> int:
     from running.traffic import Traffic
+    from running.view import RealLab
 
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words
     if not words or words[0].startswith("-"):
@@ -50,7 +51,7 @@ def launch_command(arguments: argparse.Namespace) -> int:
     need_root("launch enters network namespaces")
     if shutil.which(words[0]) is None:
         raise FileNotFoundError(f"launch: there is no command {words[0]!r} on PATH")
-    with Traffic(lab) as traffic:
+    with Traffic(RealLab(lab)) as traffic:
         traffic.ensure_agents(None, {}, 1)
     with interrupts.sigterm_too(), job_folder() as folder:
         return ranks.run(list(ranks_of(lab, hosts, folder)), words, _write)

@@ -11,8 +11,8 @@ import threading
 from cli.command_table import add
 from cli.root import need_root
 from common.interpreter import python
-from running.view import LabView, RealLab
-from topo.emulation import Lab, LabError, labname
+from running.view import LabView, attached, find
+from topo.emulation import LabError, labname
 
 EXAMPLES = """examples:
   ./lab metrics
@@ -41,8 +41,9 @@ def metrics_command(arguments: argparse.Namespace) -> int:
         raise ValueError(f"--port must be between 0 and 65535 (got {arguments.port})")
     if not 1 <= arguments.every <= 3600:
         raise ValueError(f"--every must be between 1 and 3600 s (got {arguments.every:.15g})")
-    need_root("metrics asks agents, which run as root")
-    lab = RealLab(Lab.attach())
+    if find() is None:
+        need_root("metrics asks agents, which run as root")
+    lab = attached()
     if arguments.once:
         sys.stdout.write(exposition(lab))
         return 0

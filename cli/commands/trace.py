@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from cli.command_table import add
 from common.terminal.standard_streams import write_out
-from running.view import RealLab, chosen_path, journey_json
+from running.view import attached, chosen_path, journey_json
 from topo import load_plan
-from topo.emulation import Lab, NoLabError, labname
+from topo.emulation import NoLabError, labname
 from topo.emulation.labname import DEFAULT_LAB
 from topo.fault import Condition, arrival
 from topo.path import Path
@@ -49,7 +49,7 @@ def trace_command(arguments: argparse.Namespace) -> int:
         explainer, where = PlanExplainer(plan), f"plan {plan.name}"
     else:
         try:
-            view = RealLab(Lab.attach())
+            view = attached()
             plan, explainer, where = view.plan, view.explainer(), f"the running lab ({view.plan.name})"
         except NoLabError:
             if labname.chosen() != DEFAULT_LAB:

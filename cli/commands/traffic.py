@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from topo.emulation import labname
 if TYPE_CHECKING:
     from endpoint import WorkloadGroup
     from running.traffic import Traffic
+    from running.view import LabView
 
 EXAMPLES = """examples:
   ./lab traffic write_bw h0 h3 --seconds 5
@@ -37,7 +37,7 @@ Words with = are options of the workload (kinds lists them). Agents are started 
 iperf3 over the kernels' own paths, without MRC:
   ./lab exec h3 -- iperf3 -s -D -1
   ./lab exec h0 -- iperf3 -c h3 -t 5"""
-LOOK_S = 0.25
+LOOK_S, VIRTUAL_LOOK_S = 0.25, 0.01
 USUAL_S = 10.0
 
 
@@ -59,13 +59,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def traffic_command(arguments: argparse.Namespace) -> int:
     from running.traffic import Traffic
-    from topo.emulation import Lab
+    from running.view import attached
 
     check_seconds("--seconds", arguments.seconds)
     if arguments.what == "kinds":
         return kinds_command(arguments)
-    lab = Lab.attach()
-    need_root("traffic talks to agents, which run as root")
+    lab = attached()
+    if not lab.virtual_time:
+        need_root("traffic talks to agents, which run as root")
     with Traffic(lab) as traffic:
         if arguments.what == "list":
             return list_command(traffic, arguments)
@@ -93,7 +94,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     from running.traffic import check
 
     kind = arguments.what
-    ranks = [traffic.lab.plan.host(word).name for word in arguments.words if "=" not in word]
+    ranks = [traffic.view.plan.host(word).name for word in arguments.words if "=" not in word]
     pairs = [parse_pair(word, kind, "size=65536") for word in arguments.words if "=" in word]
     options: dict[str, Any] = {name: json_or_text(value) for name, value in pairs}
     check(kind, ranks, options)
@@ -103,7 +104,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     if arguments.background:
         with held_back():
             traffic.start(name, kind, ranks, options)
-        at = traffic.lab.name.option()
+        at = labname.chosen().option()
         on = printable(f"{name} runs on {' '.join(ranks)}")
         sys.stdout.write(f"{on}: ./lab traffic{at} list, ./lab traffic{at} stop {quoted(name)}\n")
         return 0
@@ -112,7 +113,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
         with held_back():  # or it would run on unknown
             group = traffic.start(name, kind, ranks, options)
             started = True
-        watch(group)
+        watch(group, traffic.view)
     finally:
         if started:
             with held_back():  # a second Ctrl-C must end it as well
@@ -155,11 +156,10 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
         options["duration_ns"] = round(USUAL_S * 1e9)
 
 
-def watch(group: WorkloadGroup) -> None:
+def watch(group: WorkloadGroup, view: LabView) -> None:
     """Returns when every rank is over; meanwhile a terminal shows in one line how much was verified."""
     from running.traffic import OVER, verified
 
-    pause = threading.Event()
     while True:
         statuses = group.status()
         if all(status["state"] in OVER for status in statuses.values()):
@@ -167,7 +167,7 @@ def watch(group: WorkloadGroup) -> None:
         if sys.stderr.isatty():
             sys.stderr.write(f"\r{verified(statuses)[0] / 1e6:,.1f} MB verified\033[K")
             sys.stderr.flush()
-        pause.wait(LOOK_S)
+        view.pass_time(VIRTUAL_LOOK_S if view.virtual_time else LOOK_S)
     if sys.stderr.isatty():
         sys.stderr.write("\r\033[K")
 

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
         rows_of,
     )
     from running.view.entries import shown
+    from running.view.keeper import Keeper, keep
+    from running.view.kept import KeeperGoneError
     from running.view.lab_view import Crossing, LabView, Managers
     from running.view.real import RealLab
+    from running.view.remote import RemoteLab, attached, find, up
     from running.view.virtual import VirtualLab
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "Crossing", "LabView", "Managers", "RealLab", "VirtualLab", "chosen_path", "chosen_ports", "described",
-    "journey_json", "links_json", "near_end", "packets_json", "port_rows", "programs", "rows_of", "shown",
+    "Crossing", "Keeper", "KeeperGoneError", "LabView", "Managers", "RealLab", "RemoteLab", "VirtualLab", "attached",
+    "chosen_path", "chosen_ports", "described", "find", "journey_json", "keep", "kept", "links_json", "near_end",
+    "packets_json", "port_rows", "programs", "rows_of", "shown", "up",
 ]  # fmt: skip

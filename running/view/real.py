@@ -17,7 +17,6 @@ from topo.graph import PortRef
 
 if TYPE_CHECKING:
     from controller import Cells
-    from endpoint import AgentClient
     from running.tracing import Explainer
 
 AGENT_TIMEOUT_S = 3.0
@@ -30,7 +29,7 @@ class RealLab(LabView):
     virtual_time = False
 
     def __init__(self, lab: Lab) -> None:
-        self.lab, self.plan, self.name = lab, lab.plan, lab.name.text
+        self.lab, self.plan, self.name, self.root = lab, lab.plan, lab.name.text, lab.root
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -107,7 +106,7 @@ class RealLab(LabView):
             for t_ns, out, frame in tap.frames(seconds):
                 yield t_ns, out, len(frame), frame[:HEAD_BYTES]
 
-    def agents(self) -> Mapping[str, AgentClient]:
+    def agents(self) -> Mapping[str, ControlClient]:
         from running.worlds import running_agents
 
         return running_agents(self.lab)

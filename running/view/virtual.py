@@ -11,7 +11,7 @@ from running.tracing import Explanation, explained, no_program
 from running.view.entries import shown
 from running.view.lab_view import Crossing, LabView, Managers
 from running.worlds import SimulatedWorld, call
-from switch import Fate, NodeKind, PortConfig, in_order
+from switch import Fate, NodeKind, PacketRecord, PortConfig, in_order
 from switch.reference import ReferenceEngine
 from topo import Host, Node, Switch
 from topo.fault import Fault, switch_state
@@ -21,10 +21,11 @@ from topo.graph import PortRef
 class VirtualLab(LabView):
     """`LabView` of a simulated world. Its time stands still but in `pass_time` and `crossing`."""
 
-    virtual_time = True
+    name, virtual_time = "", True
 
-    def __init__(self, world: SimulatedWorld, name: str = "") -> None:
-        self.world, self.plan, self.name = world, world.plan, name
+    def __init__(self, world: SimulatedWorld) -> None:
+        self.world, self.plan = world, world.plan
+        self._records: list[PacketRecord] = []
         self._numbers = {node: (NodeKind.SWITCH, n) for n, node in enumerate(self.plan.switches())}
 
     def now_ns(self) -> int:
@@ -64,17 +65,31 @@ class VirtualLab(LabView):
     def explainer(self) -> StoreExplainer:
         return StoreExplainer(self)
 
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        """What a switch would do with a frame."""
+        return self.explainer().explain(switch, port, frame)
+
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
-        fabric, begin_ns = self.world.fabric.fabric, self.now_ns()
-        fabric.record_packets(begin_ns, begin_ns + round(seconds * 1e9))
+        self.record(seconds)
         self.pass_time(seconds)
+        return self.recorded(near)
+
+    def record(self, seconds: float) -> None:
+        """Remember the fate of every packet, from now on and for `seconds` of lab time."""
+        begin_ns = self.now_ns()
+        self.world.fabric.fabric.record_packets(begin_ns, begin_ns + round(seconds * 1e9))
+        self._records = []
+
+    def recorded(self, near: PortRef) -> list[Crossing]:
+        """The packets that have crossed one end of a cable since `record`, in order of time."""
+        self._records += in_order(self.world.fabric.fabric.take_records())
         here, there = self._number(near), self._number(self.wired(near))
         found: list[Crossing] = []
-        for record in in_order(fabric.take_records()):
+        for record in self._records:
             at = (record.kind, record.node, record.port)
             if at == here and record.fate in (Fate.SENT, Fate.LOST):
                 found.append((record.t_ns, True, record.length, record.head))
-            elif at == there and record.fate is Fate.SENT:
+            elif at == there and record.fate is Fate.SENT and record.arrives_ns <= self.now_ns():
                 found.append((record.arrives_ns, False, record.length, record.head))
         return sorted(found, key=lambda crossed: crossed[0])
 

@@ -51,6 +51,7 @@ class QuietLab:
 
     name = LabName()
     plan = PLAN
+    root = Path("/nonexistent")
     switch_control = None
 
     def p4runtime(self, switch: Switch) -> tuple[str, int]:

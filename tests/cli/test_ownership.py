@@ -200,7 +200,7 @@ def test_a_file_that_a_command_names_by_itself_is_the_users(tmp_path: Path, monk
 @pytest.mark.usefixtures("under_sudo")
 def test_a_capture_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lab and tcpdump: another function writes the file."""
-    monkeypatch.setattr(capture, "check", lambda _: None)
+    monkeypatch.setattr(capture, "check", lambda *_, **__: None)
     monkeypatch.setattr(capture, "captured", lambda asked: Path(asked.write).write_bytes(b""))
     assert cli.main(["capture", "p0l0-p0s0", "--write", "made.pcap"]) == 0
     assert owners(tmp_path / "made.pcap") == {12345}

@@ -17,7 +17,7 @@ from cli.main import main
 from operations.incident.client import NoIncidentError, ask, start
 from operations.incident.draw import draw
 from operations.incident.live_incident import files
-from operations.incident.survey import leaks
+from tests.incidents.survey import leaks
 
 SEED, LEVEL = 3000000019, 2
 WORDS = (
@@ -89,7 +89,7 @@ def test_no_command_file_or_process_gives_the_answer_away(begun: Path, tmp_path:
     assert lab(tmp_path, "view", "--export", str(page)).returncode == 0
     # The page's own program has words such as `hidden`, so only what a run adds to it is looked at.
     assert leaks(incident, [page.read_text().replace("hidden", "").replace("truth", "")]) == ()
-    assert (begun / "incident.sock").stat().st_mode & 0o077 == 0
+    assert (begun / "lab.sock").stat().st_mode & 0o077 == 0
     assert incident.hidden  # there was something to say
 
 
@@ -107,7 +107,7 @@ def test_the_answer_ends_it_with_the_truth_a_page_and_a_replay(begun: Path, tmp_
     faults = [json.loads(line) for line in (begun / "journal" / "runner.jsonl").read_text().splitlines()]
     assert hidden.component in {line.get("target") for line in faults}
     assert (begun / "replay.html").stat().st_size > 10_000
-    assert not (begun / "incident.sock").exists()
+    assert not (begun / "lab.sock").exists()
     over = lab(tmp_path, "status")
     assert (over.returncode, "no incident is under way" in over.stderr) == (2, True)
 

@@ -16,6 +16,7 @@ import pytest
 
 from operations.incident import client, server
 from running.directory import RunDirectory
+from running.view import keep, kept
 
 KEEPER = """
 import pathlib, signal, sys, time
@@ -53,8 +54,8 @@ def test_ctrl_c_while_an_incident_is_built_lets_its_process_take_the_lab_down(
 ) -> None:
     """One that does not end is killed: no command would find it."""
     code = KEEPER.format(folder=str(tmp_path), handler=handler)
-    monkeypatch.setattr(client, "python", lambda *_: [sys.executable, "-c", code])
-    monkeypatch.setattr(client, "END_S", 10.0 if down else 0.2)
+    monkeypatch.setattr(kept, "python", lambda *_: [sys.executable, "-c", code])
+    monkeypatch.setattr(kept, "END_S", 10.0 if down else 0.2)
     with pytest.raises(KeyboardInterrupt), interrupted_when((tmp_path / "building").exists):
         client.start(tmp_path, 5, 1)
     assert (tmp_path / "down").exists() is down
@@ -78,7 +79,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Callable[..
     asked = {"seed": 5, "level": 1, "folder": str(tmp_path), "world": "simulated"}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(asked) + "\n"))
     monkeypatch.setattr(server, "IncidentSession", session)
-    return server.main()
+    return keep(server.made)
 
 
 def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_killed(
@@ -105,7 +106,7 @@ def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_ki
 def test_a_lab_whose_server_cannot_listen_is_taken_down_and_the_starter_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / server.SOCKET).mkdir()
+    (tmp_path / kept.SOCKET).mkdir()
     before = signal.getsignal(signal.SIGTERM)
     try:
         assert served(tmp_path, monkeypatch, Session) == 1

@@ -21,12 +21,12 @@ from operations.incident.kind import KINDS
 from operations.incident.live_incident import files
 from operations.incident.score import components
 from operations.incident.session import IncidentSession
-from operations.incident.survey import leaks
 from operations.incident.words import parse
 from running.directory import RunDirectory
 from tests.helpers.incidents import drawn_with
 from tests.helpers.interrupts import heeding_interrupts
 from tests.helpers.waiting import eventually
+from tests.incidents.survey import leaks
 from topo.emulation import labname
 from topo.emulation.lab import down
 
@@ -65,7 +65,7 @@ def lab(*words: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("kind", ["nic-port-down", "rebooting-switch", "late-host", "swapped-cables"])
 def test_the_recorded_path_of_a_kind_shows_it_on_real_links(kind: str, tmp_path: Path) -> None:
-    """Those that real links do in another way than virtual time; `python -m operations.incident` tries them all."""
+    """Those that real links do in another way than virtual time; `python -m tests.incidents` tries them all."""
     incident = drawn_with(kind, KINDS[kind].level)
     hidden = next(one for one in incident.hidden if one.kind == kind)
     opened = IncidentSession(incident, RunDirectory.create(tmp_path, "incident", 1), CALLED_S, "emulated")

@@ -16,6 +16,7 @@ from operations.incident.score import components
 from operations.incident.session import IncidentSession
 from operations.incident.words import parse
 from tests.helpers.incidents import drawn_with, hiding, one_of, session
+from tests.incidents import solvers
 
 EVERY_TOOL = (
     "counters",
@@ -138,7 +139,7 @@ def test_oddities_are_there_and_are_no_faults(tmp_path: Path) -> None:
         assert totals["p0l1-eth4"]["TX_OK"] - totals["p0s1-eth2"]["RX_OK"] > 20
         states = {one["via"]: one["state"] for one in asked(opened, "paths h0 h2")["paths"]}
         assert states["p1s0"] == "denied"
-        found = solving.solve(opened.incident.plan, opened.incident.tickets, lambda line: asked(opened, line))
+        found = solvers.solve(opened.incident.plan, opened.incident.tickets, lambda line: asked(opened, line))
         assert found == []
 
 

@@ -17,8 +17,8 @@ from common.client import ControlError
 from common.linux.rights import NOBODY
 from operations.incident.client import NoIncidentError, ask, namespace_of, newest, start
 from operations.incident.page import WRITTEN
-from operations.incident.server import SOCKET
 from running.directory import RunDirectory
+from running.view.kept import SOCKET
 from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger
 from topo.emulation import namespace, state
 from topo.emulation.labname import LabName

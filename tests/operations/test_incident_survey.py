@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from operations.incident.__main__ import main
 from operations.incident.draw import draw
 from operations.incident.live_incident import files
-from operations.incident.survey import Surveyed, leaks, table
+from tests.incidents.__main__ import main
+from tests.incidents.survey import Surveyed, leaks, table
 
 FINE = Surveyed(3, 12, ("late-host",), 1, (), "", "wrong", "right")
 

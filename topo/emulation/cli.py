@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from common import files, plain_file
 from common.pairs import parse_pair
@@ -25,8 +25,8 @@ from topo.emulation import driver, labname, state
 from topo.emulation.doctor import Prerequisite, examine
 from topo.emulation.lab import Lab, Provision, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
-from topo.emulation.shell import done, open_shell, parse_injection, show_faults, undo_faults
-from topo.emulation.state import LabError
+from topo.emulation.shell import FaultyLab, done, open_shell, parse_injection, show_faults, undo_faults
+from topo.emulation.state import LabError, LabRunningError
 from topo.fault import VERBS, Fault
 from topo.fault.verb import verb_table
 from topo.plan import SWITCH_KINDS, Plan, SwitchKind, rate_of
@@ -34,7 +34,27 @@ from topo.planfile import check_pfc, load_plan, shipped_plans, switch_of_environ
 from topo.show import add_format, switch_words
 from topo.summaries import SET, SUMMARIES
 
-__all__ = ["register"]
+__all__ = ["VirtualLabs", "register"]
+
+
+class VirtualLab(FaultyLab, Protocol):
+    """A lab in virtual time, which is up."""
+
+    def status(self) -> dict[str, Any]: ...
+    def end(self) -> None: ...
+
+
+class VirtualLabs:
+    """Labs in virtual time, of which the fabric alone knows none."""
+
+    def up(self, plan: Plan) -> VirtualLab:
+        """Bring the lab of the chosen name up."""
+        raise LabError("--world simulated needs the whole command line, ./lab")
+
+    def find(self) -> VirtualLab | None:
+        """The lab of the chosen name, if it is up."""
+        return None
+
 
 Check = Callable[[Plan], None]
 Examine = Callable[[], list[Prerequisite]]
@@ -109,7 +129,11 @@ def down_all(*, wait: bool = False) -> tuple[list[LabName], dict[LabName, str]]:
 
 
 def register(
-    subparsers: Any, provision: Provision | None = None, check: Check | None = None, also: Examine = list
+    subparsers: Any,
+    provision: Provision | None = None,
+    check: Check | None = None,
+    also: Examine = list,
+    virtual: VirtualLabs = VirtualLabs(),  # noqa: B008
 ) -> None:
     """Add the commands of a running lab: `up`, `down`, `status`, `doctor`, `fault` and their like."""
     up = _add(
@@ -131,19 +155,20 @@ def register(
     up.add_argument(
         "--journals", type=Path, metavar="DIR", help="where switches, agents and faults write their journals"
     )
+    up.add_argument("--world", choices=("emulated", "simulated"), help="real links, or virtual time (emulated)")
     labname.add_option(up)
-    up.set_defaults(run=lambda arguments: run_up(arguments, provision, check))
+    up.set_defaults(run=lambda arguments: run_up(arguments, virtual, provision, check))
 
     end = _add(subparsers, "down", "down\n  down --name blue")
     end.add_argument("--wait", action="store_true", help="wait for an `up` that has not ended yet")
     end.add_argument("--all", action="store_true", help="every lab of yours (root: of all users)")
     labname.add_option(end)
-    end.set_defaults(run=run_down)
+    end.set_defaults(run=lambda arguments: run_down(arguments, virtual))
 
     status = _add(subparsers, "status", "status\n  status --format json", STATUS)
     add_format(status)
     labname.add_option(status)
-    status.set_defaults(run=run_status)
+    status.set_defaults(run=lambda arguments: run_status(arguments, virtual))
 
     doctor = _add(subparsers, "doctor", "doctor")
     add_format(doctor)
@@ -154,6 +179,9 @@ def register(
     labname.add_option(shell)
     shell.set_defaults(run=lambda arguments: run_shell(arguments, provision))
 
+    def attach() -> FaultyLab:
+        return virtual.find() or Lab.attach(provision=provision)
+
     rows = "\n".join(f"  {usage:36}{meaning}" for usage, meaning, *_ in verb_table())
     one_way = next(verb for verb in VERBS.values() if verb.one_way and verb.argument)
     example = f"fault {one_way.name} 'p1l0>p1s2' 20"
@@ -163,12 +191,12 @@ def register(
     fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
     add_format(fault)
     labname.add_option(fault)
-    fault.set_defaults(run=lambda arguments: run_fault(arguments, provision))
+    fault.set_defaults(run=lambda arguments: run_fault(arguments, attach()))
 
     undo = _add(subparsers, "undo", "undo all")
     undo.add_argument("which", nargs="?", metavar="NUMBER|all")
     labname.add_option(undo)
-    undo.set_defaults(run=lambda arguments: run_undo(arguments, provision))
+    undo.set_defaults(run=lambda arguments: run_undo(arguments, attach()))
 
 
 def _add(subparsers: Any, name: str, examples: str, more: str = "") -> argparse.ArgumentParser:
@@ -184,7 +212,9 @@ def _add(subparsers: Any, name: str, examples: str, more: str = "") -> argparse.
     return parser
 
 
-def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Check | None = None) -> int:
+def run_up(
+    arguments: argparse.Namespace, virtual: VirtualLabs, provision: Provision | None, check: Check | None = None
+) -> int:
     plan = load_plan(
         arguments.plan, dict(parse_pair(pair, "--set", "trimming.enabled=false") for pair in arguments.set)
     )
@@ -200,7 +230,16 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         check_pfc(plan)
     if check is not None:
         check(plan)
-    started = time.monotonic()
+    started, name = time.monotonic(), labname.chosen()
+    called = f" as {name}" if name != DEFAULT_LAB else ""
+    if arguments.world == "simulated":
+        if arguments.journals or kind not in (None, "embedded"):
+            raise ValueError("up --world simulated takes neither --journals nor a kind of switch: it has its own")
+        folder = virtual.up(plan).status()["folder"]
+        print(f"{plan.name} is up{called} in virtual time, which stands still (./lab step): {folder}")
+        return 0
+    if virtual.find() is not None:
+        raise LabRunningError(f"{name.words()} is there already, in virtual time: `down{name.option()}` ends it")
     if arguments.journals:
         files.make_folder(arguments.journals)
         arguments.journals = arguments.journals.resolve()
@@ -208,7 +247,6 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
         lab = Lab.up(plan, provision=provision, progress=progress, journals=arguments.journals)
     tables = any(lab.p4runtime(switch) for switch in plan.switches())
     note = "; P4 tables are not installed" if tables and provision is None else ""
-    called = f" as {lab.name}" if lab.name != DEFAULT_LAB else ""
     print(
         f"{plan.name} is up{called} after {time.monotonic() - started:.1f} s: {plan.host_count} hosts,"
         f" {switch_words(plan)}{note}"
@@ -216,12 +254,14 @@ def run_up(arguments: argparse.Namespace, provision: Provision | None, check: Ch
     return 0
 
 
-def run_down(arguments: argparse.Namespace) -> int:
+def run_down(arguments: argparse.Namespace, virtual: VirtualLabs) -> int:
     started = time.monotonic()
     if arguments.all:
         return _down_all(arguments.wait)
-    name = labname.chosen()
-    ended = down(name, wait=arguments.wait)
+    name, lab = labname.chosen(), virtual.find()
+    if lab is not None:
+        lab.end()
+    ended = lab is not None or down(name, wait=arguments.wait)
     none = "no lab was running" if name == DEFAULT_LAB else f"no lab of the name {name} was running"
     print(f"{name.words()} is down after {time.monotonic() - started:.1f} s" if ended else none)
     return 0
@@ -235,8 +275,12 @@ def _down_all(wait: bool) -> int:
     return 0
 
 
-def run_status(arguments: argparse.Namespace) -> int:
+def run_status(arguments: argparse.Namespace, virtual: VirtualLabs) -> int:
     """The chosen lab in full; and, if there are others, a row for each lab of this machine."""
+    if (lab := virtual.find()) is not None:
+        told = lab.status()
+        print(json.dumps(told, indent=1) if arguments.format == "json" else _virtual_words(told))
+        return 0
     name, there = labname.chosen(), rows()
     record = state.read_record(name.root)
     status: dict[str, Any] = {"phase": "none" if record is None else record.phase}
@@ -283,6 +327,14 @@ def _show_record(record: state.LabState | None, name: LabName, status: Mapping[s
     print(hidden if status["sealed"] else in_force)
 
 
+def _virtual_words(status: Mapping[str, Any]) -> str:
+    now, until = (f"{status[key] / 1e6:,.3f} ms" for key in ("now_ns", "until_ns"))
+    passes = f"passes until {until}" if status["until_ns"] > status["now_ns"] else "stands still"
+    faults = [f"fault: {words}" for words in status["faults"]] or ["no fault in force"]
+    first = f"plan {status['plan']!r} in virtual time, which {passes}; it is {now}"
+    return "\n".join([first, f"{status['hosts']} hosts, {status['switches']} switches; {status['folder']}", *faults])
+
+
 def run_doctor(arguments: argparse.Namespace, also: Examine = list) -> int:
     findings = [*examine(), *also()]
     missing = [finding for finding in findings if finding.need == "needed" and not finding.present]
@@ -315,8 +367,7 @@ def run_shell(arguments: argparse.Namespace, provision: Provision | None) -> int
     return 0
 
 
-def run_fault(arguments: argparse.Namespace, provision: Provision | None) -> int:
-    lab = Lab.attach(provision=provision)
+def run_fault(arguments: argparse.Namespace, lab: FaultyLab) -> int:
     if arguments.verb is None:
         in_force = [fault_json(fault) for fault in lab.faults()]
         print(json.dumps(in_force, indent=1) if arguments.format == "json" else show_faults(lab))
@@ -337,8 +388,8 @@ def fault_json(fault: Fault) -> dict[str, Any]:
     return {"verb": fault.verb, "target": fault.target, **number, "lasting": VERBS[fault.verb].lasting}
 
 
-def run_undo(arguments: argparse.Namespace, provision: Provision | None) -> int:
-    print(undo_faults(Lab.attach(provision=provision), arguments.which))
+def run_undo(arguments: argparse.Namespace, lab: FaultyLab) -> int:
+    print(undo_faults(lab, arguments.which))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from topo.emulation.lab import Lab
 from topo.fault import VERBS, Fault, FaultError, targets
@@ -15,6 +15,15 @@ from topo.show import show_paths
 
 if TYPE_CHECKING:
     from topo.emulation.network import PromptCommand
+
+
+class FaultyLab(Protocol):
+    """A lab whose faults can be changed, in either world."""
+
+    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault: ...
+    def undo(self, fault: Fault) -> None: ...
+    def heal(self) -> None: ...
+    def faults(self) -> list[Fault]: ...
 
 
 def open_shell(lab: Lab, script: str | None = None) -> None:
@@ -62,7 +71,7 @@ def words(lab: Lab) -> dict[str, PromptCommand]:
     }
 
 
-def show_faults(lab: Lab) -> str:
+def show_faults(lab: FaultyLab) -> str:
     faults = lab.faults()
     return "\n".join(f"{number}  {fault.words()}" for number, fault in enumerate(faults, 1)) or "no fault in force"
 
@@ -102,7 +111,7 @@ def done(fault: Fault) -> str:
     return fault.words() + ("" if VERBS[fault.verb].lasting else ": done")
 
 
-def undo_faults(lab: Lab, which: str | None = None) -> str:
+def undo_faults(lab: FaultyLab, which: str | None = None) -> str:
     """`which`: a number of `show_faults`, `all`, or None for the last one."""
     faults = lab.faults()
     if which == "all":

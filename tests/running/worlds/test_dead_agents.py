@@ -15,10 +15,12 @@ import pytest
 from common.client import ControlError
 from common.server import ControlServer, Reply, ThreadReaders
 from running.traffic import Traffic
+from running.view import RealLab
 from running.worlds.agents import running_agents
 from topo.emulation.driver import LabSite
 from topo.emulation.faults import LabFabric
 from topo.emulation.lab import Lab
+from topo.emulation.labname import LabName
 from topo.fault import DenialChange
 from topo.node import Host
 from topo.planfile import load_plan
@@ -52,7 +54,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def lab(root: Path) -> Lab:
-    fake = SimpleNamespace(plan=PLAN, root=root, agent_socket=lambda host: root / "agents" / f"{host}.sock")
+    fake = SimpleNamespace(
+        name=LabName(), plan=PLAN, root=root, agent_socket=lambda host: root / "agents" / f"{host}.sock"
+    )
     return cast(Lab, fake)
 
 
@@ -94,7 +98,7 @@ def test_traffic_is_stopped_around_a_dead_agent(lab: Lab, root: Path) -> None:
     (root / "traffic").mkdir()
     asked = {"name": "job", "kind": "write_bw", "ranks": [DEAD.name, LIVE.name], "options": {}}
     (root / "traffic" / "job.json").write_text(json.dumps({**asked, "started_ns": 1}))
-    with live_agent(root, LIVE) as agent, Traffic(lab) as traffic:
+    with live_agent(root, LIVE) as agent, Traffic(RealLab(lab)) as traffic:
         (job,) = traffic.asked()
         assert traffic.stop(job).keys() == {LIVE.name}
         assert traffic.asked() == []

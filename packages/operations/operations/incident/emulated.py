@@ -20,7 +20,6 @@ from typing import Any
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from controller import Entity, addresses, compiled_pipelines, write_entities
-from endpoint import AgentClient
 from operations.incident.draw import Hidden, Incident
 from operations.incident.live_incident import SAMPLE_S, Interface, LiveIncident, files, unknowing
 from running import RunDirectory
@@ -72,7 +71,8 @@ class EmulatedIncident(LiveIncident, RealLab):
             hands = running_agents(self.lab)
             for client in (*clients.values(), *hands.values()):
                 stack.callback(client.close)
-            self.clients, self.hands = clients, hands
+            self.clients: Mapping[str, ControlClient] = clients
+            self.hands = hands
             self._switches = self._control()
             stack.callback(self._switches.close)
             self._fabric = SealedFabric(self.lab)
@@ -195,7 +195,7 @@ class EmulatedIncident(LiveIncident, RealLab):
     def managers(self) -> Managers:
         return unknowing(super().managers())
 
-    def agents(self) -> Mapping[str, AgentClient]:
+    def agents(self) -> Mapping[str, ControlClient]:
         return self.clients
 
     def port_counters(self, node: Node) -> Mapping[int, Mapping[str, int]]:

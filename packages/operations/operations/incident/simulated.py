@@ -96,7 +96,7 @@ class SimulatedIncident(LiveIncident, VirtualLab):
         LiveIncident.__init__(self, incident, directory)
         seed = int(derive(incident.seed, Purpose.SWITCHES))
         self.world: IncidentWorld = IncidentWorld(self.plan, seed, directory, self.swaps)
-        VirtualLab.__init__(self, self.world, self.name)
+        VirtualLab.__init__(self, self.world)
         self.clients = self.hands = self.world.clients
         self._active = ActiveFaults(self.plan, self.world)
         late = {

@@ -1,4 +1,4 @@
-"""`python -m operations.incident`: go through many drawn incidents by programs, and count."""
+"""`python -m tests.incidents`: go through many drawn incidents by programs, and count."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 from common.seeds import Purpose, derive
 from common.terminal.standard_streams import write_out
 from operations.incident.kind import LEVELS
-from operations.incident.survey import Surveyed, consistent, surveyed, table
+from tests.incidents.survey import Surveyed, consistent, surveyed, table
 
 WORLDS = ("simulated", "emulated")
 COUNT_MAX = 10_000
@@ -20,7 +20,7 @@ SEED_BITS = 62
 
 def main(words: list[str] | None = None) -> int:
     """Print the counts. Exit status 1 when a fault was not shown, something leaked or an incident crashed."""
-    parser = argparse.ArgumentParser(prog="python -m operations.incident", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.incidents", description=__doc__)
     parser.add_argument("--count", type=int, default=20, metavar="N", help="incidents, over all levels alike (20)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="what the seeds are drawn from (1)")
     parser.add_argument("--level", type=int, choices=LEVELS, help="one level only")

@@ -1,6 +1,6 @@
 """Many drawn incidents, each gone through by programs: faults shown, secrets leaked, and answers of two solvers.
 
-`python -m operations.incident --count 100` prints a row per level.
+`python -m tests.incidents --count 100` prints a row per level.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from operations.incident.score import components, score
 from operations.incident.session import IncidentSession, World
 from operations.incident.words import parse
 from running import RunDirectory
+from tests.incidents import solvers
 
 OTHER_TOOLS = ("trace {a} {b}", "capture {cable} --seconds 0.1", "prober --all", "wait 0.1")
 """Those that a search everywhere does without."""
@@ -92,9 +93,9 @@ def _gone_through(opened: IncidentSession) -> tuple[str, str, int, tuple[str, ..
         said.extend(text.SHOW[tool](answer) if tool in text.SHOW else ())
         return answer
 
-    naive, search = score(plan, incident.hidden, solving.guess(plan, do)).word, ""
+    naive, search = score(plan, incident.hidden, solvers.guess(plan, do)).word, ""
     if virtual:
-        search = score(plan, incident.hidden, solving.solve(plan, incident.tickets, do)).word
+        search = score(plan, incident.hidden, solvers.solve(plan, incident.tickets, do)).word
     first, *_, last = plan.hosts()
     for line in OTHER_TOOLS if virtual else (*OTHER_TOOLS, *SEARCHED):
         do(line.format(a=first, b=last, cable="p0l0-p0s0", leaf="p0l0"))

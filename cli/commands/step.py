@@ -1,0 +1,46 @@
+"""`mrclab step`: let time pass in a lab in virtual time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+
+from cli.command_table import add
+from running.view import find
+from topo.emulation import NoLabError, labname
+from topo.show import duration
+
+EXAMPLES = """examples:
+  ./lab step 10ms
+  ./lab step 2s --background   return at once: other commands look at the lab while its time passes
+  ./lab step 0                 stop it
+Times are of the lab: 500ns, 20us, 10ms, 1.5s. Ctrl-C stops the time as well."""
+UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def seconds(text: str) -> float:
+    """A duration such as 10ms."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s)", text, re.ASCII)
+    if found is None and text != "0":
+        raise argparse.ArgumentTypeError(f"must be a number with ns, us, ms or s, such as 10ms (got {text!r})")
+    return float(found[1]) * UNITS_S[found[2]] if found else 0.0
+
+
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    step = add(subparsers, "step", step_command, EXAMPLES)
+    step.add_argument("time", type=seconds, metavar="TIME", help="of the lab, such as 10ms; 0 stops it")
+    step.add_argument("--background", action="store_true", help="do not wait")
+    labname.add_option(step)
+
+
+def step_command(arguments: argparse.Namespace) -> int:
+    lab, at = find(), labname.chosen().option()
+    if lab is None:
+        raise NoLabError(f"no lab in virtual time is up here: ./lab up lab --world simulated{at} starts one")
+    if arguments.background or not arguments.time:
+        lab.step(arguments.time)
+    else:
+        lab.pass_time(arguments.time)
+    sys.stdout.write(f"it is {duration(lab.now_ns())}\n")
+    return 0

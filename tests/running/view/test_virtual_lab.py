@@ -1,0 +1,177 @@
+"""`./lab up PLAN --world simulated`: a process that stays, stepped and looked at by commands, gone without a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import main
+from common.client import ControlClient, ControlError
+from running.view import find, up
+from running.view.kept import SOCKET, KeeperGoneError, ask
+from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger
+from tests.helpers.waiting import eventually
+from topo.planfile import load_plan
+
+Said = Callable[..., str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MRCLAB_NAME", "stepped")
+    return tmp_path
+
+
+@pytest.fixture
+def lab() -> Iterator[Path]:
+    made = up(load_plan("tiny"))
+    yield made.root
+    if (left := find()) is not None:
+        left.end()
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Said:
+    def run(*words: str, status: int = 0) -> str:
+        capsys.readouterr()
+        assert main(list(words)) == status, words
+        told = capsys.readouterr()
+        return told.err if status else told.out
+
+    return run
+
+
+def clock(folder: Path) -> dict[str, int]:
+    told: dict[str, int] = ask(folder, "clock")
+    return told
+
+
+def test_commands_step_look_at_break_and_end_a_lab(here: Path, say: Said) -> None:
+    assert "is up as stepped in virtual time, which stands still" in say("up", "tiny", "--world", "simulated")
+    assert "it is 1.5 ms" in say("step", "1.5ms")
+    say("traffic", "write_bw", "h0", "h2", "--background")
+    say("step", "200ms")
+    counted = json.loads(say("counters", "--format", "json"))
+    assert sum(row["RX_OK"] for row in counted["ports"]) > 10
+    assert json.loads(say("inspect", "p0l0", "--format", "json"))["nodes"][0]["state"] == "running"
+    assert "h2 receives" in say("trace", "h0", "h2")
+    assert "src=h0 dst=h2" in say("capture", "h0-p0l0", "--seconds", "0.05")
+    say("capture", "h0-p0l0", "p0l0-h0", "--seconds", "0.05", "--write", "way.pcapng")
+    assert (here / "way.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    assert '{lab="stepped",plan="tiny"} 1' in say("metrics", "--once")
+    assert '"h0" -- "p0l0"' in say("graph", "--load", "0.05")
+    say("fault", "link-down", "p0l0-p0s0")
+    status = json.loads(say("status", "--format", "json"))
+    assert (status["world"], status["faults"]) == ("simulated", ["link-down p0l0-p0s0"])
+    assert status["now_ns"] == status["until_ns"] > 350_000_000
+    assert "undone" in say("undo")
+    assert "0 wrong" in say("traffic", "stop", "all")
+    folder = Path(status["folder"])
+    assert "is there already" in say("up", "tiny", "--world", "simulated", status=2)
+    assert "is there already, in virtual time" in say("up", "tiny", status=2)
+    assert "is down" in say("down")
+    assert not (folder / SOCKET).exists()
+    assert "no lab of the name stepped was running" in say("down")
+    assert "no lab in virtual time is up here" in say("step", "1ms", status=2)
+
+
+def test_other_commands_look_at_a_lab_while_its_time_passes(lab: Path, say: Said) -> None:
+    say("traffic", "write_bw", "h0", "h2", "--background")
+    say("step", "3000s", "--background")
+    first = clock(lab)
+    assert "which passes until" in say("status")
+    assert json.loads(say("counters", "--format", "json"))["ports"]
+    eventually(lambda: clock(lab)["now_ns"] > first["now_ns"], "time passes")
+    say("step", "0")
+    stopped = clock(lab)
+    assert stopped["now_ns"] >= stopped["until_ns"]
+    assert clock(lab) == stopped
+
+
+def test_ctrl_c_stops_the_time_and_leaves_the_lab(lab: Path) -> None:
+    begun = threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+    begun.start()
+    assert main(["step", "3600s"]) == 130
+    assert clock(lab)["until_ns"] <= clock(lab)["now_ns"]
+    assert clock(lab) == clock(lab)
+
+
+def test_a_killed_lab_leaves_nothing_that_a_command_takes_for_a_lab(lab: Path, say: Said) -> None:
+    kill(lab)
+    found = find()
+    assert found is None
+    assert not (lab / SOCKET).exists()
+    with pytest.raises(KeeperGoneError):
+        ask(lab, "clock")
+    assert "tiny is up" in say("up", "tiny", "--world", "simulated")
+
+
+def kill(folder: Path) -> None:
+    """`kill -9` of the process that keeps a lab, and its end."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(folder / SOCKET))
+        pid, *_ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: find() is None, "the lab is gone")
+
+
+def test_another_process_ends_a_lab_with_its_socket(lab: Path) -> None:
+    words = [sys.executable, "-c", "import sys; from cli.main import main; sys.exit(main(['down']))"]
+    assert subprocess.run(words, check=False, timeout=60).returncode == 0
+    assert find() is None
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "said"),
+    [
+        ("held", {"arguments": [{"node": "../../etc"}]}, "etc"),
+        ("held", {"arguments": [{"__class__": "x"}]}, "no record '__class__'"),
+        ("undo", {"arguments": []}, "a defect"),
+        ("step", {"seconds": -1}, "a step must be between 0 and 3600 s"),
+        ("step", {"seconds": 1e300}, "a step must be between 0 and 3600 s"),
+        ("close", {}, "no operation 'close'"),
+        ("send", {"host": "h9", "request": "ping", "arguments": {}}, "h9"),
+    ],
+)
+def test_a_hostile_request_is_answered_and_the_lab_goes_on(lab: Path, op: str, arguments: Any, said: str) -> None:
+    with ControlClient(lab / SOCKET) as client, pytest.raises(ControlError, match=said):
+        client.call(op, **arguments)
+    assert clock(lab)["now_ns"] == 0
+
+
+def test_the_socket_is_for_this_user_alone(lab: Path) -> None:
+    assert (lab / SOCKET).stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["10", "ms", "-1ms", "1e3s", "nan s", "10 ms", "١ms"])
+def test_a_step_has_a_unit(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["step", "--", text])
+    assert "must be a number with ns, us, ms or s" in capsys.readouterr().err
+
+
+@NEEDS_ROOT
+@pytest.mark.root
+def test_a_lab_of_a_stranger_is_passed_over(here: Path) -> None:
+    for parent in (here, *here.parents[:2]):
+        parent.chmod(0o777)
+    folder = here / "runs" / "up.stepped" / "20991231-235959-1"
+    with as_a_stranger():
+        folder.mkdir(parents=True)
+    with control_of_a_stranger(folder / SOCKET, {}) as asked:
+        assert find() is None
+        with pytest.raises(ControlError, match="user 65534"):
+            ask(folder, "clock")
+    assert asked == []
