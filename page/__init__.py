@@ -6,7 +6,7 @@ from common.door import lazy
 
 if TYPE_CHECKING:
     from page.answers import PacketAnswers
-    from page.live import Going, LabView, RunView
+    from page.live import Going, LabPage, RunView
     from page.microscope import Microscope
     from page.request_handler import RequestHandler
     from page.view import plan_view, replay_view, what_is
@@ -15,6 +15,6 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "Going", "LabView", "Microscope", "PacketAnswers", "RequestHandler", "RunView", "Viewer", "export", "plan_view",
+    "Going", "LabPage", "Microscope", "PacketAnswers", "RequestHandler", "RunView", "Viewer", "export", "plan_view",
     "replay_view", "what_is",
 ]  # fmt: skip

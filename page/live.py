@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from common.client import ControlClient, ControlError
+from common.client import ControlError
 from common.journal import Journal
 from common.quoting import command
 from judging import Run
@@ -25,12 +25,12 @@ from page.request_handler import RequestHandler
 from page.view import View, title
 from page.viewer import Viewer
 from running import RunDirectory
+from running.view import RealLab
 from running.worlds import EmulatedWorld, SimulatedWorld, World
 from scenarios import SAMPLE_S
 from topo import Plan
 from topo.emulation import Lab, LabError
 from topo.fault import Fault
-from topo.graph import device_id
 
 if TYPE_CHECKING:
     from running import Choices
@@ -123,7 +123,7 @@ class RunView:
             if not self.pacers:
                 assert isinstance(world, EmulatedWorld)
                 if world.lab.switch_control is not None:
-                    self._microscope.lab = world.lab
+                    self._microscope.lab = RealLab(world.lab)
                 self._handler.injectors[lane] = LabInjector(world.lab)
                 return Closing(world, partial(self._closed, lane))
             assert isinstance(world, SimulatedWorld)
@@ -241,7 +241,7 @@ def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
     return {"file": shown, "text": text, "command": command("run", Path(shown))}
 
 
-class LabView:
+class LabPage:
     """The page of a lab that is up. Faults and switches' counters are journalled here, agents journal themselves."""
 
     def __init__(
@@ -258,7 +258,7 @@ class LabView:
         self._counts = Journal(folder / "journal" / "switches.jsonl", "lab", bytes_max=COUNTS_BYTES, lossy=True)
         name = f"plan {lab.plan.name}, running"
         self.view = View(name, "live, on real links", "live", (lab.plan,), (folder,), ({},), (name,))
-        seeing = lab if lab.switch_control is not None else None
+        seeing = RealLab(lab) if lab.switch_control is not None else None
         self._journal.write_process("view")
         self._journal.write("options", plan=lab.plan.name, world="emulated")
         self._handler = RequestHandler(
@@ -275,7 +275,7 @@ class LabView:
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._open = ExitStack()
 
-    def __enter__(self) -> LabView:
+    def __enter__(self) -> LabPage:
         self._open.enter_context(self.viewer)
         self._thread.start()
         return self
@@ -314,13 +314,7 @@ class LabView:
         self._seen = now
 
     def _counters(self) -> None:
-        if self._lab.switch_control is None:
-            return
-        with ControlClient(self._lab.switch_control) as client:
-            counted = client.call("counters")
-        t_ns = time.monotonic_ns()
-        for switch in self._lab.plan.switches():
-            ports = counted.get(str(device_id(self._lab.plan, switch)))
-            if ports is not None:
-                rows = [{"port": int(port), **counters} for port, counters in ports.items()]
-                self._counters_seen.look(switch.name, t_ns, rows)
+        counted, t_ns = RealLab(self._lab).managers(), time.monotonic_ns()
+        for switch, ports in counted.items():
+            rows = [{"port": port, **counters} for port, counters in ports.items()]
+            self._counters_seen.look(switch, t_ns, rows)

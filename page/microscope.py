@@ -12,17 +12,16 @@ from typing import Any
 
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
-from running.tracing import Explainer, LabExplainer, PlanExplainer, TracedHop, data_frame, follow, tables_hit
+from running.tracing import Explainer, PlanExplainer, TracedHop, data_frame, follow, tables_hit
 from topo import Plan
 from topo.address import address_usids
-from topo.emulation import Lab
 from topo.path import Path, path_of_ev
 
 
 class Microscope:
     """Follows packets on each lane of a view: `page.request_handler.Trace`."""
 
-    def __init__(self, plans: Sequence[Plan], lab: Lab | None = None) -> None:
+    def __init__(self, plans: Sequence[Plan], lab: Explainer | None = None) -> None:
         self._plans = plans
         self.lab = lab
         """The running lab, while its switches can explain themselves."""
@@ -38,7 +37,7 @@ class Microscope:
     def _explainer(self, plan: Plan, trimmed_at: str | None) -> Explainer:
         if trimmed_at is not None:  # no queue of a running lab is filled for this: the plan's switches are used instead
             return PlanExplainer(plan, {plan.switch_node(trimmed_at)})
-        return PlanExplainer(plan) if self.lab is None else LabExplainer(self.lab)
+        return self.lab or PlanExplainer(plan)
 
 
 def seen(plan: Plan, path: Path, size: int, trimmed_at: str | None, explainer: Explainer) -> dict[str, Any]:

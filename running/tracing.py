@@ -1,7 +1,7 @@
 """One packet followed from NIC to NIC through every switch, table by table.
 
-The switches are those of the running lab, with their present tables; without a lab, reference interpreters with the
-plan's tables. The lab's switches are not disturbed: each hop runs in a copy.
+The switches are those of a lab, with their present tables (`running.view.LabView`); without a lab, reference
+interpreters with the plan's tables. A lab's switches are not disturbed: each hop runs in a copy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import partial
 from ipaddress import IPv6Address
 from typing import Any, Protocol
 
-from common.client import ControlClient
 from controller import DirectControl, compiled_pipelines
 from controller.tables import tables
 from endpoint.nic import frame as frames
@@ -21,7 +20,6 @@ from endpoint.nic import wire
 from switch import PortConfig
 from switch.reference import ReferenceEngine, Trace
 from topo import Host, Plan, Switch
-from topo.emulation import Lab
 from topo.fault import Condition, Fault, at_switch, leaving
 from topo.graph import PortRef, peer, ports
 from topo.path import Path, path_da
@@ -29,8 +27,8 @@ from topo.plan import PRIORITY_DATA
 from topo.profile import nic_profile
 
 __all__ = [
-    "Explainer", "Explanation", "Journey", "LabExplainer", "PlanExplainer", "TracedHop", "call_text", "data_frame",
-    "follow", "hop_limit", "outer_destination", "short", "tables_hit",
+    "Explainer", "Explanation", "Journey", "PlanExplainer", "TracedHop", "call_text", "data_frame", "explained",
+    "follow", "hop_limit", "no_program", "outer_destination", "short", "tables_hit",
 ]  # fmt: skip
 
 HOPS_MAX = 16
@@ -49,28 +47,28 @@ class Explanation:
 class Explainer(Protocol):
     """Somewhere to follow a packet."""
 
-    @property
     def faults(self) -> Sequence[Fault]:
         """The faults in force on these switches."""
 
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation: ...
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        """The work of a switch on a frame; the switch itself is not disturbed."""
 
 
 QUEUE_ACCOUNT, ACCOUNT_FULL, PRIORITIES = "queue_account", 0xFFFF, 8  # p4/parts/account.p4
 
 
 class PlanExplainer:
-    """Reference interpreters that hold exactly the plan's tables, without faults.
+    """Reference interpreters that hold exactly the plan's tables.
 
     The data queues of the switches in `full` are as long as their account can say: a packet that may be trimmed is.
     """
 
-    faults: Sequence[Fault] = ()
-
-    def __init__(self, plan: Plan, full: Collection[Switch] = ()) -> None:
-        self._plan = plan
-        self._full = full
+    def __init__(self, plan: Plan, full: Collection[Switch] = (), faults: Sequence[Fault] = ()) -> None:
+        self._plan, self._full, self._faults = plan, full, faults
         self._pipelines = compiled_pipelines()
+
+    def faults(self) -> Sequence[Fault]:
+        return self._faults
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         def prepare(engine: ReferenceEngine) -> None:
@@ -97,29 +95,6 @@ def explained(prepare: Callable[[ReferenceEngine], object], port: int, frame: by
 def no_program(switch: Switch) -> Explanation:
     """The work of a switch that has crashed: none."""
     return Explanation([{"kind": "drop", "reason": f"{switch} has no program: it forwards nothing"}], "", [])
-
-
-class LabExplainer:
-    """The embedded switches of the running lab, with the tables that they hold now."""
-
-    def __init__(self, lab: Lab) -> None:
-        if lab.switch_control is None:
-            raise ValueError("the running lab has no embedded switches: only they can explain themselves")
-        self._lab = lab
-        self._client = ControlClient(lab.switch_control)
-        self.faults: Sequence[Fault] = lab.faults()
-
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        place = self._lab.p4runtime(switch)
-        if self._lab.plan.kind_of(switch) != "embedded" or place is None:
-            kind = self._lab.plan.kind_of(switch)
-            raise ValueError(f"{switch} is a {kind} switch: only embedded ones can explain themselves")
-        programs = {device["device_id"]: device["program"] for device in self._client.call("devices")}
-        if not programs.get(place[1]):
-            return no_program(switch)
-        answer = self._client.call("trace", device=place[1], port=port, frame=frame.hex())
-        sent = [(int(item["port"]), bytes.fromhex(item["frame"])) for item in answer["sent"]]
-        return Explanation(answer["steps"], answer["text"], sent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +174,7 @@ def follow(
     `wired` gives the port at the other end of a cable, where cables are not as the plan has them.
     """
     wired = wired or partial(peer, plan)
-    faults = explainer.faults
+    faults = explainer.faults()
     out = PortRef(path.source, path.port)
     start = tuple(leaving(plan, faults, out))
     hops: list[TracedHop] = []
@@ -207,7 +182,7 @@ def follow(
         return Journey(start, hops, None)
     here = wired(out)
     while len(hops) < HOPS_MAX:
-        hop = through(plan, explainer, here, frame)
+        hop = through(plan, explainer, faults, here, frame)
         hops.append(hop)
         if hop.lost or hop.port_out is None:
             return Journey(start, hops, None)
@@ -217,11 +192,11 @@ def follow(
     return Journey(start, hops, None)
 
 
-def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> TracedHop:
+def through(plan: Plan, explainer: Explainer, faults: Sequence[Fault], here: PortRef, frame: bytes) -> TracedHop:
     """One switch: its faults, the decision of its tables, and the faults of the cable that they choose."""
     switch = here.node
     assert isinstance(switch, Switch)
-    met = at_switch(plan, explainer.faults, switch)
+    met = at_switch(plan, faults, switch)
     if any(condition.ends for condition in met):
         reason = next(str(condition) for condition in met if condition.ends)
         return TracedHop(switch, here.port, frame, [], "", None, b"", reason, tuple(met))
@@ -230,7 +205,7 @@ def through(plan: Plan, explainer: Explainer, here: PortRef, frame: bytes) -> Tr
         reason = next((step["reason"] for step in told.steps if step["kind"] == "drop"), "it never left")
         return TracedHop(switch, here.port, frame, told.steps, told.text, None, b"", str(reason), tuple(met))
     port_out, out = told.sent[0]
-    met += leaving(plan, explainer.faults, PortRef(switch, port_out))
+    met += leaving(plan, faults, PortRef(switch, port_out))
     return TracedHop(switch, here.port, frame, told.steps, told.text, port_out, out, "", tuple(met))
 
 

@@ -50,7 +50,7 @@ def trace_command(arguments: argparse.Namespace) -> int:
     else:
         try:
             view = attached()
-            plan, explainer, where = view.plan, view.explainer(), f"the running lab ({view.plan.name})"
+            plan, explainer, where = view.plan, view, f"the running lab ({view.plan.name})"
         except NoLabError:
             if labname.chosen() != DEFAULT_LAB:
                 raise

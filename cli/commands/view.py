@@ -106,10 +106,10 @@ def running_lab() -> Lab | None:
 
 def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:
     """Serves a lab that is up until it is taken down; what is seen is thrown away then."""
-    from page import LabView
+    from page import LabPage
 
     file = Path("played.py")
-    with Scratch("mrclab-seen-") as folder, LabView(lab, folder, file, tell, hand_over, arguments.port) as view:
+    with Scratch("mrclab-seen-") as folder, LabPage(lab, folder, file, tell, hand_over, arguments.port) as view:
         say(view.view.title, view.viewer.address)
         view.wait()
     sys.stdout.write("the lab was taken down\n")

@@ -70,7 +70,7 @@ def folders(root: Path) -> tuple[list[Path], list[Path]]:
 
 def ask(folder: Path, op: str, **arguments: Any) -> Any:
     """One request to the process that keeps the lab of a folder. ControlError with its complaint; KeeperGoneError if it
-    has ended: what a killed one has left is removed."""
+    has ended: the socket that a killed one leaves is removed."""
     path = folder / SOCKET
     try:
         with ControlClient(path, LONGEST_S) as client:

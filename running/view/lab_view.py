@@ -12,7 +12,7 @@ from topo.graph import PortRef, peer, ports
 if TYPE_CHECKING:  # gRPC comes with them, which the help of a command does not need
     from controller import Cells
     from endpoint import AgentClient
-    from running.tracing import Explainer
+    from running.tracing import Explanation
 
 Managers = Mapping[str, Mapping[int, Mapping[str, int]]]
 """The counts of traffic managers, queues among them, by switch and port."""
@@ -88,8 +88,8 @@ class LabView(Protocol):
     def held(self, switch: Switch) -> list[dict[str, str]]:
         """The entries that a switch holds, as `entries.shown` has them; none after a crash."""
 
-    def explainer(self) -> Explainer:
-        """The switches' own tables, to follow a packet through."""
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        """The work of a switch on a frame by the tables that it holds; `running.tracing.follow` follows a packet."""
 
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
         """Let `seconds` pass; the packets that cross one end of a cable meanwhile, in order of time."""

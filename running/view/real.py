@@ -17,7 +17,7 @@ from topo.graph import PortRef
 
 if TYPE_CHECKING:
     from controller import Cells
-    from running.tracing import Explainer
+    from running.tracing import Explanation
 
 AGENT_TIMEOUT_S = 3.0
 HEAD_BYTES = 256
@@ -94,10 +94,18 @@ class RealLab(LabView):
         control.install(item.entity for each in items for item in each)
         return shown(control.store)
 
-    def explainer(self) -> Explainer:
-        from running.tracing import LabExplainer
+    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
+        from running.tracing import Explanation, no_program
 
-        return LabExplainer(self.lab)
+        kind, place = self.plan.kind_of(switch), self.lab.p4runtime(switch)
+        if kind != "embedded" or place is None or self.lab.switch_control is None:
+            raise ValueError(f"{switch} is a {kind} switch: only embedded ones can explain themselves")
+        with ControlClient(self.lab.switch_control) as client:
+            if not {device["device_id"]: device["program"] for device in client.call("devices")}.get(place[1]):
+                return no_program(switch)
+            answer = client.call("trace", device=place[1], port=port, frame=frame.hex())
+        sent = [(int(item["port"]), bytes.fromhex(item["frame"])) for item in answer["sent"]]
+        return Explanation(answer["steps"], answer["text"], sent)
 
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
         with namespace.entered(self.lab.name.netns(near.node)):

@@ -13,13 +13,13 @@ from running.directory import RUNS, RunDirectory
 from running.view import kept
 from running.view.lab_view import Crossing, LabView
 from running.view.real import RealLab
-from topo import Host, Node, Plan, Switch
+from topo import Host, Node, Plan
 from topo.emulation import Lab, LabError, LabRunningError, labname, state
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.graph import PortRef
 
 if TYPE_CHECKING:
-    from running.tracing import Explanation
+    pass
 
 REMOTE: list[str] = []
 """Methods of `VirtualLab` that the process of a lab calls for others."""
@@ -90,7 +90,7 @@ class RemoteLab(LabView):
         self.ask("end")
 
     def status(self) -> dict[str, Any]:
-        """What `status --format json` prints."""
+        """The lab as `status --format json` prints it."""
         plan, clock = self.plan, self.clock()
         return {
             "name": self.name,
@@ -121,9 +121,6 @@ class RemoteLab(LabView):
     def agent_counters(self, host: Host) -> Mapping[str, Any] | None:
         told: Mapping[str, Any] = RemoteHost(self, host.name).call("counters")
         return told
-
-    def explainer(self) -> RemoteExplainer:
-        return RemoteExplainer(self)
 
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
         (crossed,) = self.captured([near], seconds)
@@ -172,17 +169,6 @@ class RemoteHost:
 
     def close(self) -> None:
         """Nothing is open."""
-
-
-class RemoteExplainer:
-    """The switches' own tables, asked for one switch at a time."""
-
-    def __init__(self, lab: RemoteLab) -> None:
-        self._lab, self.faults = lab, lab.faults()
-
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        told: Explanation = self._lab.explain(switch, port, frame)
-        return told
 
 
 def _place(name: LabName) -> Path:

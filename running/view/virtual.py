@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from controller import Cells
@@ -62,12 +62,18 @@ class VirtualLab(LabView):
     def held(self, switch: Switch) -> list[dict[str, str]]:
         return shown(self.world.fabric.switches[switch].store)
 
-    def explainer(self) -> StoreExplainer:
-        return StoreExplainer(self)
-
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        """What a switch would do with a frame."""
-        return self.explainer().explain(switch, port, frame)
+        store = self.world.fabric.switches[switch].store
+        if store is None:
+            return no_program(switch)
+        told = self.interfaces(switch)
+
+        def prepare(engine: ReferenceEngine) -> None:
+            store.copy_to(engine)
+            for number, state in told.items():
+                engine.configure_port(number, PortConfig(up=state["state"] == "up"), 0)
+
+        return explained(prepare, port, frame)
 
     def crossing(self, near: PortRef, seconds: float) -> Iterable[Crossing]:
         self.record(seconds)
@@ -103,31 +109,10 @@ class VirtualLab(LabView):
         return self.world.clients
 
     def faults(self) -> list[Fault]:
-        return self.world.faults()
+        return self.world.active.faults()
 
     def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        return self.world.inject(verb, target, value, seed)
+        return self.world.active.inject(verb, target, value, seed)
 
     def undo(self, fault: Fault) -> None:
-        self.world.undo(fault)
-
-
-class StoreExplainer:
-    """The tables that the switches of a lab in virtual time hold now, in reference interpreters."""
-
-    def __init__(self, lab: VirtualLab) -> None:
-        self._lab = lab
-        self.faults: Sequence[Fault] = lab.faults()
-
-    def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
-        store = self._lab.world.fabric.switches[switch].store
-        if store is None:
-            return no_program(switch)
-        told = self._lab.interfaces(switch)
-
-        def prepare(engine: ReferenceEngine) -> None:
-            store.copy_to(engine)
-            for number, state in told.items():
-                engine.configure_port(number, PortConfig(up=state["state"] == "up"), 0)
-
-        return explained(prepare, port, frame)
+        self.world.active.undo(fault)

@@ -63,15 +63,14 @@ FAULTS = [
 def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(
     fault: tuple[str, str] | tuple[str, str, float], ends: str | None, share: float, said: str
 ) -> None:
-    explainer = PlanExplainer(PLAN)
-    explainer.faults = [make_fault(PLAN, *fault)]
+    explainer = PlanExplainer(PLAN, faults=[make_fault(PLAN, *fault)])
     path = next(paths(PLAN, PLAN.host("h0"), PLAN.host("h3")))
     frame = data_frame(PLAN, path, 100)
     journey = follow(PLAN, explainer, path, frame)
     text = "\n".join(as_text(path, "a lab", frame, journey, full=False))
     told = journey_json(path, journey)
-    (shown,) = paths_json(PLAN, [path], explainer.faults)
-    listed = show_paths(PLAN, [path], explainer.faults)
+    (shown,) = paths_json(PLAN, [path], explainer.faults())
+    listed = show_paths(PLAN, [path], explainer.faults())
     assert told["arrival"] == pytest.approx(share)
     assert shown["arrival"] == pytest.approx(share)
     assert said in text
@@ -89,9 +88,9 @@ def test_trace_and_paths_say_what_is_in_force_and_where_a_packet_ends(
 
 
 def test_a_packet_is_lost_at_the_first_of_several_faults() -> None:
-    explainer = PlanExplainer(PLAN)
-    explainer.faults = [make_fault(PLAN, "switch-crash", "p0l1"), make_fault(PLAN, "loss", "p0s0>p0l1", 50.0)]
+    faults = [make_fault(PLAN, "switch-crash", "p0l1"), make_fault(PLAN, "loss", "p0s0>p0l1", 50.0)]
+    explainer = PlanExplainer(PLAN, faults=faults)
     path = next(paths(PLAN, PLAN.host("h0"), PLAN.host("h3")))
     journey = follow(PLAN, explainer, path, data_frame(PLAN, path, 0))
     assert [condition.place for condition in journey.conditions] == ["p0s0>p0l1", "p0l1"]
-    assert [condition.place for condition in conditions(PLAN, explainer.faults, path)] == ["p0s0>p0l1", "p0l1"]
+    assert [condition.place for condition in conditions(PLAN, faults, path)] == ["p0s0>p0l1", "p0l1"]

@@ -102,11 +102,11 @@ def test_nodes_interfaces_and_faults_are_told_alike(view: LabView) -> None:
 
 def test_a_packet_is_followed_through_the_tables_that_the_switches_hold(view: LabView) -> None:
     path = chosen_path(TINY, "h0", "h3", None)
-    told = journey_json(path, follow(TINY, view.explainer(), path, data_frame(TINY, path, 64), view.wired))
+    told = journey_json(path, follow(TINY, view, path, data_frame(TINY, path, 64), view.wired))
     assert told["reached"] == "h3"
     assert [hop["switch"] for hop in told["hops"]] == ["p0l0", "p0s0", "p0l1"]
     view.inject("link-down", "p0l0-p0s0")
-    told = journey_json(path, follow(TINY, view.explainer(), path, data_frame(TINY, path, 64), view.wired))
+    told = journey_json(path, follow(TINY, view, path, data_frame(TINY, path, 64), view.wired))
     assert (told["reached"], told["arrival"]) == (None, 0.0)
 
 

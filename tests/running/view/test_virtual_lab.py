@@ -9,6 +9,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
+from common import unix_socket
 from common.client import ControlClient, ControlError
 from running.view import find, up
 from running.view.kept import SOCKET, KeeperGoneError, ask
@@ -120,8 +122,7 @@ def test_a_killed_lab_leaves_nothing_that_a_command_takes_for_a_lab(lab: Path, s
 
 def kill(folder: Path) -> None:
     """`kill -9` of the process that keeps a lab, and its end."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(folder / SOCKET))
+    with unix_socket.connected(folder / SOCKET) as connection:
         pid, *_ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     os.kill(pid, signal.SIGKILL)
     eventually(lambda: find() is None, "the lab is gone")
@@ -164,14 +165,15 @@ def test_a_step_has_a_unit(text: str, capsys: pytest.CaptureFixture[str]) -> Non
 
 @NEEDS_ROOT
 @pytest.mark.root
-def test_a_lab_of_a_stranger_is_passed_over(here: Path) -> None:
-    for parent in (here, *here.parents[:2]):
-        parent.chmod(0o777)
-    folder = here / "runs" / "up.stepped" / "20991231-235959-1"
-    with as_a_stranger():
-        folder.mkdir(parents=True)
-    with control_of_a_stranger(folder / SOCKET, {}) as asked:
-        assert find() is None
-        with pytest.raises(ControlError, match="user 65534"):
-            ask(folder, "clock")
-    assert asked == []
+def test_a_lab_of_a_stranger_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(prefix="s-") as place:
+        Path(place).chmod(0o1777)
+        monkeypatch.chdir(place)
+        folder = Path(place) / "runs" / "up.stepped" / "20991231-235959-1"
+        with as_a_stranger():
+            folder.mkdir(parents=True)
+        with control_of_a_stranger(folder / SOCKET, {}) as asked:
+            assert find() is None
+            with pytest.raises(ControlError, match=r"must be a socket of root's or yours \(user 65534"):
+                ask(folder, "clock")
+        assert asked == []

@@ -21,7 +21,7 @@ from common.client import ControlClient, ControlError
 from common.journal import Journal
 from controller import Entity, addresses, compiled_pipelines, write_entities
 from operations.incident.draw import Hidden, Incident
-from operations.incident.live_incident import SAMPLE_S, Interface, LiveIncident, files, unknowing
+from operations.incident.live_incident import SAMPLE_S, LiveIncident, files, reported, unknowing
 from running import RunDirectory
 from running.transport_choice import transport
 from running.view import Managers, RealLab
@@ -209,14 +209,14 @@ class EmulatedIncident(LiveIncident, RealLab):
             running, since_ns = devices.get(node.name) == "running", self._fabric.booted_ns.get(node, self.begin_ns)
         return "running" if running else "silent", (self.now_ns() - since_ns) / 1e9
 
-    def interface(self, ref: PortRef) -> Interface:
+    def interface(self, ref: PortRef) -> Mapping[str, Any]:
         link, planned_bps = self._link(ref), link_at(self.plan, ref).rate_bps
         state = "up" if "LOWER_UP" in link["flags"] else "down"
         if isinstance(ref.node, Host) and "UP" not in link["flags"]:
             state = "off"
         told = None if ref in self.slow else port_states(self.plan, self._active.faults()).get(ref)
         changes = _changes(link) - self._changes_before[ref.interface]
-        return Interface(state, told.rate_bps if told else planned_bps, changes, None)
+        return reported(state, told.rate_bps if told else planned_bps, changes, None)
 
     def _link(self, ref: PortRef) -> Mapping[str, Any]:
         words = ["ip", "-n", self.lab.name.netns(ref.node), "-j", "-d", "-s", "-s", "link", "show", ref.interface]

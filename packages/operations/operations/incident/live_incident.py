@@ -8,7 +8,6 @@ from __future__ import annotations
 import heapq
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -32,15 +31,9 @@ PROBE_S = 0.02
 CONTROL = "control"  # the owner of denials that a request asks for
 
 
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """A port as its node reports it. A NIC's port that is switched off is `off`; without carrier a port is `down`."""
-
-    state: str
-    rate_bps: int
-    carrier_changes: int
-    changed_s: float | None
-    """When the carrier changed last, in seconds of lab time, where the node knows."""
+def reported(state: str, rate_bps: int, carrier_changes: int, changed_s: float | None) -> Mapping[str, Any]:
+    """A port as JSON."""
+    return {"state": state, "rate_bps": rate_bps, "carrier_changes": carrier_changes, "changed_s": changed_s}
 
 
 def files(folder: Path) -> Iterator[str]:
@@ -150,8 +143,10 @@ class LiveIncident(LabView):
         """Whether a node runs, and for how many seconds it has."""
 
     @abstractmethod
-    def interface(self, ref: PortRef) -> Interface:
-        """A port as its node reports it."""
+    def interface(self, ref: PortRef) -> Mapping[str, Any]:
+        """A port as its node reports it: `state`, `rate_bps`, `carrier_changes`, and `changed_s`, when the carrier
+        changed last in seconds of lab time, where the node knows. A NIC's port that is switched off is `off`; without
+        carrier a port is `down`."""
 
     def states(self, nodes: Collection[Node]) -> Mapping[str, str]:
         also = {node.name: ", with an agent" if isinstance(node, Host) else "" for node in nodes}
@@ -161,7 +156,7 @@ class LiveIncident(LabView):
         return {"up_s": round(self.state(node)[1], 1)}
 
     def interfaces(self, node: Node) -> Mapping[int, Mapping[str, Any]]:
-        return {ref.port: asdict(self.interface(ref)) for ref in ports(self.plan, node)}
+        return {ref.port: self.interface(ref) for ref in ports(self.plan, node)}
 
     def visible(self) -> Iterator[str]:
         """What lies open beside the answers of tools: names and contents of files."""

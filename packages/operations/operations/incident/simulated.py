@@ -11,7 +11,7 @@ from common.seeds import Purpose, derive
 from controller import Entity
 from operations.incident.draw import Hidden, Incident
 from operations.incident.late import LateHost
-from operations.incident.live_incident import DOWN, SAMPLE_S, Interface, LiveIncident, unknowing
+from operations.incident.live_incident import DOWN, SAMPLE_S, LiveIncident, reported, unknowing
 from running import RunDirectory
 from running.transport_choice import transport
 from running.view import Managers, VirtualLab
@@ -150,11 +150,12 @@ class SimulatedIncident(LiveIncident, VirtualLab):
         state = "silent" if node in self.world.silent else "running"
         return state, (self.world.now_ns() - booted_ns) / 1e9
 
-    def interface(self, ref: PortRef) -> Interface:
+    def interface(self, ref: PortRef) -> Mapping[str, Any]:
         carrier, planned_bps = self.world.carriers.get(ref, CarrierReading()), link_at(self.plan, ref).rate_bps
         rate_bps = planned_bps if ref in self.slow else self.world.rates_bps.get(ref, planned_bps)
         changed_s = round(carrier.changed_ns / 1e9, 3) if carrier.changes else None
-        return Interface("up" if carrier.up else "down", rate_bps, carrier.changes, changed_s)
+        state = "up" if carrier.up else "down"
+        return reported(state, rate_bps, carrier.changes, changed_s)
 
 
 def dark(state: PortState) -> PortState:

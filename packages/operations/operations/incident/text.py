@@ -92,14 +92,7 @@ def wait(answer: Answer) -> list[str]:
 
 
 SHOW: Mapping[str, Callable[[Answer], list[str]]] = {
-    "inspect": inspect,
-    "trace": trace,
-    "paths": paths,
-    "capture": capture,
-    "prober": prober,
-    "log": log,
-    "tables": tables,
-    "wait": wait,
+    tool.__name__: tool for tool in (inspect, trace, paths, capture, prober, log, tables, wait)
 }
 """Every tool but `counters`, which is shown as `./lab counters` does."""
 

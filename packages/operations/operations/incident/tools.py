@@ -11,6 +11,7 @@ from common.fields import Fields
 from operations.incident import tables
 from operations.incident.kind import AnswerError
 from operations.incident.live_incident import CONTROL, LiveIncident
+from operations.incident.words import ARGUMENTS
 from running.tracing import data_frame, follow
 from running.view import chosen_path, chosen_ports, described, journey_json, links_json, near_end, packets_json, rows_of
 from running.view.port_rows import added
@@ -49,7 +50,7 @@ def trace(live: LiveIncident, fields: Fields) -> Answer:
     """One packet through the tables that the switches hold, along the cables that are plugged in."""
     path = chosen_path(live.plan, fields.string("source"), fields.string("destination"), fields.string("ev", ""))
     live.pass_time(live.look_s)
-    return journey_json(path, follow(live.plan, live.explainer(), path, data_frame(live.plan, path, 64), live.wired))
+    return journey_json(path, follow(live.plan, live, path, data_frame(live.plan, path, 64), live.wired))
 
 
 def show_paths(live: LiveIncident, fields: Fields) -> Answer:
@@ -147,16 +148,9 @@ def execute(live: LiveIncident, fields: Fields) -> Answer:
     return {"namespace": live.namespace(node)}
 
 
-TOOLS: Mapping[str, Callable[[LiveIncident, Fields], Answer]] = {
-    "counters": counters,
-    "inspect": inspect,
-    "trace": trace,
-    "paths": show_paths,
-    "capture": capture,
-    "prober": prober,
-    "log": log,
-    "tables": show_tables,
-    "wait": wait,
-    "exec": execute,
-}
+TOOLS: Mapping[str, Callable[[LiveIncident, Fields], Answer]] = dict(
+    zip(
+        ARGUMENTS, (counters, inspect, trace, show_paths, capture, prober, log, show_tables, wait, execute), strict=True
+    )
+)
 """Each tool, by the names of `words.ARGUMENTS`."""

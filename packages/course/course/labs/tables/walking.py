@@ -24,8 +24,6 @@ STEP_NS = 1_000_000_000  # between two packets through one switch: its queues ar
 class StudentSwitches:
     """The switches of a plan with a student's rows beside the controller's own; an explainer for `follow`."""
 
-    faults: Sequence[Fault] = ()
-
     def __init__(self, plan: Plan, rows: Mapping[Switch, Sequence[TableRow]], name: str) -> None:
         self._plan, self._rows, self._name = plan, rows, name
         self._engines: dict[Switch, tuple[ReferenceEngine, Trace]] = {}
@@ -46,6 +44,9 @@ class StudentSwitches:
                 engine.configure_port(ref.port, PortConfig(), 0)
             self._engines[switch] = engine, trace
         return self._engines[switch]
+
+    def faults(self) -> Sequence[Fault]:
+        return ()
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         engine, trace = self._made(switch)
