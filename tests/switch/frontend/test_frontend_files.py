@@ -14,6 +14,7 @@ import pytest
 from p4c.frontend import CompileError, compile_program
 from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.compilation import Compilation
+from p4c.frontend.parse.lexer import TOKENS_MAX
 
 MB = 1_000_000
 WHOLE = """#include <core.p4>
@@ -179,11 +180,20 @@ TEXTS = {
     "spaces": lambda size: " " * size,
     "lines": lambda size: "\n" * size,
     "continued lines": lambda size: "\\\n" * (size // 2),
+    "line comments": lambda size: "//\n" * (size // 3),
     "a comment": lambda size: f"/*{'*' * size}*/",
     "a name": lambda size: "a" * size,
     "a number": lambda size: "9" * size,
     "odd characters": lambda size: "$" * size,
-    "tokens": lambda size: "a " * (size // 2),
+}
+DENSE = {
+    "signs": lambda size: ";" * size,
+    "braces": lambda size: "{" * size,
+    "names": lambda size: "abc " * (size // 4),
+    "short lines": lambda size: "ab\n" * (size // 3),
+    "conditionals": lambda size: "#ifndef B\n" * (size // 10),
+    "what is not read": lambda size: "#if 0\n" + ";" * size + "\n#endif",
+    "a macro's text": lambda size: "#define B " + "a " * (size // 2),
 }
 
 
@@ -206,13 +216,56 @@ def test_a_source_costs_at_most_ten_times_its_size(
     text: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of an eighth of the size that is allowed: counting each byte of a longer one takes a minute."""
-    if text == "tokens" and size < SOURCE_BYTES_MAX // 8:
-        pytest.skip("a token of two characters takes 200 bytes: TOKENS_MAX bounds them")
     monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 8)
     path = program(tmp_path, "#define A 1\n")
     cost(path)  # what is made once for all programs
     program(tmp_path, TEXTS[text](size) + "\n#define A 1\n")
     assert cost(path) < 10 * size + MB // 4  # any program takes some
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", DENSE)
+def test_a_source_full_of_tokens_costs_at_most_ten_times_its_size(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All limits are a sixteenth of the real ones."""
+    size = SOURCE_BYTES_MAX // 16 - 10_000
+    monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 16)
+    monkeypatch.setattr("p4c.frontend.parse.preprocessor.TOKENS_MAX", TOKENS_MAX // 16)
+    path = program(tmp_path, "#define A 1\n")
+    cost(path)
+    path.write_text(DENSE[text](size))
+    assert cost(path) < 10 * size + MB // 4
+
+
+STATEMENTS = {"assignments": "y.a = y.a + 1;", "blocks": "{}", "nothing": ";", "calls": "n();"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_a_program_that_is_compiled_costs_at_most_600_bytes_per_token(statement: str, tmp_path: Path) -> None:
+    """docs/security.md has the product with TOKENS_MAX. Assignments are the dearest that was found."""
+    path = program(tmp_path, "#define A 1\naction n() { }")
+    cost(path)
+    read = Compilation(path)
+    path.write_text(path.read_text().replace("y.a = A;", STATEMENTS[statement] * 1000))
+    read.read()
+    assert cost(path) < 600 * len(read.tokens or ())
+
+
+def test_a_program_defines_at_most_10000_macros(tmp_path: Path) -> None:
+    text = refused(program(tmp_path, "".join(f"#define A{i} a\n" for i in range(10_001))))
+    assert "a program must define at most 10000 macros" in text
+
+
+def test_conditionals_nest_at_most_256_deep(tmp_path: Path) -> None:
+    """Each line asks all of them."""
+    text = refused(program(tmp_path, "#ifndef B\n" * 20_000))
+    assert "conditionals must nest at most 256 deep" in text
+
+
+def test_a_string_that_goes_on_behind_its_line_moves_no_place(tmp_path: Path) -> None:
+    assert ":6:5: error[lex]" in refused(program(tmp_path, '@name("a\\\nb") $'))
 
 
 def test_the_size_is_that_of_all_files_together_each_as_often_as_it_is_included(tmp_path: Path) -> None:

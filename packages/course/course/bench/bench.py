@@ -58,11 +58,13 @@ def controls(work: StudentWork) -> str:
     lexer finds."""
     text = io.StringIO(work.source, newline=None).read()
     tokens = tokenize(text, work.path.name, Diagnostics())
+    begins = True
     for sign, word in pairwise(tokens):
-        if sign.text == "#" and sign.first:
+        if begins and sign.text == "#":
             name = "" if word.kind == "newline" else word.text
             place = f"{work.path.name}:{sign.span.line}"
             raise BoxError(f"{place}: #{name} can't be used in a lab: the file holds controls only")
+        begins = sign.kind == "newline"
     return text
 
 

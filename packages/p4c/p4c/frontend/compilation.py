@@ -18,9 +18,9 @@ from p4c.frontend.emit.p4info import p4info_text
 from p4c.frontend.emit.program import finish
 from p4c.frontend.lower.program import lower
 from p4c.frontend.parse import ast
-from p4c.frontend.parse.lexer import Token
 from p4c.frontend.parse.preprocessor import Preprocessor
 from p4c.frontend.parse.program import parse
+from p4c.frontend.parse.tokens import Tokens
 from p4c.model import Program, document
 
 _RECURSION_MAX = 20_000
@@ -36,7 +36,7 @@ class Compilation:
     includable: frozenset[Path] | None = None
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     preprocessor: Preprocessor | None = None
-    tokens: list[Token] = field(default_factory=list)
+    tokens: Tokens | None = None
     program: ast.P4Program | None = None
     checked: CheckContext | None = None
     draft: Draft | None = None
@@ -68,6 +68,7 @@ class Compilation:
     def parse(self) -> None:
         self.read()
         with self._phase():
+            assert self.tokens is not None
             self.program = parse(self.tokens, self.diagnostics)
 
     def check(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from p4c.frontend.texts import Texts
+
 if TYPE_CHECKING:
     from p4c.model.source import SourceInfo
 
@@ -69,7 +71,7 @@ class Diagnostics:
     """
 
     items: list[Diagnostic] = field(default_factory=list)
-    lines: dict[str, list[str]] = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
     secret: set[str] = field(default_factory=set)
     _known: set[Diagnostic] = field(default_factory=set)
     _kept: Counter[str] = field(default_factory=Counter)
@@ -102,9 +104,8 @@ class Diagnostics:
 
         if not span.line:
             return None
-        lines = self.lines.get(span.file, [])
-        text = lines[span.line - 1].strip() if span.line <= len(lines) else ""
-        return SourceInfo(span.file, span.line, span.column, text[:80])
+        text = self.texts.line(span.file, span.line) or ""
+        return SourceInfo(span.file, span.line, span.column, text.strip()[:80])
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -125,9 +126,9 @@ class Diagnostics:
 
     def render_one(self, item: Diagnostic) -> str:
         out = [f"{item.span}: {item.severity}[{item.phase}]: {item.message}"]
-        lines = self.lines.get(item.span.file, [])
-        if 0 < item.span.line <= len(lines) and item.span.file not in self.secret:
-            text, column = lines[item.span.line - 1].expandtabs(1), item.span.column
+        line = self.texts.line(item.span.file, item.span.line)
+        if line is not None and item.span.file not in self.secret:
+            text, column = line.expandtabs(1), item.span.column
             if len(text) > _LINE_MAX:
                 start = max(0, column - 1 - _LINE_MAX // 2)
                 text, column = text[start : start + _LINE_MAX], column - start

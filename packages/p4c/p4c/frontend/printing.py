@@ -19,6 +19,7 @@ def intermediate(form: str, path: Path, include_paths: Sequence[Path], definitio
     run = Compilation(path, include_paths, definitions)
     if form == "tokens":
         run.read()
+        assert run.tokens is not None
         return "\n".join(f"{t.span}\t{t.kind}\t{t.text}" for t in run.tokens)
     if form == "ast":
         run.parse()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import TypeVar, cast
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
-from p4c.frontend.parse.lexer import Token
+from p4c.frontend.parse.tokens import Token, Tokens, made
 
 # Reserved words (specification, section 6.3.3): never names. The other keywords only mean something in their place.
 _RESERVED = """
@@ -17,6 +18,8 @@ _RESERVED = """
 RESERVED = frozenset(_RESERVED.split())
 # Reserved, yet used as names by grammar productions that allow it (nonTypeName, nonTableKwName).
 SOFT = frozenset(["apply", "state", "type", "list", "default"])
+_CHUNK = 512  # tokens that are made at once
+_CHUNKS_KEPT = 4
 BASE_TYPES = frozenset(["bit", "int", "varbit", "bool", "error", "string", "void", "match_kind", "_"])
 
 
@@ -32,40 +35,68 @@ class BacktrackError(Exception):
 
 
 class Cursor:
-    """A place among the tokens.
+    """A place among the tokens, and the token there.
 
     `guessing` counts open guesses, in which a syntax error is only a BacktrackError. `angle` is above 0 between angle
     brackets, where `>` closes them.
     """
 
-    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+    def __init__(self, tokens: Tokens, diagnostics: Diagnostics) -> None:
         self.tokens = tokens
-        self.at = 0
         self.diagnostics = diagnostics
         self.guessing = 0
         self.angle = 0
         self._known: dict[tuple[object, int, int], tuple[object, int]] = {}
-        self._levels: list[int] = []
-        level = 0
-        for token in tokens:
-            self._levels.append(level)
-            level += (token.text == "{") - (token.text == "}")
+        self._levels = array("i")
+        self._level = 0
+        self._chunks: dict[int, list[Token]] = {}
+        self._made: list[Token] = []
+        self._from = 0
+        self.at = 0
 
     @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
+    def at(self) -> int:
+        return self._at
+
+    @at.setter
+    def at(self, place: int) -> None:
+        self._at = place
+        if not 0 <= place - self._from < len(self._made):
+            self._made, self._from = self._chunk(place), place - place % _CHUNK
+        self.token = self._made[place - self._from]
+
+    def _chunk(self, place: int) -> list[Token]:
+        """The tokens around a place. As few as that are kept: a guess goes back to them, and they are large."""
+        number, start = place // _CHUNK, place - place % _CHUNK
+        found = self._chunks.get(number)
+        if found is None:
+            if len(self._chunks) == _CHUNKS_KEPT:
+                del self._chunks[next(iter(self._chunks))]
+            found = self._chunks[number] = made(self.tokens.codes[start : start + _CHUNK], self.tokens.texts)
+            if start == len(self._levels):
+                for token in found:
+                    self._levels.append(self._level)
+                    self._level += (token.text == "{") - (token.text == "}")
+        return found
 
     def peek(self, distance: int = 1) -> Token:
-        return self.tokens[min(self.at + distance, len(self.tokens) - 1)]
+        place = min(self._at + distance, len(self.tokens) - 1)
+        inside = place - self._from
+        return self._made[inside] if inside < len(self._made) else self._chunk(place)[place % _CHUNK]
 
     def take(self) -> Token:
-        token = self.tokens[self.at]
+        token = self.token
         if token.kind != "end":
-            self.at += 1
+            place = self._at - self._from + 1
+            if place < len(self._made):  # without the property, as nearly always
+                self._at += 1
+                self.token = self._made[place]
+            else:
+                self.at = self._at + 1
         return token
 
     def on(self, *texts: str) -> bool:
-        token = self.tokens[self.at]
+        token = self.token
         return token.text in texts and token.kind in ("op", "id")
 
     def accept(self, text: str) -> Token | None:
@@ -112,6 +143,8 @@ class Cursor:
                 read()
             except SyntaxFailureError:
                 self.recover(level)
+            if not self.guessing:  # nothing goes back behind this
+                self._known.clear()
 
     def attempt(self, read: Callable[[Cursor], T | None]) -> T | None:
         """What `read` finds here. If it finds None, or the tokens are something else, nothing was read."""
@@ -152,7 +185,7 @@ class Cursor:
     @property
     def level(self) -> int:
         """How many braces are open here."""
-        return self._levels[self.at]
+        return self._levels[self._at]
 
     def recover(self, level: int) -> None:
         """After an error in something that began at `level`: skip to just behind its `;` or `}`.

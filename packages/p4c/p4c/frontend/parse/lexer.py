@@ -3,108 +3,76 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from array import array
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
+from p4c.frontend.parse.tokens import GLUED_AT, ID, INT, LENGTH_AT, NEWLINE, OP, STR, ZERO, Tokens
 
 # `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
 _LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
-_OPERATORS = [*_LONG.split(), *"{}()[]<>.,;:=+-*/%&|^!~?@#"]
-# Possessive: a pattern that may give characters back remembers each, 300 bytes for one of a string.
+# Possessive: a pattern that may give characters back remembers each, 300 bytes for one of a string. A match begins
+# with the blanks before the token, and the end of the text counts as one.
 _TOKEN = re.compile(
-    r"(?P<space>(?:[ \t\r\f]++|\\\r?\n)++)"
-    r"|(?P<newline>\n)"
-    r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
-    r"|(?P<open>/\*)"
+    r"(?:[ \t\r\f]++|\\\r?\n|//[^\n]*+|/\*.*?\*/)*+(?:"
+    r"(?P<id>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<int>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9_]+)"
-    r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*)"
-    r"|(?P<id>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*+)"
     r'|(?P<str>"(?:[^"\\\n]++|\\.)*+")'
-    r"|(?P<op>" + "|".join(re.escape(o) for o in _OPERATORS) + ")",
+    r"|(?P<op>[{}()\[\],;:?@~]|(?!/\*)(?:" + "|".join(map(re.escape, _LONG.split())) + r"|[<>.=+\-*/%&|^!#]))"
+    r"|(?P<newline>\n)"
+    r'|(?P<open>/\*)|(?P<string>"[^\n]*+)|(?P<odd>.)|(?P<end>\Z))',
     re.DOTALL,
 )
+_KINDS = (0, ID, INT, STR, OP)
+_NEWLINE, _OPEN, _STRING, _ODD = range(5, 9)  # further groups of the pattern
 
-TOKENS_MAX = 500_000  # of a program: each takes about 200 bytes, and what is made of them more
+TOKENS_MAX = 500_000  # of a program: what is made of each takes up to 600 bytes
 BITS_MAX = 65535  # of a type, and of a number without a width
 
 
-@dataclass(slots=True)
-class Token:
-    """`kind` is id, int, str, op, newline or end. `glued` tells that the token follows the one before without a gap."""
-
-    kind: str
-    text: str
-    span: SourceSpan
-    glued: bool = False
-    first: bool = False  # the first token of its line
-
-    def __repr__(self) -> str:
-        return f"{self.span.line}:{self.span.column}:{self.kind}:{self.text!r}"
-
-    def used_at(self, macro: Token) -> Token:
-        """This token of a macro's text as it appears where the macro is used."""
-        if self.span.via:
-            return self
-        via = f"in the text of macro {macro.text}, used at {macro.span}"
-        return replace(self, span=replace(self.span, via=via))
-
-
-def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_MAX) -> list[Token]:
+def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_MAX) -> Tokens:
     """All tokens of one file, with a `newline` behind the last of each line. Unknown characters are reported and
     skipped; behind `most` tokens the rest is."""
-    diagnostics.lines[file] = text.split("\n")
-    tokens: list[Token] = []
-    line, line_start, position, end = 1, 0, 0, len(text)
-    first, glued = True, False
-    match = _TOKEN.match
-    while position < end:
-        if text[position] == " ":  # nearly all gaps: no pattern is needed for them
-            position, glued = position + 1, False
-            continue
-        m = match(text, position)
-        if m is None:
-            span = SourceSpan(file, line, position - line_start + 1)
-            rest = text[position]
-            if rest == '"':
-                diagnostics.error("lex", "this string is not closed on its line", span)
-                close = text.find("\n", position)
-                position = close if close >= 0 else end
-                continue
-            diagnostics.error("lex", f"the character {rest!r} has no meaning in P4", span)
-            position += 1
-            continue
-        kind = m.lastgroup or ""
-        word = m.group()
-        if kind == "open":
-            span = SourceSpan(file, line, position - line_start + 1, 2)
-            diagnostics.error("lex", "this comment is never closed", span)
-            break
-        if kind == "newline":
-            if not first:
-                tokens.append(Token("newline", "\n", SourceSpan(file, line, position - line_start + 1)))
-            line, line_start, first, glued = line + 1, m.end(), True, False
-        elif kind in ("space", "comment"):
-            breaks = word.count("\n")
-            if breaks:
-                line += breaks
-                line_start = position + word.rindex("\n") + 1
-            glued = False
-        else:
-            span = SourceSpan(file, line, position - line_start + 1, len(word))
-            if kind == "int" and not (len(word) <= _PLAIN_MAX and word.isdecimal()):
+    source = diagnostics.texts.add(file, text)
+    base = source.base
+    codes = array("Q")
+    add, kinds = codes.append, _KINDS
+    before = -1  # where the token before ends
+    first = True  # no token of the line so far
+
+    def error(message: str, start: int, length: int = 1) -> None:
+        diagnostics.error("lex", message, SourceSpan(file, *source.place(start), length))
+
+    for m in _TOKEN.finditer(text):
+        group = m.lastindex or 0
+        start, end = m.span(group)
+        if group < _NEWLINE:
+            kind = kinds[group]
+            if kind == INT and not (end - start <= _PLAIN_MAX and m[group].isdecimal()):
                 try:
-                    integer(word)
-                except ValueError as error:
-                    diagnostics.error("lex", str(error), span)
-                    word = "0"
-            if len(tokens) >= most:
-                diagnostics.error("lex", f"a program must have at most {TOKENS_MAX} tokens, with all it includes", span)
+                    integer(m[group])
+                except ValueError as wrong:
+                    error(str(wrong), start, end - start)
+                    kind = ZERO
+            if len(codes) >= most:
+                message = f"a program must have at most {TOKENS_MAX} tokens, with all it includes"
+                error(message, start, end - start)
                 break
-            tokens.append(Token(kind, word, span, glued, first))
-            first, glued = False, True
-        position = m.end()
-    tokens.append(Token("newline", "\n", SourceSpan(file, line, max(1, end - line_start + 1))))
-    return tokens
+            add(base + start | end - start << LENGTH_AT | kind | (start == before) << GLUED_AT)
+            before, first = end, False
+        elif group == _NEWLINE:
+            if not first:
+                add(base + start | 1 << LENGTH_AT | NEWLINE)
+                first = True
+        elif group == _OPEN:
+            error("this comment is never closed", start, 2)
+            break
+        elif group == _STRING:
+            error("this string is not closed on its line", start)
+        elif group == _ODD:
+            error(f"the character {text[start]!r} has no meaning in P4", start)
+    add(base + len(text) | 1 << LENGTH_AT | NEWLINE)
+    return Tokens(codes, diagnostics.texts)
 
 
 _BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}

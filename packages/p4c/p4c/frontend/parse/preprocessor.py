@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from common import plain_file
 from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
 from p4c.frontend.parse.condition import Condition, ConditionError
-from p4c.frontend.parse.lexer import TOKENS_MAX, Token, tokenize
+from p4c.frontend.parse.lexer import TOKENS_MAX, tokenize
+from p4c.frontend.parse.tokens import END, KIND, NEWLINE, ONE, ZERO, Token, Tokens, made, names, of_kind, text_of, used
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
@@ -20,6 +22,9 @@ _INCLUDE_COUNT_MAX = 1000
 # Macros that use others twice double at every level: both bounds are far above what programs need.
 _EXPANSION_MAX = 50_000
 _MACRO_DEPTH_MAX = 256
+_MACRO_COUNT_MAX = 10_000
+_BRANCH_DEPTH_MAX = 256  # of #if
+_SHOWN_TOKENS_MAX = 1000  # of an #error
 _WORDS = "include define undef if ifdef ifndef elif else endif error warning pragma line"
 _DIRECTIVES = _WORDS.split()
 
@@ -30,7 +35,7 @@ class Macro:
 
     name: str
     parameters: tuple[str, ...] | None
-    body: tuple[Token, ...]
+    body: array[int]
 
 
 @dataclass(slots=True)
@@ -59,7 +64,7 @@ class Preprocessor:
     read: list[Path] = field(default_factory=list)
     missing: list[Path] = field(default_factory=list)
     _folder: Path = field(default_factory=Path)
-    _out: list[Token] = field(default_factory=list)
+    _out: array[int] = field(default_factory=lambda: array("Q"))
     _bytes: int = 0  # of all files so far, each as often as it was read; and their tokens
     _tokens: int = 0
     _depth: int = 0
@@ -68,15 +73,19 @@ class Preprocessor:
     def define(self, definitions: Mapping[str, str]) -> None:
         """Macros as `-D NAME=VALUE` gives them."""
         for name, value in definitions.items():
-            tokens = [t for t in tokenize(value, "<command line>", self.diagnostics) if t.kind != "newline"]
-            self.macros[name] = Macro(name, None, tuple(tokens))
+            self._bytes += len(value)
+            if self._bytes > SOURCE_BYTES_MAX:
+                return  # no file of the program can be read
+            codes = tokenize(value, "<command line>", self.diagnostics).codes
+            self.macros[name] = Macro(name, None, array("Q", (c for c in codes if c & KIND != NEWLINE)))
 
-    def run(self, path: Path, shown: str | None = None) -> list[Token]:
+    def run(self, path: Path, shown: str | None = None) -> Tokens:
         """The program's tokens, ended by one of kind `end`. `shown` is the file name that diagnostics print."""
         self._folder = path.parent
         self._file(path, shown or str(path), None)
-        span = self._out[-1].span if self._out else SourceSpan(shown or str(path), 1, 1)
-        return [*self._out, Token("end", "end of file", span)]
+        texts = self.diagnostics.texts
+        self._out.append(of_kind(self._out[-1] if self._out else texts.base(shown or str(path)), END))
+        return Tokens(self._out, texts)
 
     # --- files and lines -------------------------------------------------------------------------------------------
 
@@ -95,18 +104,19 @@ class Preprocessor:
         self.read.append(path)
         if self._is_secret(path):
             self.diagnostics.secret.add(shown)
-        tokens = tokenize(text, shown, self.diagnostics, TOKENS_MAX - self._tokens)
-        self._bytes, self._tokens = self._bytes + size, self._tokens + len(tokens)
+        codes = tokenize(text, shown, self.diagnostics, TOKENS_MAX - self._tokens).codes
+        self._bytes, self._tokens = self._bytes + size, self._tokens + len(codes)
+        texts = self.diagnostics.texts
         branches: list[_Branch] = []
         start = 0
-        pending: list[Token] = []
-        for index, token in enumerate(tokens):
-            if token.kind != "newline":
+        pending = array("Q")
+        for index, code in enumerate(codes):
+            if code & KIND != NEWLINE:
                 continue
-            line, start = tokens[start:index], index + 1
-            if line and line[0].text == "#" and line[0].first:
+            line, start = codes[start:index], index + 1
+            if line and text_of(line[0], texts) == "#":
                 self._flush(pending)
-                self._directive(line, branches, path, shown)
+                self._directive(Tokens(line, texts), branches, path, shown)
             elif all(b.active for b in branches):
                 pending.extend(line)
         self._flush(pending)
@@ -131,14 +141,14 @@ class Preprocessor:
             return False
         return not (real.is_relative_to(folder) and plain_file.read_by_writers(real, folder))
 
-    def _flush(self, pending: list[Token]) -> None:
+    def _flush(self, pending: array[int]) -> None:
         if pending:
-            self._out.extend(self.expand(pending))
-            pending.clear()
+            self.expand(pending, self._out)
+            del pending[:]
 
     # --- directives ------------------------------------------------------------------------------------------------
 
-    def _directive(self, line: list[Token], branches: list[_Branch], path: Path, shown: str) -> None:
+    def _directive(self, line: Tokens, branches: list[_Branch], path: Path, shown: str) -> None:
         if len(line) == 1:
             return
         word, rest = line[1], line[2:]
@@ -148,6 +158,10 @@ class Preprocessor:
             value = False
             if active:
                 value = self._condition(rest, word) if name == "if" else self._defined(rest, word) == (name == "ifdef")
+            if len(branches) >= _BRANCH_DEPTH_MAX:
+                message = f"conditionals must nest at most {_BRANCH_DEPTH_MAX} deep"
+                self.diagnostics.error("preprocess", message, word.span)
+                self.diagnostics.stop_on_errors()
             branches.append(_Branch(active and value, value or not active, word.span))
         elif name in ("elif", "else", "endif"):
             if not branches:
@@ -174,24 +188,23 @@ class Preprocessor:
             if rest:
                 self.macros.pop(rest[0].text, None)
         elif name in ("error", "warning"):
-            text = " ".join(t.text for t in rest)
+            text = " ".join(t.text for t in rest[:_SHOWN_TOKENS_MAX])
             (self.diagnostics.error if name == "error" else self.diagnostics.warning)("preprocess", text, word.span)
         elif name not in ("pragma", "line"):
             self.diagnostics.error("preprocess", f"unknown directive #{name}", word.span, choices(name, _DIRECTIVES))
 
-    def _defined(self, rest: list[Token], word: Token) -> bool:
+    def _defined(self, rest: Tokens, word: Token) -> bool:
         if not rest or rest[0].kind != "id":
             self.diagnostics.error("preprocess", f"#{word.text} needs the name of a macro", word.span)
             return False
         return rest[0].text in self.macros
 
-    def _include(self, rest: list[Token], word: Token, path: Path, shown: str) -> None:
+    def _include(self, rest: Tokens, word: Token, path: Path, shown: str) -> None:
         if rest and rest[0].kind == "str":
             name, places = rest[0].text[1:-1], [path.parent, *self.include_paths, STANDARD_INCLUDE]
         elif rest and rest[0].text == "<" and rest[-1].text == ">":
             # The name between the brackets was cut into tokens; take it from the source line again.
-            source = self.diagnostics.lines[shown][word.span.line - 1]
-            m = re.search(r"<([^>]*)>", source)
+            m = re.search(r"<([^>]*)>", self.diagnostics.texts.line(shown, word.span.line) or "")
             name, places = m.group(1) if m else "", [*self.include_paths, STANDARD_INCLUDE]
         else:
             self.diagnostics.error("preprocess", '#include needs "file" or <file>', word.span)
@@ -227,7 +240,7 @@ class Preprocessor:
             f"looked in: {looked}; shipped with the compiler: {', '.join(shipped)}",
         )
 
-    def _define(self, rest: list[Token], word: Token) -> None:
+    def _define(self, rest: Tokens, word: Token) -> None:
         if not rest or rest[0].kind != "id":
             self.diagnostics.error("preprocess", "#define needs a name", word.span)
             return
@@ -243,102 +256,113 @@ class Preprocessor:
         for token in body:
             if token.text in ("#", "##"):
                 self.diagnostics.error("preprocess", f"the {token.text} operator is not supported", token.span)
-        self.macros[name] = Macro(name, parameters, tuple(body))
+        if len(self.macros) >= _MACRO_COUNT_MAX and name not in self.macros:
+            message = f"a program must define at most {_MACRO_COUNT_MAX} macros"
+            self.diagnostics.error("preprocess", message, word.span)
+            self.diagnostics.stop_on_errors()
+        self.macros[name] = Macro(name, parameters, body.codes)
 
     # --- macro expansion -------------------------------------------------------------------------------------------
 
-    def expand(self, tokens: Iterable[Token], hidden: frozenset[str] = frozenset()) -> list[Token]:
-        """Replace macros. Tokens of a macro's text keep their place and are told where the macro was used."""
-        tokens = list(tokens)
-        if not any(t.kind == "id" and t.text in self.macros for t in tokens):
-            return tokens
-        out: list[Token] = []
-        index = 0
-        while index < len(tokens):
-            token = tokens[index]
-            macro = self.macros.get(token.text) if token.kind == "id" and token.text not in hidden else None
-            index += 1
-            if macro is None or not self._may_expand(token, len(macro.body), hidden):
-                out.append(token)
+    def expand(self, codes: array[int], out: array[int], hidden: frozenset[str] = frozenset()) -> None:
+        """Add `codes` to `out`, macros replaced. Tokens of a macro's text keep their place and are told where the macro
+        was used."""
+        texts, macros = self.diagnostics.texts, self.macros
+        done = 0
+        for index, name in names(codes, texts):
+            code = codes[index]
+            if index < done or name not in macros or name in hidden:
                 continue
-            body = [t.used_at(token) for t in macro.body]
+            if not self._may_expand(code, len(macros[name].body), hidden):
+                continue
+            macro = macros[name]
+            bound: dict[str, array[int]] = {}
+            commas, behind = array("I"), index + 1
             if macro.parameters is not None:
-                if index >= len(tokens) or tokens[index].text != "(":
-                    out.append(token)
+                if behind >= len(codes) or text_of(codes[behind], texts) != "(":
                     continue
-                before = index
-                arguments, index = self._arguments(tokens, index + 1, token)
-                if len(arguments) == 1 and not arguments[0] and not macro.parameters:
-                    arguments = []
-                if len(arguments) != len(macro.parameters):
-                    message = (
-                        f"macro {macro.name} takes {count(len(macro.parameters), 'argument')}, not {len(arguments)}"
-                    )
-                    self.diagnostics.error("preprocess", message, token.span)
+                commas, behind = self._arguments(codes, behind + 1, code)
+            out.extend(codes[done:index])
+            done = behind
+            if macro.parameters is not None:
+                given = 0 if not macro.parameters and commas[1] - commas[0] == 1 else len(commas) - 1
+                if given != len(macro.parameters):
+                    message = f"macro {name} takes {count(len(macro.parameters), 'argument')}, not {given}"
+                    self.diagnostics.error("preprocess", message, self._span(code))
                     continue
-                if not self._may_expand(token, index - before, hidden):
+                if not self._may_expand(code, behind - index - 1, hidden):
                     continue
-                bound = dict(zip(macro.parameters, (self.expand(a, hidden) for a in arguments), strict=True))
-                if not self._may_expand(token, sum(len(bound.get(b.text, ())) for b in body), hidden):
+                for place, parameter in enumerate(macro.parameters):
+                    bound[parameter] = array("Q")
+                    self.expand(codes[commas[place] + 1 : commas[place + 1]], bound[parameter], hidden)
+            body = used(macro.body, code, texts)
+            if bound:
+                words = [text_of(b, texts) for b in body]
+                if not self._may_expand(code, sum(len(bound.get(word, ())) for word in words), hidden):
                     continue
-                body = [t for b in body for t in bound.get(b.text, [b])]
-            out.extend(self.expand(body, hidden | {macro.name}))
-        return out
+                body = array("Q", (c for b, word in zip(body, words, strict=True) for c in bound.get(word, (b,))))
+            self.expand(body, out, hidden | {name})
+        out.extend(codes[done:] if done else codes)
 
-    def _may_expand(self, macro: Token, size: int, hidden: frozenset[str]) -> bool:
+    def _may_expand(self, macro: int, size: int, hidden: frozenset[str]) -> bool:
         """Count `size` more tokens of macros. False, with a complaint the first time, where that is too much."""
         if self._expanded > _EXPANSION_MAX:
             return False
         self._expanded += max(size, 1)
         if len(hidden) >= _MACRO_DEPTH_MAX:
-            self.diagnostics.error("preprocess", f"macros must nest at most {_MACRO_DEPTH_MAX} deep", macro.span)
+            self.diagnostics.error("preprocess", f"macros must nest at most {_MACRO_DEPTH_MAX} deep", self._span(macro))
             return False
         if self._expanded > _EXPANSION_MAX:
             message = f"macros must expand to at most {_EXPANSION_MAX} tokens in all"
-            self.diagnostics.error("preprocess", message, macro.span)
+            self.diagnostics.error("preprocess", message, self._span(macro))
         return self._expanded <= _EXPANSION_MAX
 
-    def _arguments(self, tokens: list[Token], index: int, macro: Token) -> tuple[list[list[Token]], int]:
-        arguments: list[list[Token]] = [[]]
+    def _span(self, code: int) -> SourceSpan:
+        return made([code], self.diagnostics.texts)[0].span
+
+    def _arguments(self, codes: array[int], index: int, macro: int) -> tuple[array[int], int]:
+        """Where arguments end that begin at `index`: their `(`, the commas between them, and what closes the last."""
+        ends = array("I", [index - 1])
         depth = 1
-        while index < len(tokens):
-            token = tokens[index]
+        while index < len(codes):
+            text = text_of(codes[index], self.diagnostics.texts)
+            depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
+            if depth == 0 or (text == "," and depth == 1):
+                ends.append(index)
             index += 1
-            depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
             if depth == 0:
-                return arguments, index
-            if token.text == "," and depth == 1:
-                arguments.append([])
-            else:
-                arguments[-1].append(token)
-        self.diagnostics.error("preprocess", f"the arguments of macro {macro.text} are not closed", macro.span)
-        return arguments, index
+                return ends, index
+        name = text_of(macro, self.diagnostics.texts)
+        self.diagnostics.error("preprocess", f"the arguments of macro {name} are not closed", self._span(macro))
+        ends.append(index)
+        return ends, index
 
     # --- conditions of #if -------------------------------------------------------------------------------------------
 
-    def _condition(self, line: list[Token], word: Token) -> bool:
+    def _condition(self, line: Tokens, word: Token) -> bool:
         try:
-            tokens = self.expand(self._without_defined(line, word))
-            return Condition(tokens, word).value() != 0
+            codes = array("Q")
+            self.expand(self._without_defined(line, word), codes)
+            return Condition(Tokens(codes, line.texts), word).value() != 0
         except ConditionError as error:
             self.diagnostics.error("preprocess", str(error), error.span)
             return False
 
-    def _without_defined(self, line: list[Token], word: Token) -> list[Token]:
+    def _without_defined(self, line: Tokens, word: Token) -> array[int]:
         """`line` with 0 or 1 in the place of each `defined NAME` or `defined(NAME)`."""
-        made: list[Token] = []
-        tokens = iter(line)
-        for token in tokens:
+        done = array("Q")
+        tokens = iter(zip(line.codes, line, strict=True))
+        for code, token in tokens:
             if token.text != "defined":
-                made.append(token)
+                done.append(code)
                 continue
-            name = next(tokens, token)
+            _, name = next(tokens, (code, token))
             bracket = name if name.text == "(" else None
             if bracket is not None:
-                name = next(tokens, token)
+                _, name = next(tokens, (code, token))
             if name.kind != "id" or name is token:
                 raise ConditionError(f"defined in #{word.text} needs the name of a macro", token.span)
-            if bracket is not None and next(tokens, token).text != ")":
+            if bracket is not None and next(tokens, (code, token))[1].text != ")":
                 raise ConditionError(f"expected ')' to close this '(' in #{word.text}", bracket.span)
-            made.append(Token("int", "1" if name.text in self.macros else "0", token.span))
-        return made
+            done.append(of_kind(code, ONE if name.text in self.macros else ZERO))
+        return done

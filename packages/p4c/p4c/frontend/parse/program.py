@@ -6,10 +6,10 @@ from p4c.frontend.diagnostics import Diagnostics
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.cursor import Cursor, SyntaxFailureError
 from p4c.frontend.parse.declaration import read_declaration
-from p4c.frontend.parse.lexer import Token
+from p4c.frontend.parse.tokens import Tokens
 
 
-def parse(tokens: list[Token], diagnostics: Diagnostics) -> ast.P4Program:
+def parse(tokens: Tokens, diagnostics: Diagnostics) -> ast.P4Program:
     """The whole program. Syntax errors are collected; the declarations around them are returned."""
     p = Cursor(tokens, diagnostics)
     declarations: list[ast.Declaration] = []

@@ -6,7 +6,7 @@ from p4c.frontend.parse import ast
 from p4c.frontend.parse.annotation import read_annotations
 from p4c.frontend.parse.cursor import RESERVED, SOFT, Cursor
 from p4c.frontend.parse.expression import read_arguments, read_expression, read_postfix, read_primary, read_type
-from p4c.frontend.parse.lexer import Token
+from p4c.frontend.parse.tokens import Token
 
 _ASSIGNMENTS = frozenset(["=", "+=", "-=", "*=", "&=", "|=", "^="])
 _TYPE_STARTS = frozenset(["bit", "int", "varbit", "bool", "error", "string", "tuple", "list"]) | SOFT
