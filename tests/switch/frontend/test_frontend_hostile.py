@@ -144,6 +144,78 @@ def test_calls_that_double_are_refused(declared: str, body: str, tmp_path: Path)
     refused(tmp_path, message, "" if in_parser else call, top="\n".join(lines), transition=transition)
 
 
+WIDE = "struct wide_t {{ {} }}".format(" ".join(f"bit<8> f{i};" for i in range(100)))
+PAIR = {"top": WIDE, "before": "wide_t x; wide_t y;"}
+ENTRIES = " ".join(f"{i}: n();" for i in range(20))
+TABLE = f"table t {{ key = {{ x: exact; }} actions = {{ n; }} const entries = {{ {ENTRIES} }} }}"
+CASES = " ".join(f"{i}: accept;" for i in range(100))
+STATES = " ".join(f"state s{i} {{ transition s{i + 1}; }}" for i in range(100)) + "state s100 { transition accept; }"
+CORE = "#include <core.p4>\n"
+MULTIPLIED = {
+    "statements of an action": ({"before": "action a() { " + "hdr.data.a = 1; " * 50 + "}"}, "a(); "),
+    "statements of a control": (
+        {"top": "control c() { bit<8> x; apply { " + "x = x + 1; " * 50 + "} }"},
+        "c.apply(); ",
+    ),
+    "copies of a struct": (PAIR, "x = y; "),
+    "comparisons of structs": (PAIR, "if (x == y) { } "),
+    "variables": (PAIR, "{ wide_t z; } "),
+    "hashed structs": (PAIR, "hash(hdr.data.a, HashAlgorithm.crc16, 8w0, {x}, 8w255); "),
+    "structs passed by reference": (
+        {"top": WIDE + "control c(inout wide_t w) { apply { } }", "before": "wide_t x; c() i;"},
+        "i.apply(x); ",
+    ),
+    "copies before exits": (
+        {"top": WIDE, "before": "action a(inout wide_t w) { " + "exit; " * 50 + "} wide_t x;"},
+        "a(x); ",
+    ),
+    "headers of stacks": ({"top": "header h_t { bit<8> a; }"}, "{ h_t[100] s; } "),
+    "declarations": (
+        {"top": "control c() { " + " ".join(f"action n{i}() {{ }}" for i in range(50)) + " apply { } }"},
+        "c.apply(); ",
+    ),
+    "entries": (
+        {
+            "top": f"{CORE}control c(inout bit<8> x) {{ action n() {{ }} {TABLE} apply {{ t.apply(); }} }}",
+            "before": " ".join(f"c() i{i};" for i in range(100)),
+        },
+        "",
+    ),
+    "states": (
+        {"top": f"{CORE}parser q(packet_in p) {{ state start {{ transition s0; }} {STATES} }}"},
+        "q.apply(packet); ",
+    ),
+    "cases": (
+        {"top": f"{CORE}parser q(packet_in p) {{ bit<8> x; state start {{ transition select(x) {{ {CASES} }} }} }}"},
+        "q.apply(packet); ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MULTIPLIED)
+def test_what_a_program_becomes_has_a_total(what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of each has at most 400 of the parts that are counted, and calls put them in place 200 times."""
+    monkeypatch.setattr("p4c.frontend.lower.context.PARTS_MAX", 1500)
+    parts, call = MULTIPLIED[what]
+    body, transition = call * 200, ""
+    if what == "entries":
+        body = " ".join(f"i{i}.apply(hdr.data.a);" for i in range(100))
+    elif what in ("states", "cases"):
+        body, transition = "", f"more; }} state more {{ {body} transition accept;"
+    refused(tmp_path, "a program must become at most 1500 statements", body, transition=transition, **parts)
+
+
+def test_the_total_is_told_with_its_largest_parts(tmp_path: Path) -> None:
+    before = "action a() { " + "hdr.data.a = hdr.data.b; " * 1000 + "}"
+    with pytest.raises(CompileError) as caught:
+        compiled(tmp_path, "a(); " * 100, before=before)
+    (only,) = caught.value.diagnostics
+    assert only.message.startswith(
+        "a program must become at most 200000 statements, operations and fields of structs, with all calls put in place"
+        " (the largest parts so far: MyIngress.a 199"
+    )
+
+
 def test_labels_of_a_switch_share_its_body(tmp_path: Path) -> None:
     tables = [f"table t{i} {{ key = {{ hdr.data.a: exact; }} actions = {{ n; m; }} }}" for i in range(40)]
     nested = " ".join(f"switch (t{i}.apply().action_run) {{ n: m: {{" for i in range(40))

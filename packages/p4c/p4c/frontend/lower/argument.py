@@ -57,11 +57,13 @@ def flat(cx: LowerContext, value: Value, span: SourceSpan, simple: bool = False)
     if isinstance(value, Aggregate):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
     if isinstance(value, HeaderValue):
+        cx.made(len(value.header.type.fields), span)
         return header_fields(cx, value)
     if isinstance(value, StackValue):
         return [x for element in value.elements for x in flat(cx, element, span, simple)]
     if isinstance(value, UnionValue):
         return [x for member in value.members.values() for x in flat(cx, member, span, simple)]
+    cx.made(1, span)
     scalar = as_expression(value, span)
     if isinstance(scalar.of, FieldRef):
         return [scalar]

@@ -16,6 +16,7 @@ from p4c.model.parsers import LastUnionField
 
 def assign(cx: LowerContext, target: values.Value, source: values.Value, span: SourceSpan) -> None:
     """target = source, for values of any kind."""
+    cx.made(1, span)
     if isinstance(target, Scalar):
         assign_scalar(cx, target, as_expression(source, span), span)
     elif isinstance(target, values.Aggregate):

@@ -53,6 +53,7 @@ def make_locals(cx: LowerContext, block: BlockValue) -> None:
     first = not block.locals_made
     block.locals_made = True
     for d in block.declaration.locals:
+        cx.made(1, d.span)
         symbol = cx.symbol_of(d)
         with cx.refusals():
             if isinstance(d, ast.Variable):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,10 @@ BLOCKS = {
 }
 _INLINE_DEPTH_MAX = 64
 _INLINE_COUNT_MAX = 4096
+# Statements, operations and fields that a program becomes, with calls put in place. Copies of structs are the dearest
+# of them that were found: 1.3 kB each in all phases, so 260 MB.
+PARTS_MAX = 200_000
+_LARGEST_SHOWN = 5
 
 # How each kind of expression and statement is lowered. The tables are arguments of the context, so that no handler
 # imports another and every handler can lower the parts of its node.
@@ -65,6 +70,8 @@ class LowerContext:
     result: Value | None = None  # the place of the enclosing function's return value
     depth: int = 0  # of nested calls
     calls: int = 0  # put in place so far
+    parts: Counter[str] = field(default_factory=Counter)  # that were made so far, by the block or action around them
+    parts_total: int = 0
     in_action: int = 0  # > 0 inside an action's body
     pipeline: DraftPipeline | None = None
     conditions: list[Scalar] = field(default_factory=list)  # around a checksum
@@ -97,6 +104,19 @@ class LowerContext:
         if self.depth > _INLINE_DEPTH_MAX:
             raise RefusalError(f"calls nest deeper than {_INLINE_DEPTH_MAX}: P4 has no recursion", span)
 
+    def made(self, parts: int, span: SourceSpan) -> None:
+        """Count parts of what the program becomes. Raises CompileError beyond the total."""
+        self.parts[self.frame.prefix] += parts
+        self.parts_total += parts
+        if self.parts_total > PARTS_MAX:
+            largest = ", ".join(f"{name or 'the program'} {n}" for name, n in self.parts.most_common(_LARGEST_SHOWN))
+            message = (
+                f"a program must become at most {PARTS_MAX} statements, operations and fields of structs,"
+                f" with all calls put in place (the largest parts so far: {largest})"
+            )
+            self.diagnostics.error("target", message, span)
+            self.diagnostics.stop_on_errors()
+
     def symbol_of(self, d: ast.Declaration) -> Symbol:
         return self.checked.declared[id(d)]
 
@@ -126,6 +146,7 @@ class LowerContext:
         """The value of `e`; statements that the evaluation needs are emitted first."""
         if e.value is not None and isinstance(e.type, Type):
             return self._constant(e.value, e.type, e.span)
+        self.made(1, e.span)
         handler = self.expressions.get(type(e))
         if handler is None:
             raise RefusalError("this expression cannot be used here", e.span)
@@ -174,6 +195,7 @@ class LowerContext:
             self.frame, self.out = outer
 
     def statement(self, s: ast.Statement) -> None:
+        self.made(1, s.span)
         before = self.frame, self.out, self.result, self.depth, self.in_action
         try:
             self.statements[type(s)](self, s)
@@ -189,6 +211,7 @@ class LowerContext:
         return made
 
     def emit(self, op: str, *args: Scalar | Argument, span: SourceSpan) -> None:
+        self.made(1, span)
         self.out.append(Step(op, tuple(a.data if isinstance(a, Scalar) else a for a in args), span))
 
 

@@ -106,7 +106,7 @@ def copy_back(cx: LowerContext, back: list[tuple[Value, Value]], body: list[Flow
     with cx.apart() as copies:
         for place, storage in back:
             assign(cx, place, storage, span)
-    _before_quits(body, copies, span)
+    _before_quits(cx, body, copies, span)
     cx.out.extend(copies)
 
 
@@ -134,16 +134,17 @@ def _exits(a: DeclaredAction) -> bool:
     return a.action is not None and any(p.op == "exit" for p in a.action.primitives)
 
 
-def _before_quits(body: list[Flow], copies: list[Flow], span: SourceSpan) -> None:
+def _before_quits(cx: LowerContext, body: list[Flow], copies: list[Flow], span: SourceSpan) -> None:
     """Put `copies` in front of every exit in `body`."""
     position = 0
     while position < len(body):
         s = body[position]
         if isinstance(s, Quit):
+            cx.made(len(copies), span)
             body[position:position] = copies
             position += len(copies)
         for inner in bodies(s):
-            _before_quits(inner, copies, span)
+            _before_quits(cx, inner, copies, span)
         if isinstance(s, Apply) and any(_exits(a) for a, _ in s.table.actions):
             message = f"an action of table {s.table.name} exits a control whose parameters are copied back"
             raise RefusalError(message, span, "pass arguments that do not overlap")

@@ -39,6 +39,7 @@ def temporary(cx: LowerContext, t: ty.Type) -> Scalar:
 
 def allocate(cx: LowerContext, name: str, t: ty.Type, span: SourceSpan, top: bool = False) -> Value:
     """Storage for a variable of type `t`. `top`: members of the headers struct keep their own names."""
+    cx.made(1, span)
     plain = ty.strip(t)
     if isinstance(plain, ty.CompositeType):
         if plain.kind == "struct":
@@ -51,6 +52,7 @@ def allocate(cx: LowerContext, name: str, t: ty.Type, span: SourceSpan, top: boo
             return header_instance(cx, cx.unique(name), plain)
         return _union_instance(cx, cx.unique(name), plain)
     if isinstance(plain, ty.StackType):
+        cx.made(plain.size * max(1, len(plain.element.fields)), span)
         return _stack_instance(cx, cx.unique(name), plain)
     if isinstance(plain, ty.Tuple):
         items = {str(i): allocate(cx, f"{name}.{i}", item, span) for i, item in enumerate(plain.items)}

@@ -20,6 +20,7 @@ _CASE_MAX = 4096  # transitions of one case
 
 
 def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None]) -> None:
+    cx.made(1, s.span)
     t = s.transition
     if cx.state.name == DEAD:
         return
@@ -52,6 +53,7 @@ def transition(cx: LowerContext, s: ast.StateDecl, targets: dict[str, str | None
             else:
                 go(cx, targets[case.state])
             return
+        cx.made(len(made), case.span)
         transitions.extend(made)
     end(cx, keys, transitions, _no_match(cx))
 
