@@ -14,7 +14,9 @@ import pytest
 from p4c.frontend import CompileError, compile_program
 from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.compilation import Compilation
-from p4c.frontend.parse.lexer import TOKENS_MAX
+from p4c.frontend.diagnostics import Diagnostics
+from p4c.frontend.parse.lexer import TOKENS_MAX, tokenize
+from p4c.frontend.parse.tokens import PLACE
 
 MB = 1_000_000
 WHOLE = """#include <core.p4>
@@ -232,6 +234,7 @@ def test_a_source_full_of_tokens_costs_at_most_ten_times_its_size(
     size = SOURCE_BYTES_MAX // 16 - 10_000
     monkeypatch.setattr("p4c.frontend.parse.preprocessor.SOURCE_BYTES_MAX", SOURCE_BYTES_MAX // 16)
     monkeypatch.setattr("p4c.frontend.parse.preprocessor.TOKENS_MAX", TOKENS_MAX // 16)
+    monkeypatch.setattr("p4c.frontend.parse.preprocessor._DIRECTIVE_TOKENS_MAX", 20_000 // 16)
     path = program(tmp_path, "#define A 1\n")
     cost(path)
     path.write_text(DENSE[text](size))
@@ -250,12 +253,26 @@ def test_a_program_that_is_compiled_costs_at_most_600_bytes_per_token(statement:
     read = Compilation(path)
     path.write_text(path.read_text().replace("y.a = A;", STATEMENTS[statement] * 1000))
     read.read()
-    assert cost(path) < 600 * len(read.tokens or ())
+    assert cost(path) < 600 * len(read.tokens or [])
 
 
 def test_a_program_defines_at_most_10000_macros(tmp_path: Path) -> None:
     text = refused(program(tmp_path, "".join(f"#define A{i} a\n" for i in range(10_001))))
     assert "a program must define at most 10000 macros" in text
+
+
+def test_a_directive_has_at_most_20000_tokens(tmp_path: Path) -> None:
+    assert "a directive must have at most 20000 tokens" in refused(program(tmp_path, "#define B " + "a " * 20_000))
+
+
+def test_all_texts_have_at_most_as_many_characters_as_a_token_can_tell_apart() -> None:
+    """More would put a token into the number of another place."""
+    (token, _) = tokenize(" " * (PLACE - 2) + "a", "a.p4", Diagnostics())
+    assert (token.text, token.span.column, token.span.length) == ("a", PLACE - 1, 1)
+    twice = Diagnostics()
+    tokenize(" " * (PLACE // 2), "a.p4", twice)
+    with pytest.raises(CompileError, match=r"b.p4:1:1: error\[lex\]: a program must have at most 4194303 characters"):
+        tokenize(" " * (PLACE // 2) + "a", "b.p4", twice)
 
 
 def test_conditionals_nest_at_most_256_deep(tmp_path: Path) -> None:

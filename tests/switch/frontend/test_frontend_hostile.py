@@ -49,7 +49,7 @@ def preprocessed(directory: Path, text: str) -> tuple[list[str], list[str]]:
     diagnostics = Diagnostics()
     tokens = Preprocessor(diagnostics).run(source)
     assert all(d.span.line > 0 for d in diagnostics.errors)
-    return [t.text for t in tokens[:-1]], [d.message for d in diagnostics.errors]
+    return [t.text for t in list(tokens)[:-1]], [d.message for d in diagnostics.errors]
 
 
 # --- work that doubles with each level --------------------------------------------------------------------------------

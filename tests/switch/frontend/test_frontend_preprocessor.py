@@ -21,7 +21,7 @@ def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
     preprocessor.define(definitions)
     tokens = preprocessor.run(source)
     assert not diagnostics.errors, diagnostics.render()
-    return " ".join(t.text for t in tokens[:-1])
+    return " ".join(t.text for t in list(tokens)[:-1])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_integer_literals_are_read_in_every_base(value: int, sign: str, width: i
 @given(st.text(max_size=60))
 def test_any_text_is_cut_into_tokens_or_complained_about(text: str) -> None:
     diagnostics = Diagnostics()
-    tokens = tokenize(text, "any.p4", diagnostics)
+    tokens = list(tokenize(text, "any.p4", diagnostics))
     assert tokens[-1].kind == "newline"
     assert all(t.span.line >= 1 and t.span.column >= 1 for t in tokens)

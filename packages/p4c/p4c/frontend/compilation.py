@@ -53,7 +53,7 @@ class Compilation:
         try:
             yield
         except RecursionError:
-            at = self.tokens[-1].span if self.tokens else SourceSpan(str(self.path), 1, 1)
+            at = self.tokens[len(self.tokens) - 1].span if self.tokens else SourceSpan(str(self.path), 1, 1)
             self.diagnostics.error("parse", "this program nests expressions or statements too deeply", at)
         finally:
             sys.setrecursionlimit(before)

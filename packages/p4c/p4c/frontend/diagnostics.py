@@ -80,6 +80,11 @@ class Diagnostics:
     def error(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "error", message, span, tuple(n for n in notes if n)))
 
+    def last(self, phase: str, message: str, span: SourceSpan) -> None:
+        """An error behind which the program is read no further: raises CompileError."""
+        self.error(phase, message, span)
+        self.stop_on_errors()
+
     def warning(self, phase: str, message: str, span: SourceSpan, *notes: str) -> None:
         self._add(Diagnostic(phase, "warning", message, span, tuple(n for n in notes if n)))
 

@@ -114,8 +114,7 @@ class LowerContext:
                 f"a program must become at most {PARTS_MAX} statements, operations and fields of structs,"
                 f" with all calls put in place (the largest parts so far: {largest})"
             )
-            self.diagnostics.error("target", message, span)
-            self.diagnostics.stop_on_errors()
+            self.diagnostics.last("target", message, span)
 
     def symbol_of(self, d: ast.Declaration) -> Symbol:
         return self.checked.declared[id(d)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.cursor import Cursor
 from p4c.frontend.parse.expression import read_expression
+from p4c.frontend.parse.tokens import text_of
 
 _FOR_P4INFO = frozenset(["id", "max_group_size", "p4runtime_translation"])
 _NUMBER_MAX = (1 << 32) - 1
@@ -33,18 +34,17 @@ def _annotation_body(p: Cursor, annotation: ast.Annotation) -> None:
     if depth:
         raise p.fail(f"the body of @{annotation.name} is not closed", opening.span)
     end = p.at
-    body = p.tokens[start : end - 1]
-    annotation.body = [t.text for t in body]
+    annotation.body = [text_of(code, p.tokens.texts) for code in p.tokens.codes[start : end - 1]]
     annotation.source = " ".join(annotation.body)
     # Constants are read as such; bodies that are not lists of expressions stay text.
-    p.at = start
+    p.go(start)
     annotation.expressions = p.attempt(_constants) or []
     for e in annotation.expressions:
         if annotation.name in _FOR_P4INFO and isinstance(e, ast.Number) and e.number > _NUMBER_MAX:
             p.diagnostics.error("parse", f"a number of @{annotation.name} must fit in 32 bits", e.span)
         if annotation.name == "name" and isinstance(e, ast.String) and len(e.text) > _NAME_MAX:
             p.diagnostics.error("parse", f"@name must have at most {_NAME_MAX} characters", e.span)
-    p.at = end
+    p.go(end)
 
 
 def _constants(p: Cursor) -> list[ast.Expression]:

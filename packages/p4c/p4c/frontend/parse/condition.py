@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from p4c.frontend.diagnostics import SourceSpan, shown
 from p4c.frontend.parse.lexer import integer
-from p4c.frontend.parse.tokens import Token, Tokens
+from p4c.frontend.parse.tokens import Token
 
 _LEVELS = [level.split() for level in ["||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %"]]
 _BITS_MAX = 4096  # of a number in an #if
@@ -28,7 +28,7 @@ class Condition:
     `skipped` is above 0 in a part that C does not evaluate, such as the right side of `0 &&`.
     """
 
-    tokens: Tokens
+    tokens: list[Token]
     word: Token
     at: int = 0
     skipped: int = 0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import TypeVar, cast
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
-from p4c.frontend.parse.tokens import Token, Tokens, made
+from p4c.frontend.parse.tokens import CHUNK, Token, Tokens
 
 # Reserved words (specification, section 6.3.3): never names. The other keywords only mean something in their place.
 _RESERVED = """
@@ -18,8 +17,6 @@ _RESERVED = """
 RESERVED = frozenset(_RESERVED.split())
 # Reserved, yet used as names by grammar productions that allow it (nonTypeName, nonTableKwName).
 SOFT = frozenset(["apply", "state", "type", "list", "default"])
-_CHUNK = 512  # tokens that are made at once
-_CHUNKS_KEPT = 4
 BASE_TYPES = frozenset(["bit", "int", "varbit", "bool", "error", "string", "void", "match_kind", "_"])
 
 
@@ -47,52 +44,20 @@ class Cursor:
         self.guessing = 0
         self.angle = 0
         self._known: dict[tuple[object, int, int], tuple[object, int]] = {}
-        self._levels = array("i")
-        self._level = 0
-        self._chunks: dict[int, list[Token]] = {}
-        self._made: list[Token] = []
-        self._from = 0
-        self.at = 0
+        self.go(0)
 
-    @property
-    def at(self) -> int:
-        return self._at
-
-    @at.setter
-    def at(self, place: int) -> None:
-        self._at = place
-        if not 0 <= place - self._from < len(self._made):
-            self._made, self._from = self._chunk(place), place - place % _CHUNK
-        self.token = self._made[place - self._from]
-
-    def _chunk(self, place: int) -> list[Token]:
-        """The tokens around a place. As few as that are kept: a guess goes back to them, and they are large."""
-        number, start = place // _CHUNK, place - place % _CHUNK
-        found = self._chunks.get(number)
-        if found is None:
-            if len(self._chunks) == _CHUNKS_KEPT:
-                del self._chunks[next(iter(self._chunks))]
-            found = self._chunks[number] = made(self.tokens.codes[start : start + _CHUNK], self.tokens.texts)
-            if start == len(self._levels):
-                for token in found:
-                    self._levels.append(self._level)
-                    self._level += (token.text == "{") - (token.text == "}")
-        return found
+    def go(self, place: int) -> None:
+        self.at = place
+        self.token = self.tokens[place]
 
     def peek(self, distance: int = 1) -> Token:
-        place = min(self._at + distance, len(self.tokens) - 1)
-        inside = place - self._from
-        return self._made[inside] if inside < len(self._made) else self._chunk(place)[place % _CHUNK]
+        return self.tokens[min(self.at + distance, len(self.tokens) - 1)]
 
     def take(self) -> Token:
         token = self.token
         if token.kind != "end":
-            place = self._at - self._from + 1
-            if place < len(self._made):  # without the property, as nearly always
-                self._at += 1
-                self.token = self._made[place]
-            else:
-                self.at = self._at + 1
+            self.at = at = self.at + 1
+            self.token = self.tokens.chunk(at // CHUNK)[at % CHUNK]  # no more calls: this runs for every token
         return token
 
     def on(self, *texts: str) -> bool:
@@ -157,7 +122,7 @@ class Cursor:
         finally:
             self.guessing -= 1
         if found is None:
-            self.at = start
+            self.go(start)
         return found
 
     def once(self, read: Callable[[Cursor], T]) -> T:
@@ -169,7 +134,7 @@ class Cursor:
         if key in self._known:
             found, end = self._known[key]
             if found is not None:
-                self.at = end
+                self.go(end)
                 return cast("T", found)
             if self.guessing:
                 raise BacktrackError
@@ -185,7 +150,7 @@ class Cursor:
     @property
     def level(self) -> int:
         """How many braces are open here."""
-        return self._levels[self._at]
+        return self.tokens.levels[self.at]
 
     def recover(self, level: int) -> None:
         """After an error in something that began at `level`: skip to just behind its `;` or `}`.

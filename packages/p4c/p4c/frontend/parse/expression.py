@@ -114,7 +114,7 @@ def _cast(p: Cursor) -> ast.Expression | None:
     plain_type = isinstance(ref, ast.BaseTypeRef) or (isinstance(ref, ast.NamedTypeRef) and bool(ref.arguments))
     if starts_operand or (plain_type and following.text in ("-", "+")):
         return ast.CastExpression(opening.span, ref, _unary(p))
-    p.at = start
+    p.go(start)
     return None
 
 

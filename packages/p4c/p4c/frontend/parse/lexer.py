@@ -6,7 +6,7 @@ import re
 from array import array
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
-from p4c.frontend.parse.tokens import GLUED_AT, ID, INT, LENGTH_AT, NEWLINE, OP, STR, ZERO, Tokens
+from p4c.frontend.parse.tokens import END_AT, GLUED_AT, ID, INT, NEWLINE, OP, PLACE, STR, ZERO, Tokens
 
 # `>>` is not a token: in `bit<bit<8>>` it closes two brackets. The parser joins adjacent `>` where a shift may stand.
 _LONG = "&&& |+| |-| ... << && || == != <= >= ++ .. += -= *= &= |= ^= ##"
@@ -33,15 +33,20 @@ BITS_MAX = 65535  # of a type, and of a number without a width
 def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_MAX) -> Tokens:
     """All tokens of one file, with a `newline` behind the last of each line. Unknown characters are reported and
     skipped; behind `most` tokens the rest is."""
-    source = diagnostics.texts.add(file, text)
-    base = source.base
+    texts = diagnostics.texts
+    base = texts.add(file, text)
     codes = array("Q")
     add, kinds = codes.append, _KINDS
     before = -1  # where the token before ends
     first = True  # no token of the line so far
 
     def error(message: str, start: int, length: int = 1) -> None:
-        diagnostics.error("lex", message, SourceSpan(file, *source.place(start), length))
+        _, line, line_start, _ = texts.place(base + start)
+        diagnostics.error("lex", message, SourceSpan(file, line, base + start - line_start + 1, length))
+
+    if len(texts.text) > PLACE:
+        error(f"a program must have at most {PLACE} characters, with all it includes", 0)
+        diagnostics.stop_on_errors()
 
     for m in _TOKEN.finditer(text):
         group = m.lastindex or 0
@@ -58,11 +63,11 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
                 message = f"a program must have at most {TOKENS_MAX} tokens, with all it includes"
                 error(message, start, end - start)
                 break
-            add(base + start | end - start << LENGTH_AT | kind | (start == before) << GLUED_AT)
+            add(base + start | base + end << END_AT | kind | (start == before) << GLUED_AT)
             before, first = end, False
         elif group == _NEWLINE:
             if not first:
-                add(base + start | 1 << LENGTH_AT | NEWLINE)
+                add(base + start | base + end << END_AT | NEWLINE)
                 first = True
         elif group == _OPEN:
             error("this comment is never closed", start, 2)
@@ -71,8 +76,9 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
             error("this string is not closed on its line", start)
         elif group == _ODD:
             error(f"the character {text[start]!r} has no meaning in P4", start)
-    add(base + len(text) | 1 << LENGTH_AT | NEWLINE)
-    return Tokens(codes, diagnostics.texts)
+    end = base + len(text)
+    add(end | end + 1 << END_AT | NEWLINE)
+    return Tokens(codes, texts)
 
 
 _BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}

@@ -14,17 +14,17 @@ from p4c.frontend.cache import SOURCE_BYTES_MAX
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan, choices, count
 from p4c.frontend.parse.condition import Condition, ConditionError
 from p4c.frontend.parse.lexer import TOKENS_MAX, tokenize
-from p4c.frontend.parse.tokens import END, KIND, NEWLINE, ONE, ZERO, Token, Tokens, made, names, of_kind, text_of, used
+from p4c.frontend.parse.tokens import BITS, END, END_AT, ID, KIND, NEWLINE, PLACE, USE_AT, Token, Tokens, made, text_of
 
 STANDARD_INCLUDE = Path(__file__).parents[1] / "include"
 _INCLUDE_DEPTH_MAX = 64
 _INCLUDE_COUNT_MAX = 1000
-# Macros that use others twice double at every level: both bounds are far above what programs need.
+# Macros that use others twice double at every level: both bounds are far above what programs need. Uses fit in 16 bits.
 _EXPANSION_MAX = 50_000
 _MACRO_DEPTH_MAX = 256
 _MACRO_COUNT_MAX = 10_000
 _BRANCH_DEPTH_MAX = 256  # of #if
-_SHOWN_TOKENS_MAX = 1000  # of an #error
+_DIRECTIVE_TOKENS_MAX = 20_000  # the tokens of a directive are all made at once
 _WORDS = "include define undef if ifdef ifndef elif else endif error warning pragma line"
 _DIRECTIVES = _WORDS.split()
 
@@ -82,9 +82,10 @@ class Preprocessor:
     def run(self, path: Path, shown: str | None = None) -> Tokens:
         """The program's tokens, ended by one of kind `end`. `shown` is the file name that diagnostics print."""
         self._folder = path.parent
-        self._file(path, shown or str(path), None)
         texts = self.diagnostics.texts
-        self._out.append(of_kind(self._out[-1] if self._out else texts.base(shown or str(path)), END))
+        start = len(texts.text)
+        self._file(path, shown or str(path), None)
+        self._out.append((self._out[-1] if self._out else start) & ~KIND | END)
         return Tokens(self._out, texts)
 
     # --- files and lines -------------------------------------------------------------------------------------------
@@ -105,18 +106,19 @@ class Preprocessor:
         if self._is_secret(path):
             self.diagnostics.secret.add(shown)
         codes = tokenize(text, shown, self.diagnostics, TOKENS_MAX - self._tokens).codes
+        del text  # a part of all texts now
         self._bytes, self._tokens = self._bytes + size, self._tokens + len(codes)
         texts = self.diagnostics.texts
         branches: list[_Branch] = []
         start = 0
         pending = array("Q")
         for index, code in enumerate(codes):
-            if code & KIND != NEWLINE:
+            if code < NEWLINE or code & KIND != NEWLINE:
                 continue
             line, start = codes[start:index], index + 1
             if line and text_of(line[0], texts) == "#":
                 self._flush(pending)
-                self._directive(Tokens(line, texts), branches, path, shown)
+                self._directive(line, branches, path, shown)
             elif all(b.active for b in branches):
                 pending.extend(line)
         self._flush(pending)
@@ -148,20 +150,23 @@ class Preprocessor:
 
     # --- directives ------------------------------------------------------------------------------------------------
 
-    def _directive(self, line: Tokens, branches: list[_Branch], path: Path, shown: str) -> None:
-        if len(line) == 1:
+    def _directive(self, codes: array[int], branches: list[_Branch], path: Path, shown: str) -> None:
+        if len(codes) == 1:
             return
-        word, rest = line[1], line[2:]
+        word, *rest = made(codes[1 : _DIRECTIVE_TOKENS_MAX + 1], self.diagnostics.texts)
+        if len(codes) > _DIRECTIVE_TOKENS_MAX:
+            message = f"a directive must have at most {_DIRECTIVE_TOKENS_MAX} tokens"
+            self.diagnostics.last("preprocess", message, word.span)
+        codes = codes[2:]
         name = word.text
         active = all(b.active for b in branches)
         if name in ("if", "ifdef", "ifndef"):
             value = False
             if active:
-                value = self._condition(rest, word) if name == "if" else self._defined(rest, word) == (name == "ifdef")
+                value = self._condition(codes, word) if name == "if" else self._defined(rest, word) == (name == "ifdef")
             if len(branches) >= _BRANCH_DEPTH_MAX:
                 message = f"conditionals must nest at most {_BRANCH_DEPTH_MAX} deep"
-                self.diagnostics.error("preprocess", message, word.span)
-                self.diagnostics.stop_on_errors()
+                self.diagnostics.last("preprocess", message, word.span)
             branches.append(_Branch(active and value, value or not active, word.span))
         elif name in ("elif", "else", "endif"):
             if not branches:
@@ -177,29 +182,29 @@ class Preprocessor:
             if branch.taken:
                 branch.active = False
             else:
-                branch.active = branch.taken = name == "else" or self._condition(rest, word)
+                branch.active = branch.taken = name == "else" or self._condition(codes, word)
         elif not active:
             return
         elif name == "include":
             self._include(rest, word, path, shown)
         elif name == "define":
-            self._define(rest, word)
+            self._define(codes, rest, word)
         elif name == "undef":
             if rest:
                 self.macros.pop(rest[0].text, None)
         elif name in ("error", "warning"):
-            text = " ".join(t.text for t in rest[:_SHOWN_TOKENS_MAX])
+            text = " ".join(t.text for t in rest)
             (self.diagnostics.error if name == "error" else self.diagnostics.warning)("preprocess", text, word.span)
         elif name not in ("pragma", "line"):
             self.diagnostics.error("preprocess", f"unknown directive #{name}", word.span, choices(name, _DIRECTIVES))
 
-    def _defined(self, rest: Tokens, word: Token) -> bool:
+    def _defined(self, rest: list[Token], word: Token) -> bool:
         if not rest or rest[0].kind != "id":
             self.diagnostics.error("preprocess", f"#{word.text} needs the name of a macro", word.span)
             return False
         return rest[0].text in self.macros
 
-    def _include(self, rest: Tokens, word: Token, path: Path, shown: str) -> None:
+    def _include(self, rest: list[Token], word: Token, path: Path, shown: str) -> None:
         if rest and rest[0].kind == "str":
             name, places = rest[0].text[1:-1], [path.parent, *self.include_paths, STANDARD_INCLUDE]
         elif rest and rest[0].text == "<" and rest[-1].text == ">":
@@ -240,7 +245,7 @@ class Preprocessor:
             f"looked in: {looked}; shipped with the compiler: {', '.join(shipped)}",
         )
 
-    def _define(self, rest: Tokens, word: Token) -> None:
+    def _define(self, codes: array[int], rest: list[Token], word: Token) -> None:
         if not rest or rest[0].kind != "id":
             self.diagnostics.error("preprocess", "#define needs a name", word.span)
             return
@@ -258,24 +263,23 @@ class Preprocessor:
                 self.diagnostics.error("preprocess", f"the {token.text} operator is not supported", token.span)
         if len(self.macros) >= _MACRO_COUNT_MAX and name not in self.macros:
             message = f"a program must define at most {_MACRO_COUNT_MAX} macros"
-            self.diagnostics.error("preprocess", message, word.span)
-            self.diagnostics.stop_on_errors()
-        self.macros[name] = Macro(name, parameters, body.codes)
+            self.diagnostics.last("preprocess", message, word.span)
+        self.macros[name] = Macro(name, parameters, codes[len(rest) - len(body) :])
 
     # --- macro expansion -------------------------------------------------------------------------------------------
 
     def expand(self, codes: array[int], out: array[int], hidden: frozenset[str] = frozenset()) -> None:
         """Add `codes` to `out`, macros replaced. Tokens of a macro's text keep their place and are told where the macro
         was used."""
-        texts, macros = self.diagnostics.texts, self.macros
-        done = 0
-        for index, name in names(codes, texts):
-            code = codes[index]
-            if index < done or name not in macros or name in hidden:
+        texts, done = self.diagnostics.texts, 0
+        text = texts.text
+        for index, code in enumerate(codes):
+            if code & KIND != ID or index < done:
                 continue
-            if not self._may_expand(code, len(macros[name].body), hidden):
+            name = text[code & PLACE : code >> END_AT & PLACE]
+            macro = self.macros.get(name)
+            if macro is None or name in hidden or not self._may_expand(code, len(macro.body), hidden):
                 continue
-            macro = macros[name]
             bound: dict[str, array[int]] = {}
             commas, behind = array("I"), index + 1
             if macro.parameters is not None:
@@ -295,7 +299,9 @@ class Preprocessor:
                 for place, parameter in enumerate(macro.parameters):
                     bound[parameter] = array("Q")
                     self.expand(codes[commas[place] + 1 : commas[place + 1]], bound[parameter], hidden)
-            body = used(macro.body, code, texts)
+            use = len(texts.uses) << USE_AT
+            texts.uses.append(code)
+            body = array("Q", (c if c >> USE_AT else c | use for c in macro.body))
             if bound:
                 words = [text_of(b, texts) for b in body]
                 if not self._may_expand(code, sum(len(bound.get(word, ())) for word in words), hidden):
@@ -339,19 +345,19 @@ class Preprocessor:
 
     # --- conditions of #if -------------------------------------------------------------------------------------------
 
-    def _condition(self, line: Tokens, word: Token) -> bool:
+    def _condition(self, codes: array[int], word: Token) -> bool:
         try:
-            codes = array("Q")
-            self.expand(self._without_defined(line, word), codes)
-            return Condition(Tokens(codes, line.texts), word).value() != 0
+            out = array("Q")
+            self.expand(self._without_defined(codes, word), out)
+            return Condition(made(out, self.diagnostics.texts), word).value() != 0
         except ConditionError as error:
             self.diagnostics.error("preprocess", str(error), error.span)
             return False
 
-    def _without_defined(self, line: Tokens, word: Token) -> array[int]:
-        """`line` with 0 or 1 in the place of each `defined NAME` or `defined(NAME)`."""
+    def _without_defined(self, codes: array[int], word: Token) -> array[int]:
+        """`codes` with 0 or 1 in the place of each `defined NAME` or `defined(NAME)`."""
         done = array("Q")
-        tokens = iter(zip(line.codes, line, strict=True))
+        tokens = iter(zip(codes, made(codes, self.diagnostics.texts), strict=True))
         for code, token in tokens:
             if token.text != "defined":
                 done.append(code)
@@ -364,5 +370,5 @@ class Preprocessor:
                 raise ConditionError(f"defined in #{word.text} needs the name of a macro", token.span)
             if bracket is not None and next(tokens, (code, token))[1].text != ")":
                 raise ConditionError(f"expected ')' to close this '(' in #{word.text}", bracket.span)
-            done.append(of_kind(code, ONE if name.text in self.macros else ZERO))
+            done.append(code & ~KIND | BITS[name.text in self.macros])
         return done

@@ -27,7 +27,7 @@ def read_statement(p: Cursor) -> ast.Statement:
         start = p.at
         read_annotations(p)
         if p.on("{"):
-            p.at = start
+            p.go(start)
             return read_block(p)
         # Annotations of local declarations tell nothing that is used here.
     if p.on("{"):
