@@ -30,7 +30,7 @@ ELECTION_ID = 1  # p4runtime-shell's default: a later controller can be primary 
 RPC_TIMEOUT_S = 30.0
 PIPELINE_TIMEOUT_S = 120.0  # the switch may compile
 UPDATES_PER_WRITE = 200
-MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+MESSAGE_BYTES_MAX = 32 << 20
 
 _SERVICE = "/p4.v1.P4Runtime/"
 _SET = p4rt.SetForwardingPipelineConfigRequest

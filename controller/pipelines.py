@@ -10,12 +10,14 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from common.quoting import command
 from p4c import compile_program
 from switch.p4rt import P4Info, parse_p4info_text
 from switch.p4rt import p4runtime_pb2 as p4rt
 from topo import SwitchProgram
 
+_PROGRAM_BYTES_MAX = 24 << 20  # as a switch takes it
 PROGRAMS = Path(__file__).parents[1] / "p4"
 NAMES: tuple[SwitchProgram, ...] = ("leaf", "spine")
 
@@ -86,7 +88,7 @@ def read_pipeline(name: str, directory: Path) -> PipelineConfig:
             raise FileNotFoundError(
                 f"{path}: is missing: {command('switch', 'compile', f'p4/{name}.p4', '-o', directory)}"
             )
-    return PipelineConfig(name, p4info.read_text(), program.read_bytes())
+    return PipelineConfig(name, plain_file.read_named(p4info), plain_file.read_up_to(program, _PROGRAM_BYTES_MAX))
 
 
 def read_pipelines(directory: Path) -> Pipelines:

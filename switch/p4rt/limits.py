@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from switch.p4rt.p4info import P4Info
 
-MESSAGE_BYTES_MAX = 64 << 20
-"""Of any message: the size that a program itself may have (`SetForwardingPipelineConfig`)."""
+MESSAGE_BYTES_MAX = 32 << 20
+"""Of any message: a program of 24 MiB with its P4Info (`SetForwardingPipelineConfig`)."""
 MESSAGE_BYTES_MIN = 1 << 20
 """Always allowed: requests about a switch without a program, and a batch that changes the same entries many times."""
 STREAM_BYTES_MAX = 1 << 16

@@ -131,6 +131,9 @@ class PacketHeader(Frozen):
     bits: int
 
 
+# Empty objects are the dearest: 350 times their size as bytes, 90 times as text. Programs have some kilobytes.
+_BYTES_MAX = 512 << 10
+_CHARACTERS_MAX = 2 << 20
 Named = TypeVar("Named", TableInfo, ActionInfo, ProfileInfo, Indexed)
 
 
@@ -220,6 +223,7 @@ class P4Info:
 
 def parse_p4info(data: bytes) -> P4Info:
     """From the wire format."""
+    _checked(len(data), "bytes", _BYTES_MAX)
     try:
         return P4Info(p4info_pb2.P4Info.FromString(data))
     except DecodeError as error:
@@ -228,10 +232,16 @@ def parse_p4info(data: bytes) -> P4Info:
 
 def parse_p4info_text(text: str) -> P4Info:
     """From the text format that compilers write (`*.p4info.txtpb`)."""
+    _checked(len(text), "characters", _CHARACTERS_MAX)
     try:
         return P4Info(text_format.Parse(text, p4info_pb2.P4Info(), allow_unknown_field=True))
     except text_format.ParseError as error:
         raise invalid(f"P4Info: not valid protobuf text: {error}") from None
+
+
+def _checked(size: int, unit: str, most: int) -> None:
+    if size > most:
+        raise invalid(f"P4Info: must have at most {most} {unit} (got {size})")
 
 
 def _scoped(references: dict[int, Any], scope: int) -> frozenset[int]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from common.outcome import told
 from p4c.model import ModelError
 from switch.engine import DROP_PORT, EngineError, PortConfig
@@ -17,6 +18,7 @@ from switch.stf.programs import ENGINES, make_engine, read_program
 from switch.stf.runner import run
 from switch.stf.statements import Add, SetDefault, StfError, SwitchCommand, parse
 
+_STF_BYTES_MAX = 4 << 20
 OK, FAILED, BAD_INPUT = 0, 1, 2
 
 
@@ -89,6 +91,8 @@ def run_trace(namespace: argparse.Namespace) -> int:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text()
+        return plain_file.read_named(path, _STF_BYTES_MAX)
+    except OSError as error:
+        raise StfError(f"{path}: {plain_file.why(error)}") from error
     except UnicodeDecodeError as error:
         raise StfError(f"{path}: not text: {error}") from error

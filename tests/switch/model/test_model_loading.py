@@ -238,3 +238,18 @@ def test_a_damaged_file_is_refused_or_runs(matching: dict[str, Any], seed: int) 
     engine.receive(1, rng.randbytes(20), 0)
     engine.advance(0)
     assert engine.port_counters(1, 0).rx_packets == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            b"[" + b"[]," * 1_000_000,
+            r"x: a program must have at most 2000000 commas, colons, \[ and \{ \(got 2000001\)",
+        ),
+        (b" " * ((24 << 20) + 1), r"x: a program must have at most 25165824 bytes \(got 25165825\)"),
+    ],
+)
+def test_json_that_would_take_much_memory_is_refused_before_it_is_parsed(data: bytes, said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        load_program(data, "x")

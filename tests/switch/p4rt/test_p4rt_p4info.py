@@ -12,7 +12,7 @@ from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
-from switch.p4rt.p4info import P4Info
+from switch.p4rt.p4info import P4Info, parse_p4info, parse_p4info_text
 from switch.p4rt.pipeline import PipelineCache
 from tests.switch.p4rt.conftest import P4INFO_TEXT, load_program
 
@@ -149,3 +149,17 @@ def test_a_looser_match_in_the_program_is_no_difference(kind: str) -> None:
     text = "#\n" + text_format.MessageToString(program)
     config = p4rt.ForwardingPipelineConfig(p4info=info, p4_device_config=text.encode())
     assert PipelineCache(load_program).read(config.SerializeToString()).name == "kinds"
+
+
+@pytest.mark.parametrize(
+    ("read", "content", "said"),
+    [
+        (parse_p4info, b"\x12\0" * 262_145, "P4Info: must have at most 524288 bytes (got 524290)"),
+        (parse_p4info_text, "tables{}" * 262_145, "P4Info: must have at most 2097152 characters (got 2097160)"),
+    ],
+)
+def test_a_long_p4info_is_refused_before_it_is_parsed(read: Callable[[Any], Any], content: Any, said: str) -> None:
+    with pytest.raises(P4RuntimeError) as caught:
+        read(content)
+    assert caught.value.code is Code.INVALID_ARGUMENT
+    assert said in str(caught.value)

@@ -122,6 +122,13 @@ def test_bad_input_exits_with_2_and_names_it(
     assert message in capsys.readouterr().err
 
 
+def test_a_long_packet_file_is_refused_unread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "long.stf"
+    path.write_text("\n" * ((4 << 20) + 1))
+    assert main(["stf", str(path), "--program", str(MATCHING)]) == 2
+    assert "long.stf: must have at most 4194304 bytes (got 4194305)" in capsys.readouterr().err
+
+
 def test_trace_installs_entries_and_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entries = tmp_path / "entries.stf"
     entries.write_text("add lpm_table a:0/0 b:1 set_value(value:9)\n")

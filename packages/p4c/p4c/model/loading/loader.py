@@ -21,7 +21,9 @@ from p4c.model.loading.scope import LoadScope
 from p4c.model.loading.types import read_enums, read_intrinsics, read_types
 from p4c.model.program import Program
 
-PROGRAM_BYTES_MAX = 64 << 20  # of BMv2 JSON, as over P4Runtime
+PROGRAM_BYTES_MAX = 24 << 20  # of BMv2 JSON
+# Commas, colons and opening brackets, as many as there are values and keys: 140 bytes each with what is made of them.
+_MARKS_MAX = 2_000_000
 _MAJOR = 2  # of the format's version
 _MINOR = 24  # the newest minor version known
 _COSMETIC = {"source_info", "program", "__meta__", "pragmas"}
@@ -43,6 +45,11 @@ def load(source: Mapping[str, Any] | str | Path) -> Program:
 @not_collected()
 def load_program(data: bytes, name: str = "program") -> Program:
     """Read a program from the bytes of a BMv2 JSON file; `name` starts the messages of ModelError."""
+    if len(data) > PROGRAM_BYTES_MAX:
+        raise ModelError(f"{name}: a program must have at most {PROGRAM_BYTES_MAX} bytes (got {len(data)})")
+    marks = sum(map(data.count, (b",", b":", b"[", b"{")))
+    if marks > _MARKS_MAX:
+        raise ModelError(f"{name}: a program must have at most {_MARKS_MAX} commas, colons, [ and {{ (got {marks})")
     try:
         value = json.loads(data)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
