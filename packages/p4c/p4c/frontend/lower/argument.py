@@ -7,7 +7,7 @@ from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.lower.assignment import assign_scalar
 from p4c.frontend.lower.context import LowerContext, RefusalError, as_expression
 from p4c.frontend.lower.storage import header_fields, temporary
-from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, StackValue, UnionValue, Value
+from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, StackValue, UnionValue, Value, identity
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant
 from p4c.model.actions import Argument
@@ -101,13 +101,15 @@ def calculation(
     cx: LowerContext, algorithm: str, inputs: tuple[CalculationInput, ...], span: SourceSpan
 ) -> Calculation:
     # Equal calculations are one.
-    for known in cx.program.calculations:
-        if known.algorithm == algorithm and known.inputs == inputs:
-            return known
+    key = (algorithm, *(identity(i.field) if isinstance(i, FieldInput) else i for i in inputs))
+    if key in cx.known:
+        known: Calculation = cx.known[key]
+        return known
     count = len(cx.program.calculations)
     name = f"calc_{count - 1}" if count else "calc"
     made = Calculation(name, count, algorithm, inputs, cx.diagnostics.source(span))
     cx.program.calculations.append(made)
+    cx.known[key] = made
     return made
 
 

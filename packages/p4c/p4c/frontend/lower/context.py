@@ -81,6 +81,7 @@ class LowerContext:
     claimed: dict[tuple[str, str], SourceSpan] = field(default_factory=dict)
     states: dict[str, DraftState] = field(default_factory=dict)
     state_counts: dict[str, int] = field(default_factory=dict)
+    known: dict[tuple[object, ...], Any] = field(default_factory=dict)  # calculations and digests so far
     no_match: str = ""  # the state behind selects that fit no case, once there is one
     state: DraftState = field(default_factory=lambda: DraftState(""))
 

@@ -10,7 +10,7 @@ from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import ParserStep
 from p4c.frontend.lower.argument import algorithm, calculation, calculation_inputs, empty_field_list, flat, into, number
 from p4c.frontend.lower.context import BLOCKS, Functions, LowerContext, RefusalError
-from p4c.frontend.lower.values import Literal
+from p4c.frontend.lower.values import Literal, identity
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
 from p4c.model.actions import Text, Vector
@@ -72,11 +72,11 @@ def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) ->
         t = callee.type_arguments[0]
     name = t.name if isinstance(t, CompositeType) and not t.anonymous else "digest"
     items = tuple(item.of for item in flat(cx, cx.value_of(a[1]), e.span) if isinstance(item.of, FieldRef | Const))
-    known = cx.program.digests
-    found = next((x.learned for x in known if x.name == name and x.learned.items == items), None)
+    key = ("digest", name, *map(identity, items))
+    found = cx.known.get(key)
     if found is None:
-        found = LearnList(name, len(known) + 1, items)
-        known.append(DeclaredDigest(name, t, found))
+        found = cx.known[key] = LearnList(name, len(cx.program.digests) + 1, items)
+        cx.program.digests.append(DeclaredDigest(name, t, found))
     cx.emit("generate_digest", number(cx, a[0]), found, span=e.span)
 
 

@@ -218,3 +218,8 @@ def _expression_names(e: Expression) -> Iterator[str]:
         case _:
             for part in e.parts:
                 yield from _expression_names(part)
+
+
+def identity(item: Expression) -> object:
+    """What tells a field or constant from others, quickly: a field knows its whole header."""
+    return (item.header.name, item.field.name) if isinstance(item, FieldRef) else item
