@@ -15,7 +15,6 @@ from cli.compiled_form import StartAgainError, start_again
 from cli.needs import in_virtual_time, needs, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
-from common import files
 from common.outcome import NOT_DONE, carry_out
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
@@ -93,7 +92,7 @@ def _run(words: list[str], whole: bool) -> int:
     if known and known.root and not without_root(namespace):
         need_root(known.root)
     try:
-        with handing_over(files.cache_directory(), *named_places(namespace)):
+        with handing_over(*named_places(namespace)):
             return int(namespace.run(namespace))
     except StartAgainError:
         start_again()

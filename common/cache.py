@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 
-__all__ = ["SHIPPED"]
+__all__ = ["SHIPPED", "own"]
 
 _PLACE = "XDG_CACHE_HOME"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shipped")
@@ -16,17 +16,18 @@ SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def directory() -> str:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`.
 
-    Where that cannot be written, as in read-only containers, it is a folder among the temporary files, which is said
-    once and holds for all child processes.
+    Where that cannot be written, as in read-only containers, or where another user could write, it is a folder among
+    the temporary files, which is said once and holds for all child processes.
     """
     given = os.environ.get(_PLACE, "")
     # The XDG Base Directory Specification: relative paths are invalid and are ignored.
     root = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
-    found = os.path.join(root, "mrclab")
-    if _writable(found):
+    found = os.path.realpath(os.path.join(root, "mrclab"))  # a link could be led elsewhere between a look and a load
+    if not (why := _fault(found)):
         return found
-    instead = _replacement(os.environ.get("TMPDIR") or "/tmp")
-    sys.stderr.write(f"mrclab: {found} cannot be written: compiled programs are kept in {instead}\n")
+    places = [os.environ.get("TMPDIR") or "/tmp", "/tmp"]
+    instead = _replacement(next((place for place in places if not _fault(os.path.join(place, _PLACE))), "/tmp"))
+    sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {instead}\n")
     os.environ[_PLACE] = instead
     return os.path.join(instead, "mrclab")
 
@@ -44,17 +45,35 @@ def _replacement(temporary: str) -> str:
     return tempfile.mkdtemp(prefix=f"{prefix}-", dir=temporary)
 
 
-def _writable(folder: str) -> bool:
-    """Whether the folder can be written, or could be made; nothing is made, since root would have to hand it over."""
-    if os.path.isdir(folder):
-        return os.access(folder, os.W_OK | os.X_OK)
-    above = os.path.dirname(folder)
-    while not os.path.isdir(above):
+def own(status: os.stat_result) -> bool:
+    """Whether only root and this user may write to a file or a folder. Root has another number in some containers."""
+    return status.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not status.st_mode & 0o022
+
+
+def _fault(folder: str) -> str:
+    """Why code must not be kept in a folder, which may not be there yet; "" if it may be.
+
+    Nothing is made, since root would have to hand it over. Whoever may write to a folder above could put another one in
+    its place, but for sticky ones such as /tmp.
+    """
+    place = folder
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    above = place
+    while True:
+        status = os.stat(above)
+        sticky = status.st_mode & stat.S_ISVTX and above != folder
+        if not own(status) and not (sticky and status.st_uid in (0, os.stat("/").st_uid)):
+            return f"must be this user's alone (others may write to {ascii(above)[1:-1]})"
+        if above == "/":
+            break
         above = os.path.dirname(above)
-    probe = os.path.join(above, f".mrclab-{os.getpid()}")  # root may write everywhere, /proc says otherwise
+    if place == folder:
+        return "" if os.access(folder, os.W_OK | os.X_OK) else "cannot be written"
+    probe = os.path.join(place, f".mrclab-{os.getpid()}")  # root may write everywhere, /proc says otherwise
     try:
         os.mkdir(probe)
         os.rmdir(probe)
     except OSError:
-        return False
-    return True
+        return "cannot be written"
+    return ""

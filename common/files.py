@@ -15,8 +15,8 @@ from common import cache
 from common.plain_file import NotPlainError, why
 
 __all__ = [
-    "beside", "cache_directory", "check_way", "drop_unused", "in_use", "make_folder", "named", "open_growing", "write",
-    "write_json", "write_named", "write_new",
+    "beside", "cache_directory", "check_way", "drop_unused", "in_use", "make_cache", "make_folder", "named",
+    "open_growing", "write", "write_json", "write_named", "write_new",
 ]  # fmt: skip
 
 KEPT_S = 30 * 86400
@@ -163,15 +163,22 @@ def cache_directory() -> Path:
     return Path(cache.directory())
 
 
+def make_cache(folder: Path) -> Path:
+    """Make the folder of a cache, to which no other user may write, under any umask; returns it."""
+    for each in (folder.parent, folder):
+        each.mkdir(mode=0o755, parents=True, exist_ok=True)
+    return folder
+
+
 def in_use(path: Path) -> bool:
-    """Whether a file of a cache is there; if so, it counts as used now."""
+    """Whether a file of a cache is there, and no other user can have written it; if so, it counts as used now."""
     try:
-        os.utime(path)
+        own = cache.own(path.stat())
     except FileNotFoundError:
         return False
-    except OSError:
-        return path.exists()  # another user's
-    return True
+    with suppress(OSError):  # root's
+        os.utime(path)
+    return own
 
 
 def drop_unused(directory: Path, pattern: str, now_s: float) -> None:

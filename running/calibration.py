@@ -109,7 +109,7 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
         found = {"measured_at_bps": measured_at_bps, "busy_lab": round(load.busy, 3), "late_ns": load.late_ns}
         source = "measured now"
         if now.busy <= IDLE_MAX:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            files.make_cache(path.parent)
             files.write_json(path, {**kept, name: found})
     quiet_bps, rate_bps = (fitting(plan, found, load) for load in (MeasuredLoad(0.0), now))
     if rate_bps < quiet_bps:

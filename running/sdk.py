@@ -49,21 +49,22 @@ def library(*more: str) -> Path:
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     cache = files.cache_directory()
     folder = cache / f"libmrc-{digest.hexdigest()[:24]}"
-    if files.in_use(folder / LIBRARY):
+    if files.in_use(folder) and files.in_use(folder / LIBRARY):
         return folder
     sys.stderr.write("mrclab: building libmrc, once for these sources\n")
-    cache.mkdir(parents=True, exist_ok=True)
+    files.make_cache(cache)
     with tempfile.TemporaryDirectory(dir=cache, prefix=".build-") as scratch:
         made = Path(scratch) / folder.name
         made.mkdir(mode=0o755)
         exports = f"-Wl,--version-script={SOURCE / 'exports.map'}"
         _compile(*compiler(), *flags, exports, "-o", str(made / LIBRARY), *map(str, sources))
+        (made / LIBRARY).chmod(0o755)  # what others may write is not loaded
         for name in NAMES:
             (made / name).symlink_to(LIBRARY)
         try:
             made.rename(folder)
         except OSError:
-            if not (folder / LIBRARY).exists():  # another process may have been first
+            if not files.in_use(folder / LIBRARY):  # another process may have been first
                 raise
     return folder
 

@@ -60,8 +60,7 @@ def build(unit: Unit, tell: Callable[[str], None]) -> Build:
     Takes about half a minute of two processors. Raises BuildError, and then leaves what there was.
     """
     with_what = compilers()
-    directory = files.cache_directory()
-    directory.mkdir(parents=True, exist_ok=True)
+    directory = files.make_cache(files.cache_directory())
     with locks.held(directory / f"{unit.name}.lock", f"the lock of the {unit.name}'s builds", BUILD_S, tell):
         key = unit.key()
         found = find(unit, key)
@@ -109,6 +108,8 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
     paths = {module: scratch / "made" / f"{module.replace('.', '/')}{suffix}" for module in files}
     if missing := [module for module, path in paths.items() if not path.exists()]:
         raise ExtensionBuildError(f"compiling {unit.name} made no {', '.join(missing)}")
+    for path in paths.values():
+        path.chmod(0o755)  # what others may write is not loaded
     return paths
 
 
@@ -131,7 +132,8 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
     """Import every module from a separate cache, as a user of the build will."""
     own = scratch / "cache" / "mrclab"
     folder = own / "tried.d"
-    folder.mkdir(parents=True)
+    files.make_cache(own)
+    folder.mkdir(mode=0o755)
     copies = {module: folder / f"{module}.so" for module in made}
     for module, path in made.items():
         os.link(path, copies[module])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from typing import NamedTuple
 
@@ -104,12 +104,14 @@ def record(build: Build) -> str:
 def find(unit: Unit, key: str) -> Build | None:
     """The build of a unit for a key, if there is one and all its files are there in full size: the user's own, or the
     one that came with the lab."""
-    return _read(record_path(unit, key)) or _read(record_path(unit, key, cache.SHIPPED))
+    return _read(record_path(unit, key), cache.own) or _read(record_path(unit, key, cache.SHIPPED), lambda _: True)
 
 
-def _read(path: str) -> Build | None:
+def _read(path: str, trusted: Callable[[os.stat_result], bool]) -> Build | None:
     try:
         with open(path, encoding="utf-8") as file:
+            if not trusted(os.fstat(file.fileno())):
+                return None
             lines = file.read().splitlines()
     except (OSError, UnicodeDecodeError):
         return None
@@ -122,7 +124,8 @@ def _read(path: str) -> Build | None:
         name, _, size = rest.partition(" ")
         files[module] = os.path.join(os.path.dirname(path), folder, name)
         try:
-            if str(os.path.getsize(files[module])) != size:
+            status = os.stat(files[module])
+            if str(status.st_size) != size or not trusted(status):
                 return None
         except OSError:
             return None

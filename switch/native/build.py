@@ -105,7 +105,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple
     target = directory / f"{own}-{digest}{f'-{sanitize}' if sanitize else ''}.so"
     if files.in_use(target):
         return target
-    directory.mkdir(parents=True, exist_ok=True)
+    files.make_cache(directory)
     with tempfile.TemporaryDirectory(dir=directory, prefix=".build-") as scratch:
         inputs = [str(path) for path in sources]
         if text:
@@ -114,6 +114,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple
             inputs = [str(source)]
         made = Path(scratch) / "made.so"
         _run((*compiler(), *flags, "-o", str(made), *inputs))
+        made.chmod(0o755)  # what others may write is not loaded
         made.replace(target)
     for names in ("program-*.so", "runtime-*.so"):
         files.drop_unused(directory, names, target.stat().st_mtime)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from common import cache
+from common import cache, files
 
 
 def test_the_users_cache_is_taken_where_it_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -62,4 +63,83 @@ def test_a_relative_place_is_ignored_as_the_xdg_specification_says(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "nosuch/relative")
     monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache.directory() == str(tmp_path / ".cache" / "mrclab")
+
+
+STRANGER = 1234567
+
+
+def stranger_owns(monkeypatch: pytest.MonkeyPatch, *paths: Path) -> None:
+    """As if another user had made these files: only root could hand them over."""
+    found, stranger = os.stat, {os.path.realpath(path) for path in paths}
+
+    def stat(path: Any, **options: Any) -> os.stat_result:
+        status = found(path, **options)
+        own = isinstance(path, int) or os.path.realpath(path) not in stranger
+        return status if own else os.stat_result((*status[:4], STRANGER, *status[5:]))
+
+    monkeypatch.setattr(os, "stat", stat)
+
+
+@pytest.mark.parametrize("part", ["", "home", "home/.cache", "home/.cache/mrclab"])
+@pytest.mark.parametrize("how", [0o777, 0o775, "stranger", "sticky"])
+def test_a_cache_that_another_user_could_write_or_exchange_is_replaced_and_not_executed(
+    how: int | str, part: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`sudo -E` keeps HOME and XDG_CACHE_HOME: root executed what their owner had put there."""
+    place = tmp_path / "top" / "home" / ".cache" / "mrclab"
+    place.mkdir(parents=True)
+    for folder in (place, *list(place.parents)[:4]):
+        folder.chmod(0o755)
+    changed = tmp_path / "top" / part
+    if how == "stranger":
+        stranger_owns(monkeypatch, changed)
+    else:
+        changed.chmod(0o1777 if how == "sticky" else int(how))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place.parent))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    found, said = cache.directory(), capsys.readouterr().err
+    if how == "sticky" and changed != place:  # such as /tmp, where each entry is its owner's
+        assert (found, said) == (str(place), "")
+        return
+    assert Path(found).parent.parent == tmp_path
+    assert f"{place} must be this user's alone (others may write to {changed})" in said
+    assert (cache.directory(), capsys.readouterr().err) == (found, "")
+
+
+def test_temporary_files_in_another_users_folder_are_no_replacement(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stranger_owns(monkeypatch, tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(cache, "_replacement", lambda temporary: temporary)
+    assert cache.directory() == "/tmp/mrclab"
+
+
+def test_a_link_to_a_cache_is_followed_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its owner could lead it elsewhere after the look at what it names."""
+    (tmp_path / "real").mkdir(mode=0o755)
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "link"))
+    assert cache.directory() == str(tmp_path / "real" / "mrclab")
+
+
+def test_a_file_that_another_user_put_into_a_cache_is_not_in_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, mode in (("own", 0o755), ("shared", 0o775), ("theirs", 0o755)):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(mode)
+    stranger_owns(monkeypatch, tmp_path / "theirs")
+    assert [files.in_use(tmp_path / name) for name in ("own", "shared", "theirs", "none")] == [True, *[False] * 3]
+
+
+def test_a_new_cache_is_its_users_alone_whatever_the_umask(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    before = os.umask(0)
+    try:
+        files.make_cache(files.cache_directory())
+    finally:
+        os.umask(before)
     assert cache.directory() == str(tmp_path / ".cache" / "mrclab")

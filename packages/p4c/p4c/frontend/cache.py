@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import cache as caches
 from common import files, plain_file
 
 SOURCE_BYTES_MAX = 2 << 20  # of a program with all that it includes
@@ -68,6 +69,8 @@ def load(directory: Path, name: str) -> Compiled | None:
     file = directory / f"{name}.p4c.json"
     try:
         state = file.stat()
+        if not caches.own(state):
+            return None
         read, missing, made = _entry(file, state.st_mtime_ns, state.st_ino)
         if any(_digest(Path(p)) != digest for p, digest in read) or any(Path(p).exists() for p in missing):
             return None
@@ -92,7 +95,7 @@ def store(directory: Path, name: str, read: Iterable[Path], missing: Iterable[Pa
             "missing": [str(p.absolute()) for p in missing],
             "result": {"json": made.json, "p4info": made.p4info_text, "warnings": made.warnings},
         }
-        directory.mkdir(parents=True, exist_ok=True)
+        files.make_cache(directory)
         file = directory / f"{name}.p4c.json"
         files.write(file, json.dumps(entry))
         files.drop_unused(directory, "*.p4c.json", file.stat().st_mtime)
