@@ -20,7 +20,7 @@ from pathlib import Path
 
 from common import locks
 
-__all__ = ["Scratch", "remove_if_abandoned"]
+__all__ = ["Scratch", "remove_if_abandoned", "remove_leftovers"]
 
 LOCK = ".owner"
 UNLOCKED_S = 3600.0

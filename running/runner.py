@@ -45,13 +45,18 @@ class Runner:
         """The time since the first phase began, as reports tell it. None before that."""
         return self._clock() if self._clock is not None else None
 
-    def run(self, make_world: MakeWorld) -> None:
-        """The whole run. The world is always taken down; the journal stays."""
+    def write_choices(self) -> dict[str, Any]:
+        """Write what was chosen into the folder: options, plan and the user's own scenario. Returns the options."""
         options = self.spec.options()
         self.directory.write_options(options)
         self.directory.write_plan(self.spec.choices.plan)
         if (file := library.own_file(options["source"])) is not None:
             files.write(self.directory.path / SCENARIO, file.read_bytes())
+        return options
+
+    def run(self, make_world: MakeWorld) -> None:
+        """The whole run. The world is always taken down; the journal stays."""
+        options = self.write_choices()
         clock: Callable[[], int] = time.monotonic_ns if self.spec.choices.world == "emulated" else lambda: 0
         journal = Journal(self.directory.journal("runner"), "runner", lambda: clock())
         with ExitStack() as stack:

@@ -246,7 +246,7 @@ def shown(arguments: argparse.Namespace, lanes: Sequence[Lane], console: Lasting
 
 
 def launch_parts(processes: int, lane: Lane) -> None:
-    """Carry a run out on several processes."""
+    """Carry a run out on several processes. It is judged without one that was killed, and is unknown."""
     from running.parallel import runs
 
     reached: dict[str, Any] = {}
@@ -257,11 +257,14 @@ def launch_parts(processes: int, lane: Lane) -> None:
             lane.watcher.tell(str(message["event"]))
 
     lane.watcher.seconds = lambda: reached.get("seconds")
+    lane.runner.write_choices()  # the first process may be killed before it does
     try:
         runs.make(lane.spec, lane.directory, processes, told)
     except BaseException as error:
         runs.journal_end(lane.directory, int(reached.get("now_ns", 0)), error)
-        raise
+        if not isinstance(error, runs.PartLostError):
+            raise
+        lane.watcher.tell(str(error))
 
 
 def launch_all(lanes: Sequence[Lane], view: RunView | None) -> None:

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ from typing import Any
 from common import files, plain_file
 from common.interpreter import python
 from common.journal import Journal
-from common.scratch import Scratch
+from common.scratch import Scratch, remove_leftovers
 from running.directory import RunDirectory
 from running.document import spec_of, written
 from running.launch import PreparedRun, prepare
@@ -34,13 +35,15 @@ from running.parallel.world import PartWorld
 from running.spec import RunSpec
 from running.worlds.simulated import collecting
 
-__all__ = ["PROCESSES_MAX", "journal_end", "make", "mpiexec"]
+__all__ = ["PROCESSES_MAX", "PartLostError", "journal_end", "make", "mpiexec"]
 
 OWN_MPIEXEC = Path(sys.executable).with_name("mpiexec")
 """Where mpich is a package of this Python's environment; its processes speak PMI 1.1 with `OneMachine`."""
 MACHINES = "HYDRA_HOST_FILE"
 """The variable that names a list of several machines to `mpiexec`."""
 PROCESSES_MAX = 256
+SCRATCH = "mrclab-part-"
+"""Begins the names of the processes' folders, which those that are killed leave."""
 SPEC = "run.json"
 """The run as JSON, in its folder while the processes begin."""
 BEAT_S = 0.25
@@ -49,6 +52,10 @@ WORDS_KEPT = 20
 
 class PartsError(RuntimeError):
     """The processes of a run have ended early; the message has the reason."""
+
+
+class PartLostError(PartsError):
+    """A process of a run was killed, or ended without a reason; the message names it."""
 
 
 def mpiexec() -> str:
@@ -68,7 +75,8 @@ def with_mpiexec() -> bool:
 def make(spec: RunSpec, directory: RunDirectory, processes: int, told: Callable[[dict[str, Any]], None]) -> None:
     """Have so many processes make a run in its folder; `told` gets what the first one tells.
 
-    Raises PartsError when any of them ends early. All of them end with this call, also when it is interrupted.
+    Raises PartsError when any of them ends early, PartLostError if it gave no reason. All of them end with this
+    call, also when it is interrupted.
     """
     files.write_json(directory.path / SPEC, written(spec))
     try:
@@ -94,8 +102,11 @@ def carried_out_by(command: Sequence[str], processes: int, told: Callable[[dict[
         failure = starter.failure()
     finally:
         starter.end()
+        remove_leftovers(Path(tempfile.gettempdir()), SCRATCH)
+    if failure and reason:
+        raise PartsError(reason)
     if failure:
-        raise PartsError(reason or f"a process of the run has ended ({failure}): {words_of(said)}".removesuffix(": "))
+        raise PartLostError(f"a process of the run has ended ({failure}): {words_of(said)}".removesuffix(": "))
 
 
 class Mpiexec:
@@ -188,7 +199,7 @@ def part(folder: Path) -> int:
     end_with_parent()
     ranks = Ranks(world())
     teller = Teller(ranks)
-    with Scratch("mrclab-part-") as scratch:
+    with Scratch(SCRATCH) as scratch:
         try:
             spec = spec_of(json.loads(plain_file.read_bytes(folder / SPEC)))
             carry_out(prepare(spec), RunDirectory(folder), scratch, ranks, teller)

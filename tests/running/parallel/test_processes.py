@@ -24,6 +24,14 @@ Started = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
+def temporary(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of temporary files of the runs."""
+    folder = tmp_path_factory.mktemp("tmp")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+@pytest.fixture
 def started(tmp_path: Path) -> Iterator[Started]:
     """Starts runs, and ends those that a test has left."""
     left: list[subprocess.Popen[str]] = []
@@ -68,6 +76,13 @@ def ranks_of(folder: Path) -> list[int]:
     return [pid for pid in processes_of(folder) if Path(f"/proc/{pid}/exe").resolve().name.startswith("python")]
 
 
+def rank_of(folder: Path, rank: int) -> int:
+    """The process of a rank."""
+    mark = f"PMI_RANK={rank}".encode()
+    (found,) = [pid for pid in ranks_of(folder) if mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")]
+    return found
+
+
 def until(happened: Callable[[], object], seconds: float = 60) -> None:
     end_s = time.monotonic() + seconds
     while not happened():
@@ -110,18 +125,38 @@ def test_two_processes_write_what_one_writes(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_killed_process_ends_the_run_with_its_reason(
-    number: signal.Signals, tmp_path: Path, started: Started
+    number: signal.Signals, tmp_path: Path, temporary: Path, started: Started
 ) -> None:
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
-    os.kill(ranks_of(tmp_path)[1], number)
+    os.kill(rank_of(tmp_path, 1), number)
     output, _ = run.communicate(timeout=60)
-    assert run.returncode == 2
-    assert "a process of the run has ended" in output
+    assert run.returncode == 3, output
+    said = f"a process of the run has ended (process 2 of 2, killed by {number.name})"
+    assert said in output
     (message,) = errors(tmp_path)
-    assert message.startswith("PartsError: a process of the run has ended")
+    assert message.startswith(f"PartLostError: {said}")
     assert verdict_of(tmp_path) == "unknown"
+    assert "process 2 of 2" in (tmp_path / "latest" / "summary.txt").read_text()
     until(lambda: not processes_of(tmp_path))
+    assert not list(temporary.iterdir())
+
+
+@needs_mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_that_is_killed_before_the_run_begins_ends_it_with_its_reason(
+    rank: int, tmp_path: Path, temporary: Path, started: Started
+) -> None:
+    run = started("--processes", "2", "--time", "50")
+    until(lambda: len(ranks_of(tmp_path)) == 2)
+    os.kill(rank_of(tmp_path, rank), signal.SIGKILL)
+    output, _ = run.communicate(timeout=60)
+    assert run.returncode == 3, output
+    assert f"process {rank + 1} of 2, killed by SIGKILL" in output
+    assert "options.json" not in output
+    assert verdict_of(tmp_path) == "unknown"
+    assert not list(temporary.iterdir())
 
 
 @needs_mpi
@@ -174,18 +209,22 @@ def test_no_process_of_a_run_on_one_machine_listens_on_tcp(tmp_path: Path, start
 
 @needs_mpi
 @pytest.mark.slow
-def test_shared_memory_of_a_killed_run_is_removed_by_the_next_one(tmp_path: Path, started: Started) -> None:
+def test_shared_memory_and_folders_of_a_killed_run_are_removed_by_the_next_one(
+    tmp_path: Path, temporary: Path, started: Started
+) -> None:
     before = set(one_machine.FOLDER.glob("mpich_shm_*"))
     run = started("--processes", "2", "--time", "50")
     until(lambda: going(tmp_path))
     run.kill()
     until(lambda: not processes_of(tmp_path))
     (left,) = set(one_machine.FOLDER.glob("mpich_shm_*")) - before
+    assert len(list(temporary.glob("mrclab-part-*"))) == 2
     done = subprocess.run(
         words(tmp_path / "next", "--processes", "2"), cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert not left.exists()
+    assert not list(temporary.iterdir())
 
 
 @needs_mpi
