@@ -9,6 +9,7 @@ import sys
 __all__ = ["SHIPPED", "own"]
 
 _PLACE = "XDG_CACHE_HOME"
+_ROOTS = "~root/.cache"
 SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shipped")
 """The folder of a wheel's machine code, which spares it a compiler; a clone has none (hatch_build.py)."""
 
@@ -17,7 +18,8 @@ def directory() -> str:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`.
 
     Where that cannot be written, as in read-only containers, or where another user could write, it is a folder among
-    the temporary files, which is said once and holds for all child processes.
+    the temporary files, which is said once and holds for all child processes. Root has its own home rather: `sudo -E`
+    keeps the caller's, and saying so each time would help nobody.
     """
     given = os.environ.get(_PLACE, "")
     # The XDG Base Directory Specification: relative paths are invalid and are ignored.
@@ -25,6 +27,10 @@ def directory() -> str:
     found = os.path.realpath(os.path.join(root, "mrclab"))  # a link could be led elsewhere between a look and a load
     if not (why := _fault(found)):
         return found
+    home = os.path.expanduser(_ROOTS)
+    if os.geteuid() == 0 and not _fault(os.path.join(home, "mrclab")):
+        os.environ[_PLACE] = home
+        return os.path.join(home, "mrclab")
     places = [os.environ.get("TMPDIR") or "/tmp", "/tmp"]
     instead = _replacement(next((place for place in places if not _fault(os.path.join(place, _PLACE))), "/tmp"))
     sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {instead}\n")

@@ -11,6 +11,12 @@ import pytest
 from common import cache, files
 
 
+@pytest.fixture(autouse=True)
+def root_without_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of root get the replacement that every user gets."""
+    monkeypatch.setattr(cache, "_ROOTS", "/proc/nope")
+
+
 def test_the_users_cache_is_taken_where_it_can_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "yet"))
     assert cache.directory() == str(tmp_path / "not" / "yet" / "mrclab")
@@ -105,6 +111,20 @@ def test_a_cache_that_another_user_could_write_or_exchange_is_replaced_and_not_e
     assert Path(found).parent.parent == tmp_path
     assert f"{place} must be this user's alone (others may write to {changed})" in said
     assert (cache.directory(), capsys.readouterr().err) == (found, "")
+
+
+def test_root_takes_its_own_home_in_place_of_the_callers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`./lab up` asks for root with `sudo -E`: no words are due each time."""
+    for name in ("eve", "root"):
+        (tmp_path / name).mkdir(mode=0o755)
+    stranger_owns(monkeypatch, tmp_path / "eve")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "eve"))
+    monkeypatch.setattr(cache, "_ROOTS", str(tmp_path / "root"))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert cache.directory() == cache.directory() == str(tmp_path / "root" / "mrclab")
+    assert capsys.readouterr().err == ""
 
 
 def test_temporary_files_in_another_users_folder_are_no_replacement(
