@@ -21,12 +21,19 @@ POLL_S = 0.05
 
 
 def start_agents(
-    lab: Lab, transport: str, settings: Mapping[str, Any], seed: int, journal: Callable[[Host], Path], *further: str
+    lab: Lab,
+    transport: str,
+    settings: Mapping[str, Any],
+    seed: int,
+    journal: Callable[[Host], Path],
+    *further: str,
+    processes: int = 0,
 ) -> dict[str, ControlClient]:
     """An agent for every host, by name, as soon as it answers. RuntimeError with its last words when one does not.
 
     Hosts share one process per two processors that this process may use: a packet costs less where caches hold what
-    other hosts have just used, and a lab fills half of a machine. `further` words go to each process.
+    other hosts have just used, and a lab fills half of a machine. `processes` is another number of them. `further`
+    words go to each process.
     """
 
     def command(hosts: Sequence[Host]) -> list[str]:
@@ -38,7 +45,7 @@ def start_agents(
             words += ["--set", f"{name}={json.dumps(value)}"]
         return words
 
-    started = lab.start_agents(command, max(1, len(os.sched_getaffinity(0)) // 2))
+    started = lab.start_agents(command, processes or max(1, len(os.sched_getaffinity(0)) // 2))
     clients: dict[str, ControlClient] = {}
     try:
         for host, (process, log) in started.items():

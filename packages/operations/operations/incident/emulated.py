@@ -65,9 +65,11 @@ class EmulatedIncident(LiveIncident, RealLab):
                 self._rewire()
             # A command line can be read: the agents' seed says nothing of the incident's.
             seed = secrets.randbits(31)
+            # One process per host in every incident, so that any host can be late, and no process list tells which.
             clients = start_agents(
-                self.lab, choice.agent, choice.settings, seed, lambda host: directory.journal(host.name)
-            )
+                self.lab, choice.agent, choice.settings, seed, lambda host: directory.journal(host.name),
+                processes=self.plan.host_count,
+            )  # fmt: skip
             hands = running_agents(self.lab)
             for client in (*clients.values(), *hands.values()):
                 stack.callback(client.close)
@@ -150,10 +152,11 @@ class EmulatedIncident(LiveIncident, RealLab):
         self._at(one.onset_s, stop)
 
     def _signal(self, host: str, number: signal.Signals) -> None:
-        ours = set(process.find(self.lab.record.token))
-        for pid in ours.intersection(namespace.pids([self.lab.name.netns(self.plan.host(host))])):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        served = f"--netns {self.lab.name.netns(self.plan.host(host))} "
+        for pid in process.find(self.lab.record.token):
+            if served in process.command_line(pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def _resume(self) -> None:
         for one in self.incident.hidden:
