@@ -74,7 +74,7 @@ def rows() -> list[dict[str, Any]]:
             {
                 "name": name.text,
                 "plan": record.plan.name,
-                "state": "abandoned" if record.abandoned else record.phase,
+                "state": "abandoned" if record.abandoned else "broken" if _is_broken(record) else record.phase,
                 "owner": record.owner,
                 "age_s": round(record.age_s, 1),
                 "run": record.run,
@@ -82,6 +82,14 @@ def rows() -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _is_broken(record: state.LabState) -> bool:
+    """Whether a lab that is up has lost what it must not."""
+    if record.phase != "running":
+        return False
+    status = Lab(record).status()
+    return any(status[key] for key in LOST)
 
 
 def table(labs: list[dict[str, Any]]) -> str:

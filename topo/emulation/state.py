@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import files, locks, plain_file
+from common.terminal.printable import printable
 from topo.emulation import labname, namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.process import alive, command_line, start_ticks
@@ -103,7 +104,7 @@ def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "
     pid, now_ns, boot_ns = os.getpid(), time.time_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     names = [name.netns(node) for node in plan.nodes()]
     start = start_ticks(pid) or 0
-    words = command_line(pid)
+    words, run = printable(command_line(pid)), printable(run)
     return LabState(
         token, "starting", plan, names, pid, start, words, now_ns, name.text, user(), run, {}, sealed, boot_ns
     )
@@ -112,7 +113,7 @@ def new_record(plan: Plan, token: str, name: LabName | None = None, run: str = "
 def user() -> str:
     """Who this is: under sudo, the user who called sudo."""
     if os.geteuid() == 0 and (caller := os.environ.get("SUDO_USER")):
-        return caller
+        return printable(caller)
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -169,6 +169,24 @@ def test_status_names_every_lab_with_plan_owner_and_run_and_inspects_the_chosen_
     assert [line.split()[0] for line in table.splitlines()[-2:]] == ["blue", "red"]
 
 
+def test_the_table_calls_a_lab_broken_that_has_lost_namespaces_or_switches() -> None:
+    Lab.up(KERNEL_TINY, name=BLUE)
+    assert words("up", "tiny", "--name", "red").returncode == 0
+    record = state.read_record(RED.root)
+    assert record is not None
+    for pid in process.find(record.token):
+        os.kill(pid, signal.SIGKILL)
+    assert {row["name"]: row["state"] for row in cli.rows()} == {"blue": "running", "red": "broken"}
+    subprocess.run(["ip", "netns", "delete", "blue.h0"], check=True)
+    assert {row["state"] for row in cli.rows()} == {"broken"}
+
+
+def test_a_name_of_sudo_reaches_no_terminal_raw() -> None:
+    assert words("up", "tiny", "--switch", "linux", "--name", "red", user="a\x1b[31m").returncode == 0
+    for line in (words("status", "--name", "red").stdout + words("status").stdout).splitlines():
+        assert line.isprintable(), ascii(line)
+
+
 def test_an_ordinary_user_sees_all_labs_and_no_error() -> None:
     Lab.up(KERNEL_TINY, name=BLUE)
     script = "import os, sys; from topo.__main__ import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
