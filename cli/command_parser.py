@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from common.terminal.printable import printable
+
 OPTION = re.compile(r"--?[A-Za-z]")
 CHOICE = re.compile("invalid choice: '(.*?)' ")
 
@@ -37,7 +39,7 @@ class CommandParser(argparse.ArgumentParser):
             message = self._unknown_option(self._given) or message
         elif (choice := CHOICE.search(message)) and choice[1] in self._given:
             message = self._unknown_option(self._given[: self._given.index(choice[1])]) or message
-        super().error(message)
+        super().error(printable(message))
 
     def _unknown_option(self, words: Sequence[str]) -> str:
         """The complaint about the first word that looks like an option and is none of this parser; "" without one."""

@@ -11,7 +11,7 @@ import sys
 from typing import NoReturn
 
 from common.outcome import told
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error
 
 WORTH_S = 20.0
 """Of interpreted runs, by the estimate: less is over before a build is. A build is made once for each state of the
@@ -43,7 +43,7 @@ def want_compiled(arguments: argparse.Namespace, seconds: float, *, told: bool =
     if why is None:
         why = _built()
     if told or seconds >= WORTH_S:
-        write_out(f"mrclab: the endpoint runs interpreted, at a third of its speed: {why}\n", sys.stderr)
+        write_error(f"mrclab: the endpoint runs interpreted, at a third of its speed: {why}")
 
 
 def _refusal(arguments: argparse.Namespace, seconds: float, tried: bool) -> str | None:
@@ -75,7 +75,7 @@ def _built() -> str:
 def say(what: str) -> None:
     """A line of a build's progress, which takes about half a minute."""
     hint = ", once, about half a minute; MRCLAB_COMPILED=off does without" if what.startswith("compiling") else ""
-    write_out(f"mrclab: {what}{hint}\n", sys.stderr)
+    write_error(f"mrclab: {what}{hint}")
 
 
 def start_again() -> NoReturn:

@@ -16,6 +16,7 @@ from cli.needs import in_virtual_time, needs, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common.outcome import NOT_DONE, carry_out
+from common.terminal.standard_streams import write_error
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         meant = suggest(words[0], commands())
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(commands())}"
-        sys.stderr.write(f"mrclab: no command {words[0]!r}: {hint}\n")
+        write_error(f"mrclab: no command {words[0]!r}: {hint}")
         return NOT_DONE
     return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
 

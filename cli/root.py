@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from common.interpreter import python
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error
 from topo.emulation import labname
 from topo.emulation.labname import DEFAULT_LAB
 
@@ -29,7 +29,7 @@ def need_root(reason: str) -> None:
     sudo = shutil.which("sudo")
     if sudo is None:
         raise NeedsRootError(f"{reason}, which needs root: run this as root (sudo is not installed); {WITHOUT}")
-    write_out(f"mrclab: {reason}: asking for root with sudo\n", sys.stderr)
+    write_error(f"mrclab: {reason}: asking for root with sudo")
     os.execv(sudo, [sudo, "-E", *python("-m", "cli"), *with_name(sys.argv[1:])])
 
 

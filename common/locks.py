@@ -9,15 +9,13 @@ import errno
 import fcntl
 import os
 import stat
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from common.plain_file import NotPlainError
-from common.terminal.printable import printable_text
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error
 
 __all__ = ["TELL_S", "LockedError", "close_to_others", "held", "holder", "opened", "take", "tell"]
 
@@ -83,7 +81,7 @@ def close_to_others(path: Path) -> None:
 
 def tell(message: str) -> None:
     """One line on standard error."""
-    write_out(f"mrclab: {printable_text(message)}\n", sys.stderr)
+    write_error(f"mrclab: {message}")
 
 
 def take(lock: int, what: str, limit_s: float = LIMIT_S, tell: Callable[[str], None] = tell) -> None:

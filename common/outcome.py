@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from common.terminal.printable import printable, printable_text
-from common.terminal.standard_streams import drop_unread, write_out
+from common.terminal.standard_streams import bear_all_texts, drop_unread, write_error, write_out
 
 __all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "at_the_end", "carry_out", "told"]
 
@@ -31,6 +31,7 @@ _SAID = (OSError, ValueError, RuntimeError)
 
 def carry_out(program: str, command: Callable[[], int]) -> int:
     """The status of `command`, which may raise anything: no exception may end with the status of a false verdict."""
+    bear_all_texts()
     try:
         return command()
     except KeyboardInterrupt:
@@ -64,7 +65,8 @@ def _not_done(program: str, error: Exception) -> int:
     """The status of a command that an exception ended, after a line that says why."""
     trace = traceback.format_exc() if os.environ.get(DEBUG) == "1" else ""
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
-    write_out(f"{trace}{program}: {printable_text(told(error) + notes)}\n", sys.stderr)
+    write_out(printable_text(trace), sys.stderr)
+    write_error(f"{program}: {told(error)}{notes}")
     return NOT_DONE
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.outcome import told
+from common.terminal.standard_streams import write_error
 from endpoint import agent, factory
 from endpoint.packet_sockets.driver import RING_BYTES
 
@@ -67,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         )
     except (ControlError, OSError, ValueError, RuntimeError) as error:
-        print(f"endpoint {options.command}: {told(error)}", file=sys.stderr)
+        write_error(f"endpoint {options.command}: {told(error)}")
         return 2
 
 

@@ -14,7 +14,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +23,7 @@ from typing import Any
 from common import plain_file, unix_socket
 from common.files import write_json
 from common.journal import Journal
+from common.terminal.standard_streams import write_error
 from switch.config import ServeConfig, SwitchConfigError, load_config
 from switch.device import DataPlane, Device, DeviceEvent, Devices
 
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
             config = replace(config, control=options.control)
         asyncio.run(serve(config, options.ready_file, options.exit_with_parent, options.allow_admin))
     except (SwitchConfigError, OSError) as error:
-        print(f"switch serve: {plain_file.what(error)}", file=sys.stderr)
+        write_error(f"switch serve: {plain_file.what(error)}")
         return 1
     return 0
 

@@ -6,12 +6,12 @@ Only the standard library is imported here: options are checked before gRPC and 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from cli.command_table import COMMANDS
 from common.outcome import told
+from common.terminal.standard_streams import write_error
 from topo.emulation import labname
 
 EXAMPLES = """\
@@ -82,7 +82,7 @@ def _guarded(function: str) -> Any:
         except BrokenPipeError:
             raise  # the reader has gone, such as `| head`: no fault of this command
         except (OSError, ValueError, RuntimeError) as error:
-            print(f"controller {options.controller_command}: {told(error)}", file=sys.stderr)
+            write_error(f"controller {options.controller_command}: {told(error)}")
             return 2
         return status
 

@@ -16,6 +16,7 @@ from cli.root import need_root
 from common.interrupts import first_only
 from common.scratch import Scratch
 from common.terminal.printable import path_line, printable
+from common.terminal.standard_streams import write_error
 from topo.emulation import labname
 
 if TYPE_CHECKING:
@@ -123,4 +124,4 @@ def say(title: str, address: str) -> None:
 
 
 def tell(what: Any) -> None:
-    sys.stderr.write(f"mrclab: {what}\n")
+    write_error(f"mrclab: {what}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import sys
 from contextlib import suppress
 from typing import IO
 
-__all__ = ["write_out"]
+from common.terminal.printable import printable_text
+
+__all__ = ["write_error", "write_out"]
 
 
 def write_out(text: str, stream: IO[str] | None = None) -> None:
@@ -23,6 +26,19 @@ def write_out(text: str, stream: IO[str] | None = None) -> None:
         chosen.flush()
     except BrokenPipeError:
         silence(chosen)
+
+
+def write_error(message: str) -> None:
+    """Write a message to standard error. A terminal obeys nothing of it. Further lines are indented, so that a name of
+    another party that holds a line break does not pass for a message."""
+    write_out(printable_text(message).replace("\n", "\n  ") + "\n", sys.stderr)
+
+
+def bear_all_texts() -> None:
+    """Have the standard streams write what their encoding lacks as `\\u2192`, and not end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def silence(stream: IO[str]) -> None:

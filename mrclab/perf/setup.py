@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from common.outcome import told
+from common.terminal.standard_streams import write_error
 from mrclab.context import Context
 from mrclab.cq import WC, WCStatus
 from mrclab.errors import MRCError
@@ -85,6 +85,6 @@ def main(
     except KeyboardInterrupt:
         return 130
     except (MRCError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        print(f"{program}: {told(error)}", file=sys.stderr)
+        write_error(f"{program}: {told(error)}")
         return 1
     return 0

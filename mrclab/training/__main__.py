@@ -18,6 +18,7 @@ import numpy as np
 
 from common.journal import Journal
 from common.outcome import told
+from common.terminal.standard_streams import write_error
 from mrclab.connection import in_virtual_time
 from mrclab.context import Context
 from mrclab.errors import JobFailedError, MRCError
@@ -50,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except (JobFailedError, MRCError, OSError) as error:
         cause = told(error)
-        print(f"{options.name}: {cause}", file=sys.stderr, flush=True)
+        write_error(f"{options.name}: {cause}")
         journal.write("error", message=f"{options.name}: {cause}", fatal=False)
         _journal_state(journal, options, "stop", outcome="failed", cause=cause)
         return 1

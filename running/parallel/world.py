@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from common.client import ControlError, ControlTimeoutError
+from common.terminal.standard_streams import write_error
 from endpoint import AgentClient
 from running.directory import RunDirectory
 from running.parallel.communicator import PATIENCE_S, Ranks, portable, raise_first
@@ -273,6 +274,6 @@ class PartWorld(SimulatedWorld):
         """Where this process alone was broken off, it ends all of them: the others wait for it for ever."""
         broken = sys.exc_info()[1]
         if not self._ranks.meet(PATIENCE_S if broken is not None else None):
-            sys.stderr.write(f"process {self._ranks.rank} of the run: {type(broken).__name__}: {broken}\n")
+            write_error(f"process {self._ranks.rank} of the run: {type(broken).__name__}: {broken}")
             self._ranks.abort()
         super().close()

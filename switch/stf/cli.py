@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 from common import plain_file
 from common.outcome import told
+from common.terminal.printable import printable, printable_text
+from common.terminal.standard_streams import write_error
 from p4c.model import ModelError
 from switch.engine import DROP_PORT, EngineError, PortConfig
 from switch.reference.engine import ReferenceEngine
@@ -49,13 +50,13 @@ def run_stf(namespace: argparse.Namespace) -> int:
             engine = make_engine(namespace.engine, namespace.seed, trace)
             failures = run(engine, program, parse(_text(path)))
             if trace is not None:
-                print(trace.text())
-            print(f"{path}: {'failed' if failures else 'passed'}")
+                print(printable_text(trace.text()))
+            print(f"{printable(str(path))}: {'failed' if failures else 'passed'}")
             for failure in failures:
                 status = FAILED
-                print(f"{path}: {failure}", file=sys.stderr)
+                write_error(f"{printable(str(path))}: {failure}")
     except (ModelError, StfError, OSError) as error:
-        print(f"error: {told(error)}", file=sys.stderr)
+        write_error(f"error: {told(error)}")
         return BAD_INPUT
     return status
 
@@ -82,10 +83,10 @@ def run_trace(namespace: argparse.Namespace) -> int:
         while (event_ns := engine.next_event_ns()) is not None:
             engine.advance(event_ns)
     except (ModelError, StfError, EngineError, OSError) as error:
-        print(f"error: {told(error)}", file=sys.stderr)
+        write_error(f"error: {told(error)}")
         return BAD_INPUT
     for step in trace.steps:
-        print(step.json() if namespace.format == "json" else step.text())
+        print(step.json() if namespace.format == "json" else printable_text(step.text()))
     return OK
 
 

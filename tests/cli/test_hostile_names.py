@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from cli.exporting.frr import frr
 from cli.main import main
 from cli.metrics import exposition
+from common.interpreter import python
 from common.journal import Line
 from common.terminal.printable import path_line
 from controller.pipelines import read_pipeline
@@ -389,3 +393,77 @@ def test_no_command_prints_a_folders_name_raw(
     for line in (said.out + said.err).split("\n"):
         assert line.isprintable(), ascii(line)
         assert not line.startswith(("report: mine", "report: other", "report: third", "wrote nothing")), said
+
+
+HOSTILE = "x\x1b]0;title\x07\nreport: mine\x9b2J"
+P4 = f'#include "{HOSTILE}.p4"\nerror {{ \x1b[31mA }}\n// \x1b]0;title\x07\nbit<8> x = y;\n'
+
+
+def hostile_commands(place: Path) -> dict[str, list[str]]:
+    """Commands that name a file, or show a line of it."""
+    file = place / f"{HOSTILE}.p4"
+    file.write_text(P4)
+    (place / f"{HOSTILE}.json").write_text(json.dumps({HOSTILE: 1}))
+    plain = place / "plain.p4"
+    plain.write_text(P4)
+    config, leaf = place / f"{HOSTILE}.json", str(ROOT / "p4" / "leaf.p4")
+    return {
+        "a line of a program": ["switch", "compile", str(plain), "-o", str(place)],
+        "a program": ["switch", "compile", str(file), "-o", str(place)],
+        "no program": ["switch", "compile", str(place / f"none{HOSTILE}")],
+        "no folder": ["switch", "compile", leaf, "-o", str(config)],
+        "trace": ["switch", "trace", str(file), "--port", "1", "--packet", "00"],
+        "trace of JSON": ["switch", "trace", str(config), "--port", "1", "--packet", "00"],
+        "entries": ["switch", "trace", leaf, "--port", "1", "--packet", "00", "--entries", str(file)],
+        "stf": ["switch", "stf", str(file), "--program", str(file)],
+        "a key": ["switch", "serve", "--config", str(config)],
+        "no configuration": ["switch", "serve", "--config", str(place / f"none{HOSTILE}")],
+        "a packet's way": ["trace", "h0", "h2", "--plan", str(file)],
+        "a host": ["trace", HOSTILE, "h2", "--plan", "tiny"],
+        "push": ["controller", "push", "--plan", "tiny", "--addresses", str(config)],
+        "verify": ["controller", "verify", "--plan", "tiny", "--addresses", str(place / f"none{HOSTILE}")],
+        "an option": ["list", HOSTILE],
+        "a command": [HOSTILE],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", hostile_commands(Path(tempfile.mkdtemp())))
+def test_no_error_has_what_a_terminal_obeys_or_a_line_of_another_party(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        assert main(hostile_commands(tmp_path)[name]) in (1, 2)
+    said = capfd.readouterr()
+    assert said.err
+    for line in (said.out + said.err).split("\n"):
+        assert line.isprintable(), ascii(line)
+        assert not line.startswith("report: mine"), said
+
+
+TO_STANDARD_ERROR = re.compile(r"sys\.stderr\.write|file=sys\.stderr|, sys\.stderr\)")
+BY_OTHER_MEANS = {
+    "cli/commands/capture.py", "cli/commands/counters.py", "cli/commands/export.py", "cli/commands/report.py",
+    "cli/commands/run.py", "cli/commands/compile.py", "cli/commands/traffic.py", "common/cache.py",
+    "common/outcome.py", "common/terminal/standard_streams.py", "controller/cli.py", "hatch_build.py",
+    "packages/operations/operations/commands/incident.py", "packages/operations/operations/incident/__main__.py",
+    "packages/p4c/p4c/frontend/cli.py", "running/sdk.py", "topo/emulation/cli.py",
+}  # fmt: skip
+"""Files whose messages have no text of others, or print it by `printable`."""
+
+
+@pytest.mark.smoke
+def test_messages_are_written_by_write_error() -> None:
+    found = {
+        str(file.relative_to(ROOT)) for file in files_of_the_product() if TO_STANDARD_ERROR.search(file.read_text())
+    }
+    assert found == BY_OTHER_MEANS
+
+
+@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"PYTHONUTF8": "0", "LC_ALL": "C"}])
+def test_a_terminal_that_lacks_characters_ends_no_command(variables: Mapping[str, str]) -> None:
+    """`trace` draws arrows."""
+    environment = {**os.environ, "PYTHONCOERCECLOCALE": "0", **variables}
+    words_ = python("-m", "cli", "trace", "h0", "h2", "--plan", "tiny")
+    done = subprocess.run(words_, env=environment, capture_output=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(rb"h0 \u2192 h2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -11,7 +10,7 @@ from typing import Literal, assert_never
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error
 from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError
@@ -25,7 +24,7 @@ DENIAL_OWNER = "faults"  # the owner, in agent control's `denylist.set`, of path
 def tell_of_dead(names: Sequence[str]) -> None:
     """Say on standard error that these hosts' agents have left their sockets behind, as a killed process does."""
     for name in names:
-        write_out(f"mrclab: the agent of {name} has ended without removing its socket; it is left out\n", sys.stderr)
+        write_error(f"mrclab: the agent of {name} has ended without removing its socket; it is left out")
 
 
 class LabFabric:

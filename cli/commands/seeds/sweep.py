@@ -6,7 +6,6 @@ import argparse
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,7 +22,7 @@ from cli.root import need_root
 from common.interrupts import sigterm_too
 from common.outcome import told
 from common.terminal.printable import path_line, printable, printable_text
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error, write_out
 from running.options import OPTIONS
 from running.transport_choice import TRANSPORTS
 from studies.farm import ClusterAddress
@@ -210,7 +209,7 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
             said = f"the page has the results so far: {printable(str(write()))}"
         except OSError as error:
             said = f"rows are kept, and the page cannot be written: {told(error)}"
-        write_out(f"mrclab: {said}\n", sys.stderr)
+        write_error(f"mrclab: {said}")
         raise
 
 

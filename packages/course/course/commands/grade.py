@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from cli import add, check_workers
 from common import files
 from common.terminal.printable import path_line, printable
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error, write_out
 
 if TYPE_CHECKING:
     from course.grading.submissions import Submission
@@ -89,7 +88,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     if len(everyone) > len(graded):
         write_out(f"the tables have {there} of {len(everyone)} results, of all parts so far\n")
     for why in refused:
-        write_out(f"not graded: {why}\n", sys.stderr)
+        write_error(f"not graded: {why}")
     return 1 if refused or any(result.trouble or result.defects for _, result in graded) else 0
 
 

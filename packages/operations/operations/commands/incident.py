@@ -17,7 +17,7 @@ from common.giving import opened_folder
 from common.interpreter import become
 from common.interrupts import sigterm_too
 from common.terminal.printable import path_line
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error, write_out
 from operations.incident.words import add_tools
 from running import RunDirectory
 from running.directory import RUNS
@@ -96,9 +96,7 @@ def incident_command(arguments: argparse.Namespace) -> int:
             need_root("an incident on real links builds network namespaces")
             refuse_second_lab()
         with suppress(NoIncidentError):
-            sys.stderr.write(
-                f"{newest(arguments.runs)} is under way as well: commands look at the new one until it ends\n"
-            )
+            write_error(f"{newest(arguments.runs)} is under way as well: commands look at the new one until it ends")
         directory = start(arguments.runs, seed, arguments.level, arguments.world)
         hand_over(*directory.made)
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
 from common.interrupts import sigterm_too
-from common.terminal.standard_streams import write_out
+from common.terminal.standard_streams import write_error, write_out
 
 if TYPE_CHECKING:
     from operations.rehearsal.change import Planned
@@ -104,13 +103,13 @@ def teller(name: str, arguments: argparse.Namespace) -> Any:
         word = "noticed" if outcome.noticed else "not noticed"
         hunted = outcome.seed - HUNT_SEEDS + 1
         run = f"hunt {hunted} of {arguments.hunt}" if hunted > 0 else f"seed {outcome.seed} of {arguments.seeds}"
-        write_out(f"{name}: {run}: {word}, {outcome.slowdown:.2f} times\n", sys.stderr)
+        write_error(f"{name}: {run}: {word}, {outcome.slowdown:.2f} times")
 
     return tell
 
 
 def say(line: str) -> None:
-    write_out(line + "\n", sys.stderr)
+    write_error(line)
 
 
 def _write(lines: Sequence[str]) -> None:

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 
 from common import files, plain_file
+from common.terminal.printable import printable, printable_text
+from common.terminal.standard_streams import write_error, write_out
 from p4c.frontend.diagnostics import CompileError
 
 FORMS = ("tokens", "ast", "types", "ir", "json", "p4info")
@@ -38,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compile as asked. Returns 0, or 1 after printing what is wrong with the program. OSError, ValueError."""
     if why := _unreadable(args.program):
-        raise ValueError(f"the program must be a P4 source file (got {args.program}: {why})")
+        raise ValueError(f"the program must be a P4 source file (got {printable(str(args.program))}: {why})")
     definitions = dict(d.partition("=")[::2] if "=" in d else (d, "1") for d in args.define)
     try:
         if args.form:
             from p4c.frontend.printing import intermediate
 
-            print(intermediate(args.form, args.program, args.include, definitions))
+            print(printable_text(intermediate(args.form, args.program, args.include, definitions)))
             return 0
         from p4c.frontend.compiler import compile_program
 
@@ -52,20 +54,20 @@ def run(args: argparse.Namespace) -> int:
             args.program, include_paths=args.include, definitions=definitions, use_cache=not args.no_cache
         )
     except CompileError as error:
-        print(error, file=sys.stderr)
+        write_out(f"{error}\n", sys.stderr)
         count = sum(1 for d in error.diagnostics if d.severity == "error")
-        print(f"{count} error{'s' if count != 1 else ''}: nothing was written", file=sys.stderr)
+        write_error(f"{count} error{'s' if count != 1 else ''}: nothing was written")
         return 1
     if compiled.warnings:
-        print(compiled.warnings, file=sys.stderr)
+        write_out(f"{compiled.warnings}\n", sys.stderr)
     directory = args.output or Path()
     if directory.exists() and not directory.is_dir():
-        raise ValueError(f"-o must be a folder (got the file {directory})")
+        raise ValueError(f"-o must be a folder (got the file {printable(str(directory))})")
     directory.mkdir(parents=True, exist_ok=True)
     for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
         target = directory / (args.program.stem + suffix)
         files.write(target, text)  # all or nothing: a switch may be reading the file that was there
-        print(target)
+        print(printable(str(target)))
     return 0
 
 

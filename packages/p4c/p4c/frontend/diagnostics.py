@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from common.terminal.printable import printable
 from p4c.frontend.texts import Texts
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Diagnostics:
         if item.span.via:
             out.append(f"  note: {item.span.via}")
         out.extend(f"  note: {note}" for note in item.notes)
-        return "\n".join(out)
+        return "\n".join(map(printable, out))
 
     def stop_on_errors(self) -> None:
         """Raise CompileError if anything so far was an error."""
