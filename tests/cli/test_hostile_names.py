@@ -445,7 +445,7 @@ BY_OTHER_MEANS = {
     "cli/commands/capture.py", "cli/commands/counters.py", "cli/commands/export.py", "cli/commands/report.py",
     "cli/commands/run.py", "cli/commands/compile.py", "cli/commands/traffic.py", "common/cache.py",
     "common/outcome.py", "common/terminal/standard_streams.py", "controller/cli.py", "hatch_build.py",
-    "packages/operations/operations/commands/incident.py", "packages/operations/operations/incident/__main__.py",
+    "packages/operations/operations/commands/incident.py",
     "packages/p4c/p4c/frontend/cli.py", "running/sdk.py", "topo/emulation/cli.py",
 }  # fmt: skip
 """Files whose messages have no text of others, or print it by `printable`."""

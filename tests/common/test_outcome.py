@@ -72,7 +72,7 @@ def test_a_terminal_does_not_obey_an_error(capsys: pytest.CaptureFixture[str]) -
     assert carry_out("mrclab", fails) == NOT_DONE
     assert (
         capsys.readouterr().err
-        == "mrclab: the agent ended:\n\N{REPLACEMENT CHARACTER}[2Jgone\N{REPLACEMENT CHARACTER}\n"
+        == "mrclab: the agent ended:\n  \N{REPLACEMENT CHARACTER}[2Jgone\N{REPLACEMENT CHARACTER}\n"
     )
 
 
@@ -87,7 +87,7 @@ def test_what_fails_at_the_end_does_not_take_the_place_of_the_reason(capsys: pyt
     assert carry_out("mrclab", full) == NOT_DONE
     first, second = capsys.readouterr().err.splitlines()
     assert first == "mrclab: h0.jsonl: no space left on device"
-    assert second == "and then: options.json: no such file or directory"
+    assert second == "  and then: options.json: no such file or directory"
     with pytest.raises(FileNotFoundError), at_the_end(judge):
         pass
 
