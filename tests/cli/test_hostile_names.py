@@ -427,7 +427,11 @@ def hostile_commands(place: Path) -> dict[str, list[str]]:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", hostile_commands(Path(tempfile.mkdtemp())))
+with tempfile.TemporaryDirectory() as folder_of_names:
+    COMMANDS = list(hostile_commands(Path(folder_of_names)))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_no_error_has_what_a_terminal_obeys_or_a_line_of_another_party(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
