@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cache
-from common.plain_file import NotPlainError, why
+from common.plain_file import NotPlainError, opened_parent, why
 
 __all__ = [
     "beside", "cache_directory", "check_way", "drop_unused", "in_use", "make_cache", "make_folder", "named",
@@ -93,7 +93,7 @@ def open_growing(path: Path | str, *, emptied: bool = False) -> int:
     where they point. NotPlainError says so; the file may be a regular one or a device.
     """
     place = Path(path)
-    folder = _opened_folder(place.parent)
+    folder = opened_parent(place.parent)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         opened = os.open(place.name, flags, 0o644, dir_fd=folder)
@@ -113,20 +113,6 @@ def open_growing(path: Path | str, *, emptied: bool = False) -> int:
     if emptied:
         os.ftruncate(opened, 0)
     return opened
-
-
-def _opened_folder(folder: Path) -> int:
-    """A descriptor of a folder. Only a link of root or of this user is followed to it."""
-    opened = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    status = os.fstat(opened)
-    if not stat.S_ISLNK(status.st_mode):
-        return opened
-    try:
-        if status.st_uid not in (0, os.geteuid()):
-            raise NotPlainError(folder, f"must be a folder (it is a symbolic link of user {status.st_uid})")
-        return os.open(folder.parent / os.readlink("", dir_fd=opened), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    finally:
-        os.close(opened)
 
 
 def write_new(path: Path, content: str) -> None:

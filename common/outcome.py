@@ -25,6 +25,8 @@ UNREAD: Final = 141
 
 DEBUG = "MRCLAB_DEBUG"
 """Set to 1 in the environment, it shows the trace-back of an error beside its line."""
+SAID_MAX = 4000
+"""Characters of an error that are shown."""
 _SAID = (OSError, ValueError, RuntimeError)
 """Exceptions whose message is written for the user."""
 
@@ -71,7 +73,12 @@ def _not_done(program: str, error: Exception) -> int:
 
 
 def told(error: Exception) -> str:
-    """An exception as one line."""
+    """An exception as one line, which loses its middle above SAID_MAX: it may quote a file of one line."""
+    said = _said(error)
+    return said if len(said) <= SAID_MAX else f"{said[: SAID_MAX // 2]} … {said[-SAID_MAX // 2 :]}"
+
+
+def _said(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return f"the input is nested too deeply ({DEBUG}=1 shows where)"
     if isinstance(error, UnicodeDecodeError):

@@ -11,12 +11,14 @@ import io
 import json
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 __all__ = [
-    "TooLongError", "check_folder", "checked_size", "is_public", "one_name", "open_named", "open_plain",
-    "read_by_writers", "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
+    "LINE_BYTES_MAX", "TooLongError", "TooLongLineError", "check_folder", "checked_size", "is_public", "lines",
+    "one_name", "open_folder", "open_named", "open_plain", "opened_parent", "read_by_writers", "read_bytes",
+    "read_named", "read_object", "read_up_to", "what", "why",
 ]  # fmt: skip
 
 _KINDS = (
@@ -31,6 +33,8 @@ _KINDS = (
 
 TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read whole: plans, options, verdicts, schedules."""
+LINE_BYTES_MAX = 16 << 20
+"""Of a line of a journal or packet log. A host has at most 4,096 queue pairs; a sample tells of each in 1,000 bytes."""
 
 
 class NotPlainError(OSError):
@@ -45,14 +49,27 @@ class TooLongError(NotPlainError):
     """The file has more bytes than its reader takes."""
 
 
+class TooLongLineError(TooLongError):
+    """A line of the file has more bytes than its reader takes."""
+
+    def __init__(self, path: str | Path, number: int) -> None:
+        super().__init__(f"{path}:{number}", f"must be a line of at most {LINE_BYTES_MAX} bytes")
+
+
 def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader:
-    """Open a regular file for reading. FileNotFoundError when it is missing, NotPlainError when it is anything else."""
+    """Open a regular file for reading, below an open folder if there is one. FileNotFoundError when it is missing,
+    NotPlainError when it is anything else, or when its folder is a link of another user."""
+    folder = opened_parent(Path(path).parent) if dir_fd is None else dir_fd
+    name = Path(path).name if dir_fd is None else path
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=dir_fd)
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket, or a FIFO's other end
-            raise _refused(path, os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode) from None
-        raise
+            raise _refused(path, os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode) from None
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    finally:
+        if dir_fd is None:
+            os.close(folder)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
@@ -60,12 +77,45 @@ def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader
     return os.fdopen(descriptor, "rb")
 
 
+def open_folder(name: str | Path, dir_fd: int | None = None) -> int:
+    """A descriptor of a folder, below an open one if there is one. FileNotFoundError when it is missing, NotPlainError
+    when it is a link or no folder."""
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+    except NotADirectoryError:
+        raise _refused(name, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode, "a directory") from None
+
+
+def opened_parent(folder: Path) -> int:
+    """A descriptor of the folder of a file that is opened next. Only a link of root or of this user is followed."""
+    opened = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    status = os.fstat(opened)
+    if not stat.S_ISLNK(status.st_mode):
+        return opened
+    try:
+        if status.st_uid not in (0, os.geteuid()):
+            raise NotPlainError(folder, f"must be a folder (it is a symbolic link of user {status.st_uid})")
+        return os.open(folder.parent / os.readlink("", dir_fd=opened), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(opened)
+
+
+def lines(file: IO[bytes], path: str | Path, number: int = 0) -> Iterator[bytes]:
+    """The lines of an open file, with their ends; `number` of them were read before. TooLongLineError for one above
+    LINE_BYTES_MAX: a file of a few bytes on a disk may claim to be one line of any length."""
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        number += 1
+        if len(line) > LINE_BYTES_MAX:
+            raise TooLongLineError(path, number)
+        yield line
+
+
 def open_named(path: str | Path) -> io.BufferedReader:
     """Open a regular file that a user has named. A link is followed; everything else is as for `open_plain`."""
     return open_plain(Path(path).resolve())
 
 
-def read_up_to(path: str | Path, bytes_max: int) -> bytes:
+def read_up_to(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
     """The content of a regular file that a user, or a file of his, has named. TooLongError above `bytes_max`."""
     with open_named(path) as file:
         return file.read(checked_size(file, path, bytes_max))

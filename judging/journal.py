@@ -66,16 +66,21 @@ def read_file(path: Path) -> list[Line]:
     A line that is not a journal line becomes an `error` line, so that the rest of the file still counts; a torn last
     line is skipped, because its writer was killed in the middle of it.
     """
-    return [line for _, _, line in scan(plain_file.read_bytes(path, JOURNAL_BYTES_MAX), path.name)]
+    return [line for _, _, line in scan(plain_file.read_bytes(path, JOURNAL_BYTES_MAX), path)]
 
 
-def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
-    """First byte, length and content of each line that `read_file` tells of; the length of a made-up one is 0."""
+def scan(text: bytes | mmap.mmap, path: Path) -> Iterator[tuple[int, int, Line]]:
+    """First byte, length and content of each line that `read_file` tells of; the length of a made-up one is 0.
+
+    TooLongLineError for a line above `plain_file.LINE_BYTES_MAX`.
+    """
     start = t_ns = number = 0
     while start < len(text):
         number += 1
-        stop = text.find(b"\n", start)
+        stop = text.find(b"\n", start, start + plain_file.LINE_BYTES_MAX)
         length = (stop if stop >= 0 else len(text)) - start
+        if length >= plain_file.LINE_BYTES_MAX:
+            raise plain_file.TooLongLineError(path, number)
         if length:
             try:
                 line = checked(json.loads(text[start : start + length]))
@@ -83,7 +88,7 @@ def scan(text: bytes | mmap.mmap, name: str) -> Iterator[tuple[int, int, Line]]:
                 yield start, length, line
             except (ValueError, RecursionError) as error:
                 if stop >= 0:
-                    message = f"{name}:{number}: unreadable: {error}"
+                    message = f"{path.name}:{number}: unreadable: {error}"
                     yield 0, 0, {"t_ns": t_ns, "node": READER, "kind": "error", "message": message, "fatal": False}
         start += length + 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common import files, user_code
@@ -41,14 +41,22 @@ def raised(check: Check, error: BaseException) -> str:
     return f"{type(error).__name__}: {error} at {Path(frame.filename).name}:{frame.lineno}"
 
 
-def judge(directory: Path, checks: Sequence[Check], story: Story, again: str = "") -> Verdict:
-    """Judge a run and write verdict, summary and report into its directory.
+def judge(
+    directory: Path,
+    checks: Sequence[Check],
+    story: Story,
+    again: str = "",
+    replay: Callable[[Path], None] = lambda _: None,
+) -> Verdict:
+    """Judge a run and write verdict, summary and report into its directory: nothing before the run can be read.
 
-    `again` is appended to their names: a verdict from other checks stands beside the first one.
+    `again` is appended to their names: a verdict from other checks stands beside the first one. `replay` writes the
+    replay, which the report links to.
     """
     run = Run.open(directory)
-    write_merged(run.lines, directory / "journal.jsonl")
     verdict = verdict_of(run, checks)
+    write_merged(run.lines, directory / "journal.jsonl")
+    replay(directory)
     files.write(directory / f"summary{again}.txt", report.summary(run, story, verdict))
     files.write(directory / f"report{again}.html", report.html(run, story, verdict))
     findings = [

@@ -99,12 +99,16 @@ def ends(target: str) -> tuple[str, ...]:
 
 
 def line_count(files: Iterable[Path]) -> int:
-    """The lines in all files, whole or torn."""
+    """The lines in all files, whole or torn. TooLongLineError for a file that seems to have none."""
     count = 0
     for path in files:
+        before = count
         with plain_file.open_plain(path) as file:
-            while block := file.read(1 << 20):
-                count += block.count(b"\n")
+            while block := file.read(plain_file.LINE_BYTES_MAX):
+                found = block.count(b"\n")
+                if not found and len(block) == plain_file.LINE_BYTES_MAX:
+                    raise plain_file.TooLongLineError(path, count - before + 1)
+                count += found
     return count
 
 

@@ -33,7 +33,7 @@ class StoredJournal(Sequence[Line]):
         for path in files:
             number = len(texts)
             texts.append(mapped(path))
-            for start, length, line in scan(texts[number], path.name):
+            for start, length, line in scan(texts[number], path):
                 if length:
                     rows.extend((number, start, length))
                 else:  # an error line is in no file: its text is made here

@@ -78,7 +78,7 @@ def lines(log: Path, *words: str) -> Iterator[Line]:
     """Lines of the log that hold all these words; those between the first line and the last."""
     wanted = [word.encode() for word in words]
     with plain_file.open_plain(log) as file:
-        for part in file:
+        for part in plain_file.lines(file, log):
             if part.endswith(b"\n") and all(word in part for word in wanted):
                 line: Line = json.loads(part)
                 if "packet" in line:

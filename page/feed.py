@@ -53,17 +53,21 @@ class Feed:
         self.lines: list[bytes] = []
         self.told = run is None
         """Whether all that will ever come has been read."""
-        self._offsets: dict[tuple[int, str], tuple[int, int]] = {}
-        """By folder and file name: the file's inode, and up to where it was read."""
-        self._folder = -1 if run is None else os.open(run, os.O_RDONLY | os.O_DIRECTORY)
-        self._also = -1 if also is None else os.open(also, os.O_RDONLY | os.O_DIRECTORY)
+        self._offsets: dict[tuple[int, str], tuple[int, int, int]] = {}
+        """By folder and file name: the file's inode, and up to where it was read, in bytes and lines."""
+        self._folder = -1 if run is None else plain_file.open_folder(run.resolve())
+        self._also = -1 if also is None else plain_file.open_folder(also)
         self._marked: set[int] = set()
         self._journals = -1
-        self._whole = run is not None and not (run / "journal").is_dir()
-        if run is not None and not self._whole:
-            self._journals = os.open(run / "journal", os.O_RDONLY | os.O_DIRECTORY)
-        elif run is not None and not (run / "journal.jsonl").exists():
-            raise FileNotFoundError(f"{run} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
+        self._whole = False
+        if run is not None:
+            plain_file.check_folder(run / "journal")  # its error has the whole path
+            try:
+                self._journals = plain_file.open_folder("journal", self._folder)
+            except FileNotFoundError:
+                self._whole = True
+            if self._whole and not os.path.lexists(run / "journal.jsonl"):
+                raise FileNotFoundError(f"{run} is not a run: it has neither journal/*.jsonl nor journal.jsonl")
 
     def over(self) -> bool:
         """Whether nothing can come any more: a run is judged when it has ended."""
@@ -134,20 +138,21 @@ class Feed:
         """Whole lines that were written to a file since the last look, one at a time: packet logs may be large."""
         with plain_file.open_plain(name, place) as file:
             inode = os.fstat(file.fileno()).st_ino
-            known, at = self._offsets.get((place, name), (inode, 0))
+            known, at, count = self._offsets.get((place, name), (inode, 0, 0))
             if known != inode:  # a journal of two files has turned over: read on where the old one is now
                 with contextlib.suppress(OSError), plain_file.open_plain(f"{name}.1", place) as old:
                     if os.fstat(old.fileno()).st_ino == known:
                         old.seek(at)
-                        yield from (line.rstrip(b"\n") for line in old)
-                at = 0
+                        yield from (line.rstrip(b"\n") for line in plain_file.lines(old, f"{name}.1", count))
+                at = count = 0
             file.seek(at)
-            for line in file:
+            for line in plain_file.lines(file, name, count):
                 if not line.endswith(b"\n"):
                     break  # the last line may still be on its way
                 at += len(line)
+                count += 1
                 yield line[:-1]
-            self._offsets[place, name] = (inode, at)
+            self._offsets[place, name] = (inode, at, count)
 
     def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
         found = []

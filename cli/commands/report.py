@@ -49,10 +49,8 @@ def report_command(arguments: argparse.Namespace) -> int:
     verdict_file = path / "verdict.json"
     first = plain_file.read_object(verdict_file).get("verdict") if os.path.lexists(verdict_file) else None
     again = AGAIN if judged_with.notice and first is not None else ""
-    with handing_over(path):
-        export.beside_report(path)
-        with told_of(path):
-            verdict = judge(path, judged_with.checks, judged_with.story, again)
+    with handing_over(path), told_of(path):
+        verdict = judge(path, judged_with.checks, judged_with.story, again, export.beside_report)
     for notice in [judged_with.notice] if judged_with.notice else []:
         write_out(printable(notice) + "\n", sys.stdout if arguments.format == "text" else sys.stderr)
     if first not in (None, verdict.word):

@@ -171,8 +171,7 @@ class Lane:
         from judging.judge import judge
         from page import export
 
-        export.beside_report(self.directory.path)
-        return judge(self.directory.path, self.spec.checks(), self.spec.scenario.story)
+        return judge(self.directory.path, self.spec.checks(), self.spec.scenario.story, replay=export.beside_report)
 
 
 @sigterm_too()

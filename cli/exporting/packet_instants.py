@@ -19,7 +19,7 @@ VERSION = 1
 def packet_events(path: Path, converter: Converter) -> Iterator[str]:
     """The events of a packet log. ValueError names the line and what it must be."""
     with plain_file.open_plain(path) as file:
-        for number, text in enumerate(file, 1):
+        for number, text in enumerate(plain_file.lines(file, path), 1):
             if not text.endswith(b"\n"):
                 return  # the writer was killed in the middle of the line
             try:

@@ -49,7 +49,7 @@ class Converter:
     def events(self, files: Iterable[Path]) -> Iterator[str]:
         """The events of all journal files."""
         for path in files:
-            for _, _, line in scan(mapped(path), path.name):
+            for _, _, line in scan(mapped(path), path):
                 self._end_ns = max(self._end_ns, line["t_ns"])
                 try:
                     yield from self._of(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ def test_a_report_tells_time_in_the_unit_of_its_pace(pace: float, unit: tuple[st
 
 
 def test_an_unreadable_line_stands_at_no_place_of_its_file() -> None:
-    lines = list(scan(b'{"t_ns":5,"node":"h0","kind":"a"}\nnoise\n', "h0.jsonl"))
+    lines = list(scan(b'{"t_ns":5,"node":"h0","kind":"a"}\nnoise\n', Path("h0.jsonl")))
     assert [(start, length) for start, length, _ in lines] == [(0, 33), (0, 0)]
     assert lines[1][2]["t_ns"] == 5
 
