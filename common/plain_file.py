@@ -111,8 +111,14 @@ def lines(file: IO[bytes], path: str | Path, number: int = 0) -> Iterator[bytes]
 
 
 def open_named(path: str | Path) -> io.BufferedReader:
-    """Open a regular file that a user has named. A link is followed; everything else is as for `open_plain`."""
-    return open_plain(Path(path).resolve())
+    """Open a regular file that a user has named. A link is followed; everything else is as for `open_plain`. Errors
+    have the name that was given."""
+    try:
+        return open_plain(Path(path).resolve())
+    except NotPlainError as error:
+        raise NotPlainError(path, str(error.strerror)) from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def read_up_to(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:

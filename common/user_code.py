@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from common import plain_file
+
 __all__ = ["RAISED", "imported", "load", "told"]
 
 
@@ -52,7 +54,7 @@ def imported(path: Path, known: Sequence[Path] = (), folders: Sequence[Path] = (
     waiting, python_path = [path], [*folders, *_python_path()]
     while waiting:
         file = waiting.pop(0)
-        for level, name in _import_names(file.read_bytes()):
+        for level, name in _import_names(plain_file.read_up_to(file)):
             places = [file.parents[level - 1]] if 0 < level <= len(file.parents) else [file.parent, *python_path]
             for module in (one for place in places for one in _modules(place, name)):
                 if module != path and module not in found and not any(module.is_relative_to(one) for one in known):

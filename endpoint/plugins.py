@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common import user_code
+from common import plain_file, user_code
 from endpoint.mrc.algorithms import OPERATIONS, SEAMS
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.loss.loss_detection import LossDetection
@@ -113,5 +113,5 @@ def _check_parameters(where: str, declared: object) -> None:
 
 def _line(path: Path, class_name: str) -> int:
     """The line where the file defines the class; 1 where the class came in another way."""
-    found = ast.walk(ast.parse(path.read_bytes()))  # bytes: the file may declare another encoding than UTF-8
+    found = ast.walk(ast.parse(plain_file.read_up_to(path)))  # bytes: the file may declare another encoding than UTF-8
     return next((node.lineno for node in found if isinstance(node, ast.ClassDef) and node.name == class_name), 1)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import controller
-from common import user_code
+from common import plain_file, user_code
 from endpoint import plugins
 from running import sdk
 from running.options import DECIDING, IF_CHOSEN
@@ -73,17 +73,17 @@ def hashes(
     """
     file = library.file_of(source)
     workload = Source.parse(source).digest() if library.is_workload(source) else ""
-    own = "".join(digest(path.read_bytes()) for path in users_files(settings or {}))
+    own = "".join(digest(plain_file.read_up_to(path)) for path in users_files(settings or {}))
     code = {name: code_digest(places) for name, places in CODE.items()}
     if own:
         code["transport"] = digest((code["transport"] + own).encode())
     if file is not None and file.exists() and (helpers := imports(file)):
-        code["imports"] = digest("".join(digest(path.read_bytes()) for path in helpers).encode())
+        code["imports"] = digest("".join(digest(plain_file.read_up_to(path)) for path in helpers).encode())
     if programs:
         code["programs"] = programs_digest(programs)
     return {
         "program": program_digest(),
-        "scenario": workload or (digest(file.read_bytes()) if file is not None and file.exists() else ""),
+        "scenario": workload or (digest(plain_file.read_up_to(file)) if file is not None and file.exists() else ""),
         "plan": digest(json.dumps(plan_document(plan), sort_keys=True).encode()),
         **code,
     }
@@ -133,7 +133,7 @@ def program_files(argv: Sequence[str]) -> Iterator[Path]:
 
 def file_digest(path: Path) -> str:
     """The digest of a file of any size."""
-    with path.open("rb") as file:
+    with plain_file.open_named(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 

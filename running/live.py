@@ -21,6 +21,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from common import plain_file
 from common.journal import Line
 from common.terminal.printable import printable, printable_text
 from judging import units
@@ -93,9 +94,9 @@ class Tail:
         """The lines written since the last call, in the order of the files."""
         found: list[Line] = []
         for path in sorted(self._folder.glob("*.jsonl")):
-            with path.open("rb") as file:
+            with plain_file.open_plain(path) as file:
                 file.seek(self._offsets.get(path, 0))
-                data = file.read()
+                data = file.read(plain_file.LINE_BYTES_MAX)  # what is left comes with the next call
             end = data.rfind(b"\n") + 1
             self._offsets[path] = self._offsets.get(path, 0) + end
             for part in data[:end].splitlines():

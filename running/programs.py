@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from common import plain_file
 from common.interpreter import python
 from common.journal import Journal
 from running import sdk
@@ -150,10 +151,10 @@ class Programs:
     def _output(self, host: str) -> str:
         """The end of what a process has printed."""
         try:
-            with self._directory.log(f"{host}-{self.program.name}").open("rb") as file:
+            with plain_file.open_plain(self._directory.log(f"{host}-{self.program.name}")) as file:
                 size = file.seek(0, 2)
                 file.seek(max(0, size - OUTPUT_BYTES_MAX))
-                text = file.read().decode(errors="replace")
+                text = file.read(OUTPUT_BYTES_MAX).decode(errors="replace")
         except OSError:
             return ""
         return text if size <= OUTPUT_BYTES_MAX else "…" + text.partition("\n")[2]

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-from common import files
+from common import files, plain_file
 from common.client import ControlTimeoutError
 from common.journal import Journal
 from endpoint import WorkloadGroup
@@ -51,7 +51,7 @@ class Runner:
         self.directory.write_options(options)
         self.directory.write_plan(self.spec.choices.plan)
         if (file := library.own_file(options["source"])) is not None:
-            files.write(self.directory.path / SCENARIO, file.read_bytes())
+            files.write(self.directory.path / SCENARIO, plain_file.read_up_to(file))
         return options
 
     def run(self, make_world: MakeWorld) -> None:

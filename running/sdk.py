@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from common import files
+from common import files, plain_file
 from switch.native import EngineBuildError, compiler
 
 __all__ = ["INCLUDE", "environment", "flags", "library", "search_path", "uses_verbs"]
@@ -97,7 +97,7 @@ def uses_verbs(program: str | None) -> bool:
     if program is None:
         return False
     try:
-        with open(program, "rb") as file:
+        with plain_file.open_named(program) as file:
             if file.read(4) != b"\x7fELF":
                 return False
             return any(mark in block for block in _blocks(file) for mark in _MARKS)

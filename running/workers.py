@@ -89,7 +89,7 @@ def end(scratch: str) -> None:
     """
     folder = Path(scratch).parent
     with suppress(OSError, LockedError):  # another worker has removed the folder, or does not end
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)  # its lock goes when this process ends
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # its lock goes when this process ends
         take(handle, f"the lock of {folder}")
         shutil.rmtree(scratch, ignore_errors=True)
         remove_if_abandoned(folder)

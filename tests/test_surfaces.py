@@ -43,7 +43,36 @@ def test_every_call_has_a_helper_or_a_row(kind: str) -> None:
 
 
 def test_the_table_has_no_other_kinds() -> None:
-    assert set(TABLE) <= set(KINDS)
+    assert set(TABLE) <= {*KINDS, "read"}
+
+
+@needs_a_clone
+@pytest.mark.smoke
+def test_files_of_others_are_read_by_the_helper() -> None:
+    """A surface says in `reads` why its files may be read plainly. In those without it, each plain read has a row."""
+    of_others = {line.partition(" x")[0] for row in SURFACES if not row.get("reads") for line in row["at"].split("\n")}
+    found = [one for one in sites(ROOT, ENTRIES["read"]) if f"read {one.file} {one.function or '-'}" in of_others]
+    wrong = compared(TABLE.get("read", []), found)
+    assert not wrong, f"common/plain_file.py reads what users name, and what lies in run folders: {wrong}"
+
+
+@needs_a_clone
+def test_files_of_others_are_read_within_a_bound() -> None:
+    wrong = [f"{file}: {place}" for file, tree, _ in surfaces.product(ROOT) for place in surfaces.without_bound(tree)]
+    assert not wrong, f"`plain_file.lines` and a number of bytes bound what a file of others takes: {wrong}"
+
+
+def test_a_read_without_a_bound_is_found() -> None:
+    text = """
+with plain_file.open_plain(a) as file, open(b) as own:
+    for line in file: pass
+    [line for _, line in enumerate(file, 1)]
+    for line in plain_file.lines(file, a): pass
+    file.read()
+    file.read(10)
+    own.read()
+"""
+    assert list(surfaces.without_bound(ast.parse(text))) == ["file", "file.read()", "enumerate(file, 1)"]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +125,9 @@ def test_the_table_has_no_other_kinds() -> None:
         ("read", "path.read_text()", True),
         ("read", "os.open(path, os.O_RDONLY)", True),
         ("read", "sqlite3.connect(path)", True),
+        ("read", "os.open(path, os.O_RDONLY | os.O_DIRECTORY)", True),
+        ("read", "os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)", False),
+        ("read", "read_bytes(path)", False),
         ("read", "plain_file.read_bytes(path)", False),
         ("read", "Run.open(path)", False),
         ("read", "open(path, 'w')", False),

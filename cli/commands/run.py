@@ -17,6 +17,7 @@ from cli.compiled_form import want_compiled
 from cli.options import add_plain, add_runs, seed_of
 from cli.ownership import hand_over
 from cli.root import need_root
+from common import plain_file
 from common.interrupts import sigterm_too
 from common.outcome import at_the_end
 from common.quoting import command
@@ -93,6 +94,7 @@ def check_processes(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{given}: only with --world simulated; on real links every host is a process anyway")
     if arguments.view:
         raise ValueError(f"{given}: not with --view, which holds all of it in one process; ./lab view shows it later")
+    runs.with_mpiexec()
 
 
 def check_parts(processes: int, spec: RunSpec) -> None:
@@ -201,9 +203,10 @@ def run_command(arguments: argparse.Namespace) -> int:
         path = one.directory.path
         if told:
             heading = f"\n{one.spec.choices.transport.name}\n" if len(lanes) > 1 else "\n"
-            write_out(heading + (path / "summary.txt").read_text() + path_line("\nreport:", path / "report.html"))
+            summary = plain_file.read_bytes(path / "summary.txt").decode()
+            write_out(heading + summary + path_line("\nreport:", path / "report.html"))
         else:
-            parts = {name: json.loads((path / f"{name}.json").read_text()) for name in ("options", "verdict")}
+            parts = {name: plain_file.read_object(path / f"{name}.json") for name in ("options", "verdict")}
             whole = {"directory": str(path), "options": parts["options"], **parts["verdict"]}
             write_out(json.dumps(whole, indent=1) + "\n")
     if len(lanes) > 1:

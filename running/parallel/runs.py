@@ -35,7 +35,7 @@ from running.parallel.world import PartWorld
 from running.spec import RunSpec
 from running.worlds.simulated import collecting
 
-__all__ = ["PROCESSES_MAX", "PartLostError", "journal_end", "make", "mpiexec"]
+__all__ = ["PROCESSES_MAX", "PartLostError", "journal_end", "make", "mpiexec", "with_mpiexec"]
 
 OWN_MPIEXEC = Path(sys.executable).with_name("mpiexec")
 """Where mpich is a package of this Python's environment; its processes speak PMI 1.1 with `OneMachine`."""
@@ -68,8 +68,11 @@ def mpiexec() -> str:
 
 
 def with_mpiexec() -> bool:
-    """Whether `mpiexec` starts the processes: on several machines, or with an MPI of the system."""
-    return bool(os.environ.get(MACHINES)) or not OWN_MPIEXEC.exists()
+    """Whether `mpiexec` starts the processes: on several machines, or with an MPI of the system. OSError for a list of
+    machines that is no regular file: `mpiexec` would wait for the writer of a FIFO."""
+    if machines := os.environ.get(MACHINES):
+        plain_file.read_named(machines)
+    return bool(machines) or not OWN_MPIEXEC.exists()
 
 
 def make(spec: RunSpec, directory: RunDirectory, processes: int, told: Callable[[dict[str, Any]], None]) -> None:

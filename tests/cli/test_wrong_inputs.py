@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60
 WORDS = ("--world", "simulated", "--seed", "3", "--time", "0.2", "--plain")
 SWEEP = ("sweep", "smoke", "--seeds", "1", "--time", "0.2", "--workers", "1", "--plain")
+CORE = str(ROOT / "tests/switch/stf/steer.p4")
+TRACE = ("switch", "trace", CORE, "--port", "1", "--packet", "00" * 64, "--entries", "{file}")
+SHOW = ("controller", "show", "p0l0", "--plan", "tiny", "--planned", "--pipelines", "{runs}")
+ONE_LINE = "add " + "x" * 3_000_000
 Case = Callable[[Path], list[str]]
 
 
@@ -115,6 +119,15 @@ def fifo(name: str, *given: str) -> Case:
     return make
 
 
+def pipelines(make: Callable[[Path], object]) -> Case:
+    def put(runs: Path) -> list[str]:
+        make(runs / "leaf.p4info.txtpb")
+        (runs / "leaf.json").touch()
+        return [word.format(runs=runs) for word in SHOW]
+
+    return put
+
+
 def lost(what: str) -> Case:
     def damage(runs: Path) -> list[str]:
         if what == "latest":
@@ -192,6 +205,26 @@ CASES: dict[str, tuple[Case, str]] = {
     "a workload that is a FIFO": (fifo("f.goal", "run", "{file}", "--plan", "tiny", *WORDS), "it is a FIFO"),
     "a change that is a FIFO": (fifo("f.toml", "rehearse", "{file}"), "it is a FIFO"),
     "a solution that is a FIFO": (fifo("f.py", "check", "5", "{file}"), "it is a FIFO"),
+    "packet tests that are a FIFO": (fifo("f.stf", "switch", "stf", "{file}", "--program", CORE), "it is a FIFO"),
+    "packet tests without an end": (words("switch", "stf", "/dev/zero", "--program", CORE), "it is a device"),
+    "packet tests of one line": (written("f.stf", ONE_LINE, "switch", "stf", "{file}", "--program", CORE), "line 1: "),
+    "entries that are a FIFO": (fifo("f.stf", *TRACE), "it is a FIFO"),
+    "entries without an end": (words(*TRACE[:-1], "/dev/zero"), "it is a device"),
+    "entries of one line": (written("f.stf", ONE_LINE, *TRACE), "line 1: "),
+    "pipelines that are FIFOs": (pipelines(os.mkfifo), "leaf.p4info.txtpb must be a regular file (it is a FIFO)"),
+    "a pipeline without an end": (
+        pipelines(lambda path: path.symlink_to("/dev/zero")),
+        "must be a regular file (it is a device)",
+    ),
+    "a scenario that is a FIFO": (fifo("f.py", "run", "{file}", *WORDS), "this must be a Python file"),
+    "a topology of one number": (
+        written("f.topo", "Nodes " + "1" * 50_000, "topo", "show", "{file}"),
+        "Nodes must be a whole number",
+    ),
+    "a matrix of one number": (
+        written("f.cm", "Nodes " + "1" * 50_000, "run", "{file}", "--plan", "tiny", *WORDS),
+        "Nodes must be a whole number",
+    ),
     "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
     "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
     "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),
@@ -273,6 +306,7 @@ def test_a_wrong_input_ends_in_one_or_two_clear_lines(
     told = [text for text in err.splitlines() if text and not text.startswith("usage:") and not text.startswith(" ")]
     assert 1 <= len(told) <= 2, err
     assert named.format(runs=runs) in err, err
+    assert len(err) < 10_000
     assert not re.search(r"Errno|recursion|codec can't", err), err
 
 
@@ -309,3 +343,14 @@ mrclab export perfetto --runs runs -o x.json
     assert said, done.stderr
     for line in said:
         assert re.fullmatch(r"mrclab: (\S*runs/\S+|x\.html|x\.json): no space left on device", line), done.stdout
+
+
+def test_a_list_of_machines_that_is_a_fifo_is_refused_before_there_is_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "machines")
+    monkeypatch.setenv("HYDRA_HOST_FILE", str(tmp_path / "machines"))
+    with bounded(LIMIT_S):
+        assert main(["run", "smoke", *WORDS, "--processes", "2", "--runs", str(tmp_path / "runs")]) == 2
+    assert "machines must be a regular file (it is a FIFO)" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()

@@ -36,6 +36,9 @@ IN_SHELL = re.compile(
     r"(?<![\w./-])(exec|eval|source|sudo|curl|wget|chown|chmod|chroot|flock|apt-get install|gpg)(?![\w-])"
 )
 ENVIRONMENT = {"environ", "environb", "getenv"}
+_FLAG = re.compile(r"O_[A-Z]+")
+OPENERS = {"open_plain", "open_named", "opened"}
+"""Functions whose files may have any number of bytes, and lines of any length."""
 IN_SHEBANG = re.compile(r"#!\S*/(?:env )?(?:ba|da)?sh\b")
 
 
@@ -137,15 +140,40 @@ def loads_code(call: ast.Call) -> bool:
 
 
 def reads(call: ast.Call) -> bool:
-    """Reads a file by its name, not by `common.plain_file`."""
+    """Reads a file by its name, not by `common.plain_file`, or opens a folder that may be a link."""
     name, owner = _name(call), _owner(call)
     if name == "open" and owner == "os":
         words = ast.unparse(call.args[1])
-        return not writes(call) and "O_DIRECTORY" not in words and "O_PATH" not in words
+        return (
+            not writes(call)
+            and "O_PATH" not in words
+            and not {"O_DIRECTORY", "O_NOFOLLOW"} <= set(_FLAG.findall(words))
+        )
     if name == "open":
         of_a_file = owner in ("", "io", "gzip") or all(isinstance(given, ast.Constant) for given in call.args)
         return of_a_file and not set(_mode(call)) & set("wax+?")
-    return (name in ("read_text", "read_bytes") and owner != "plain_file") or f"{owner}.{name}" == "sqlite3.connect"
+    return (
+        name in ("read_text", "read_bytes") and owner not in ("", "plain_file")
+    ) or f"{owner}.{name}" == "sqlite3.connect"
+
+
+def without_bound(tree: ast.AST) -> Iterator[str]:
+    """Where the lines, or the whole, of a file of others are taken without `plain_file.lines` or a number of bytes."""
+    for block in (node for node in ast.walk(tree) if isinstance(node, ast.With)):
+        names = {
+            ast.unparse(item.optional_vars)
+            for item in block.items
+            if isinstance(item.context_expr, ast.Call) and _name(item.context_expr) in OPENERS and item.optional_vars
+        }
+        for node in ast.walk(block):
+            if isinstance(node, ast.For | ast.comprehension):
+                text = ast.unparse(node.iter)
+                found = text.removeprefix("enumerate(").partition(",")[0].rstrip(")") in names
+            else:
+                text = ast.unparse(node) if isinstance(node, ast.Call) and not node.args else ""
+                found = text.removesuffix(".read()") in names
+            if found:
+                yield text
 
 
 KINDS: Mapping[str, Callable[[ast.Call], bool]] = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import files
+from common import files, plain_file
 from course.catalogue import LABS
 from course.exercise import Exercise
 from course.result import CheckResult
@@ -34,12 +33,9 @@ class StudentFolder:
         if not path.exists():
             return {}
         try:
-            found = json.loads(path.read_text())
+            return plain_file.read_object(path)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise CourseError(f"{path} is damaged: it must be a JSON object. Remove it, and start again")
-        return found
+            raise CourseError(f"{path} is damaged: it must be a JSON object. Remove it, and start again") from None
 
     def _write(self, notes: dict[str, Any]) -> None:
         files.make_folder(self.folder)

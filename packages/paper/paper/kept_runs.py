@@ -33,7 +33,7 @@ def read(path: Path) -> dict[Place, Row]:
     """The runs of a file. FileNotFoundError. ValueError names the file and what is wrong with it."""
     found: dict[Place, Row] = {}
     try:
-        with gzip.open(path) as packed:
+        with plain_file.open_named(path) as file, gzip.open(file) as packed:
             text = packed.read(BYTES_MAX + 1)
         if len(text) > BYTES_MAX:
             raise ValueError(f"more than {BYTES_MAX} bytes")

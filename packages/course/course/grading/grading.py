@@ -7,13 +7,12 @@ goes on where it was, and a file that was submitted again, or a lab that was cha
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common import files
+from common import files, plain_file
 from common.outcome import told
 from course import checking
 from course.grading.submissions import Submission
@@ -69,7 +68,7 @@ class Grading:
         `trouble`: a check that could not be run counts as well, and it has no file to compare.
         """
         try:
-            result = CheckResult.read(json.loads(self.place(submission).read_text()))
+            result = CheckResult.read(plain_file.read_object(self.place(submission)))
             if (result.seed, result.version) != (self.seed(submission), version()):
                 return None
             if result.trouble:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from course.box.box import Box, BoxLimits
 from course.seams.log import Log
 from course.seams.trial import SEAM, Seam
@@ -18,7 +19,7 @@ def of_student(path: str, seam: Seam, rtt_ns: int) -> type[Any]:
     _, base = SEAM[seam]
 
     def another() -> Box:
-        return Box(file.read_text(), file.name, PATIENT)
+        return Box(plain_file.read_named(file), file.name, PATIENT)
 
     if seam == "ports":
         return type("OfStudent", (base,), {"another": staticmethod(another), "log": Log(), "rtt_ns": rtt_ns})

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from common import plain_file
 from controller import Entity
 from controller.tables import tables
 from endpoint import AgentClient, WorkloadGroup
@@ -40,8 +41,8 @@ def files(folder: Path) -> Iterator[str]:
     """Names and contents of everything in a folder."""
     for path in sorted(folder.rglob("*")):
         yield str(path.relative_to(folder))
-        if path.is_file():
-            yield path.read_bytes().decode(errors="replace")
+        if path.is_file() and not path.is_symlink():
+            yield plain_file.read_bytes(path).decode(errors="replace")
 
 
 class IncidentAgenda:

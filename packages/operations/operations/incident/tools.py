@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
+from common import plain_file
 from common.fields import Fields
 from operations.incident import tables
 from operations.incident.kind import AnswerError
@@ -88,9 +89,10 @@ def ev_states(live: LiveIncident, host: str) -> dict[tuple[str, int], str]:
 def lines_of(live: LiveIncident, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
     """The lines of these kinds that a host has journalled."""
     wanted, found = set(kinds), []
-    with live.journal(host).open(encoding="utf-8") as file:
-        for text in file:
-            if text.endswith("\n") and (line := json.loads(text))["kind"] in wanted:  # the last may be half written
+    path = live.journal(host)
+    with plain_file.open_plain(path) as file:
+        for text in plain_file.lines(file, path):
+            if text.endswith(b"\n") and (line := json.loads(text))["kind"] in wanted:  # the last may be half written
                 found.append({**line, "t_ns": line["t_ns"] - live.begin_ns})
     return found
 
