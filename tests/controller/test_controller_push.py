@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -101,6 +102,13 @@ def limit(port, traffic_class, packets):
     return TableEntry("queue_limit", match, "drop_beyond", (packets, 10_000))
 
 
+def open_paths() -> Iterator[str]:
+    """What this process has open; another thread may close a descriptor meanwhile."""
+    for descriptor in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):
+            yield os.readlink(f"/proc/self/fd/{descriptor}")
+
+
 def test_a_push_installs_everything_and_a_second_one_writes_nothing(tiny, leaf_and_spine, pipelines, tmp_path):
     _, addresses = leaf_and_spine
     journal = tmp_path / "controller.jsonl"
@@ -118,7 +126,7 @@ def test_a_push_installs_everything_and_a_second_one_writes_nothing(tiny, leaf_a
         for action, written in (("push", True), ("push", False), ("verify", False))
         for name in addresses
     ]
-    assert str(journal) not in {os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")}
+    assert str(journal) not in set(open_paths())
 
 
 def test_what_others_changed_is_found_named_and_put_right(tiny, leaf_and_spine, pipelines):

@@ -20,6 +20,7 @@ from running.options import DEFAULTS, OPTIONS
 from running.spec import RunSpec
 from scenarios import library
 from studies.hunting.draw import draw
+from tests.helpers.pytorch.world import require_torch
 
 ROOT = Path(__file__).parents[2]
 CHANGE = ROOT / "docs/changes/spines-one-by-one.toml"
@@ -43,6 +44,8 @@ def same(spec: RunSpec) -> None:
 
 @pytest.mark.parametrize("name", library.SHIPPED)
 def test_every_scenario_is_sent_by_name(name: str) -> None:
+    if name == "ddp":
+        require_torch()
     same(chosen({"scenario": name, "world": "simulated", "seed": 7}))
 
 
