@@ -140,8 +140,10 @@ def run(checkout: Path, words: list[str]) -> Figures:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         command = [str(checkout / ".venv/bin/python"), "-m", "cli", "run", *words, "--plain", "--runs", scratch]
+        paths = [checkout, *sorted(checkout.glob("packages/*/"))]
+        sources = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}  # two checkouts may share .venv
         with (folder / "output").open("wb") as output:
-            process = subprocess.Popen(command, cwd=checkout, stdout=output, stderr=subprocess.STDOUT)
+            process = subprocess.Popen(command, cwd=checkout, env=sources, stdout=output, stderr=subprocess.STDOUT)
         wait_for(process, folder, "reference", "start")
         before = snapshot()
         wait_for(process, folder, "faults", "stop")
