@@ -13,10 +13,10 @@ lock() { # lock FROM TO [FURTHER OPTION]...
         --custom-compile-command "locks/renew.sh" "$from" --output-file "$to" "$@"
 }
 lock locks/uv.in locks/uv.txt "$@"
-lock locks/build.in locks/build.txt "$@"
 lock locks/shell.in locks/shell.txt "$@"
 # Users get what is tested: their lock is a part of the developers'.
 lock pyproject.toml locks/dev.txt --all-extras "$@"
+lock locks/build.in locks/build.txt --constraint locks/dev.txt "$@"
 lock pyproject.toml locks/user.txt --constraint locks/dev.txt --extra view --extra compiled --extra cluster --extra parallel "$@"
 python3 -I - <<'PYTHON'
 import re

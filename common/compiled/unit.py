@@ -12,7 +12,7 @@ from common import cache
 
 __all__ = ["Unit"]
 
-FORMAT = "5"
+FORMAT = "6"
 """Changes when builds are made in another way."""
 DIRECT = "_direct.c"
 CHECKED = "checked"

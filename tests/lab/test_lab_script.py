@@ -210,6 +210,25 @@ def test_only_root_installs_debians_packages_beside_pythons(machine: Machine, us
     assert (debian < itself) == (user == "0")
 
 
+@pytest.mark.parametrize("words", [("run", "link-flap"), ("run", "link-flap", "--world", "simulated"), ("up", "tiny")])
+def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_links(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    """The rest of Python's packages wait for the build to begin here, and the command for its end."""
+    compiles = words == ("run", "link-flap")
+    machine.fake("cc", "#!/bin/sh\n")
+    for package in ("python3-dev", "python3-venv"):
+        (machine.folder / "bin" / package).touch()
+    wait = f"""
+*common.compiled.build*) echo compiled >>"$LOG"; : >"$FAKES/begun"; sleep 0.1; : >"$FAKES/done" ;;
+*locks/user.txt) [ {compiles:d} = 0 ] || while [ ! -e "$FAKES/begun" ]; do sleep 0.01; done ;;
+*"-m cli run"*) [ {compiles:d} = 0 ] || [ -e "$FAKES/done" ] || exit 9 ;;"""
+    machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + wait))
+    done = machine.run(*words)
+    assert done.returncode == 0, done.stderr
+    assert ("compiled" in machine.log) == compiles
+
+
 def test_packages_of_debian_that_cannot_be_installed_end_the_command(machine: Machine) -> None:
     machine.fake("apt-get", APT + 'case "$*" in *mininet*) exit 100 ;; esac\n')
     done = machine.run("up", "tiny")
