@@ -1,13 +1,51 @@
-"""How programs are started: the lab's own Python, never importing from the current directory; a user's command."""
+"""How programs and Matplotlib are started: nothing of the current directory is imported or obeyed; a user's command."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from typing import NoReturn
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
-__all__ = ["become", "python"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["become", "mpl", "python"]
+
+mpl: Any
+"""Matplotlib with the settings that come with it. Take it before all else of Matplotlib.
+
+Matplotlib obeys a file `matplotlibrc` of the current directory before all others, and then the user's. Settings can
+start programs (`text.usetex`), and a FIFO of that name would hold root for ever.
+"""
+
+
+def __getattr__(name: str) -> Any:
+    """Import `mpl` when it is first taken, in the folder of the settings that come with it."""
+    if name != "mpl":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = find_spec("matplotlib")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+    with _working_in(Path(found.origin).with_name("mpl-data")):
+        import matplotlib
+
+        return matplotlib
+
+
+@contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    """Work in another folder for a moment. The current one may have been removed meanwhile."""
+    before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def python(*words: str) -> list[str]:

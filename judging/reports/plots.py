@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-import matplotlib as mpl
+from common.interpreter import mpl  # before all else of Matplotlib
+
+# isort: split
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
+from common.interpreter import mpl  # before all else of Matplotlib
+
+# isort: split
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from common.interpreter import python
 from tests.helpers.rooms import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,3 +95,17 @@ def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> No
     found = {file.relative_to(ROOT).as_posix() for file in python_files() if "sys.executable" in file.read_text()}
     assert "common/interpreter.py" in found
     assert found <= allowed
+
+
+def test_a_picture_obeys_no_settings_of_the_current_folder(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "matplotlibrc")  # which waits for a writer when it is opened
+    words = python("-m", "cli", "graph", "tiny", "-o", "drawn.svg")
+    subprocess.run(words, cwd=tmp_path, stdout=subprocess.DEVNULL, check=True, timeout=60)
+    assert (tmp_path / "drawn.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_matplotlib_is_imported_with_the_settings_that_come_with_it() -> None:
+    for file in python_files():
+        first = re.search(r"^ *(from|import) matplotlib\b", file.read_text(), re.MULTILINE)
+        if first is not None and file.name != "interpreter.py":
+            assert "from common.interpreter import mpl" in file.read_text()[: first.start()], file

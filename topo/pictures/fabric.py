@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import matplotlib as mpl
+from common.interpreter import mpl  # before all else of Matplotlib
+
+# isort: split
 from matplotlib.figure import Figure
 
 from topo.pictures.graph import BAD, Graph

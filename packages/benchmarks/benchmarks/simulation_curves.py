@@ -73,10 +73,10 @@ def label(axis: str, number: int) -> str:
 
 def draw(curves: Mapping[str, Sequence[Point]], file: Path) -> None:
     """Both quantities against each axis, as an SVG; the band is from the least to the most."""
-    import matplotlib
+    from common.interpreter import mpl
 
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "curves"
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "curves"
     from matplotlib import pyplot
 
     figure, rows = pyplot.subplots(2, len(curves), figsize=(10, 4.2), sharey="row", squeeze=False)
