@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -137,7 +136,7 @@ class Fields:
 def read_json(path: Path, error: type[Exception]) -> Any:
     """A JSON document from a file. Raises `error` when the file cannot be read or is not JSON."""
     try:
-        return json.loads(plain_file.read_named(path))
+        return plain_file.parse_json(plain_file.read_named(path))
     except OSError as why:
         raise error(f"{path}: cannot be read: {plain_file.why(why)}") from why
     except (ValueError, RecursionError) as why:

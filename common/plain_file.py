@@ -17,8 +17,8 @@ from typing import IO, Any
 
 __all__ = [
     "LINE_BYTES_MAX", "TooLongError", "TooLongLineError", "check_folder", "checked_size", "is_public", "lines",
-    "one_name", "open_folder", "open_named", "open_plain", "opened_parent", "read_by_writers", "read_bytes",
-    "read_named", "read_object", "read_up_to", "what", "why",
+    "one_name", "open_folder", "open_named", "open_plain", "opened_parent", "parse_json", "read_by_writers",
+    "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
 ]  # fmt: skip
 
 _KINDS = (
@@ -35,6 +35,10 @@ TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read whole: plans, options, verdicts, schedules."""
 LINE_BYTES_MAX = 16 << 20
 """Of a line of a journal or packet log. A host has at most 4,096 queue pairs; a sample tells of each in 1,000 bytes."""
+
+JSON_MARKS_MAX = 2_000_000
+"""Of commas, colons and opening brackets in JSON: as many as there are values and keys, of up to 100 bytes each."""
+_MARKS = (b",", b":", b"[", b"{")
 
 
 class NotPlainError(OSError):
@@ -171,10 +175,20 @@ def read_bytes(path: str | Path, bytes_max: int = TEXT_BYTES_MAX) -> bytes:
         return file.read(checked_size(file, path, bytes_max))
 
 
+def parse_json(text: str | bytes, **how: Any) -> Any:
+    """The value of a JSON text that others may have written. ValueError as `json.loads` raises it, which also takes
+    `how`, and above JSON_MARKS_MAX: three bytes of such a text may become an object of a hundred."""
+    if len(text) > JSON_MARKS_MAX:
+        data = text if isinstance(text, bytes) else text.encode()
+        if (marks := sum(map(data.count, _MARKS))) > JSON_MARKS_MAX:
+            raise ValueError(f"at most {JSON_MARKS_MAX} commas, colons, [ and {{ are allowed (got {marks})")
+    return json.loads(text, **how)
+
+
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a regular file. ValueError names the file and what is wrong with it."""
     try:
-        value = json.loads(read_bytes(path))
+        value = parse_json(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} must hold JSON ({what(error)})") from None
     if not isinstance(value, dict):

@@ -63,7 +63,7 @@ Pipelines = Mapping[SwitchProgram, PipelineConfig]
 def without_places(device_config: bytes, *, positions: bool) -> bytes:
     """BMv2 JSON without the folders of its source files; without `positions`, also without source positions.
 
-    Bytes that are not JSON stay as they are.
+    Bytes that are not JSON, or too much of it, stay as they are.
     """
 
     def shorten(fields: dict[str, Any]) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def without_places(device_config: bytes, *, positions: bool) -> bytes:
         return fields
 
     try:
-        return json.dumps(json.loads(device_config, object_hook=shorten), sort_keys=True).encode()
-    except ValueError:
+        return json.dumps(plain_file.parse_json(device_config, object_hook=shorten), sort_keys=True).encode()
+    except (ValueError, RecursionError):
         return device_config
 
 

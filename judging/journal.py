@@ -83,7 +83,7 @@ def scan(text: bytes | mmap.mmap, path: Path) -> Iterator[tuple[int, int, Line]]
             raise plain_file.TooLongLineError(path, number)
         if length:
             try:
-                line = checked(json.loads(text[start : start + length]))
+                line = checked(plain_file.parse_json(text[start : start + length]))
                 t_ns = line["t_ns"]
                 yield start, length, line
             except (ValueError, RecursionError) as error:

@@ -56,7 +56,7 @@ class StoredJournal(Sequence[Line]):
         if isinstance(place, slice):
             return StoredJournal(self._texts, self._index[place])
         text, start, length = (int(value) for value in self._index[place])
-        return checked(json.loads(self._texts[text][start : start + length]))
+        return checked(plain_file.parse_json(self._texts[text][start : start + length]))
 
     def __iter__(self) -> Iterator[Line]:
         return (self[place] for place in range(len(self)))

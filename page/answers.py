@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,6 +79,6 @@ def lines(log: Path, *words: str) -> Iterator[Line]:
     with plain_file.open_plain(log) as file:
         for part in plain_file.lines(file, log):
             if part.endswith(b"\n") and all(word in part for word in wanted):
-                line: Line = json.loads(part)
+                line: Line = plain_file.parse_json(part)
                 if "packet" in line:
                     yield line

@@ -27,7 +27,7 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 def parsed(text: str | bytes) -> Any:
     """JSON as a browser reads it: NaN and Infinity, which Python would take, make a line unreadable there."""
-    return json.loads(text, parse_constant=_refuse)
+    return plain_file.parse_json(text, parse_constant=_refuse)
 
 
 def _refuse(name: str) -> Any:

@@ -6,7 +6,6 @@ the events are printed, a line each.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import deque
@@ -101,7 +100,7 @@ class Tail:
             self._offsets[path] = self._offsets.get(path, 0) + end
             for part in data[:end].splitlines():
                 try:
-                    found.append(json.loads(part))
+                    found.append(plain_file.parse_json(part))
                 except ValueError:
                     continue  # judging reports a bad line
         return found

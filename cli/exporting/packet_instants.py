@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ def packet_events(path: Path, converter: Converter) -> Iterator[str]:
             if not text.endswith(b"\n"):
                 return  # the writer was killed in the middle of the line
             try:
-                line = json.loads(text)
+                line = plain_file.parse_json(text)
                 if number == 1:
                     check_head(line)
                 elif "packet" in line:

@@ -204,7 +204,7 @@ def part(folder: Path) -> int:
     teller = Teller(ranks)
     with Scratch(SCRATCH) as scratch:
         try:
-            spec = spec_of(json.loads(plain_file.read_bytes(folder / SPEC)))
+            spec = spec_of(plain_file.parse_json(plain_file.read_bytes(folder / SPEC)))
             carry_out(prepare(spec), RunDirectory(folder), scratch, ranks, teller)
         except BaseException as error:
             tell(reason=f"{type(error).__name__}: {error}")

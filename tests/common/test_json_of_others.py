@@ -1,0 +1,68 @@
+"""JSON of others takes memory by what it makes, so its commas, colons and opening brackets are counted first."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from common import plain_file
+from common.fields import read_json
+from controller.pipelines import without_places
+from judging.journal import read_file
+from tests.helpers.rooms import ROOT, python_files
+
+MOST = 2_000_000
+TOO_MUCH = "at most 2000000 commas, colons, [ and { are allowed (got 2000001)"
+OWN = {
+    "mrclab/perf/exchange.py",  # lines of a socket, up to a length
+    "packages/course/course/checking.py",  # what its own process says
+    "packages/operations/operations/incident/tools.py",  # the journal that its own process writes
+    "packages/p4c/p4c/frontend/cache.py",  # a file of the cache, which no other user can write
+    "packages/paper/paper/kept_runs.py",  # a file that comes with the lab
+    "switch/control.py",  # what this process has just made
+    "topo/emulation/state.py",  # the record in /run/mrclab, which is root's
+    "running/parallel/runs.py",  # lines of its own processes
+}
+"""Modules that read plain files, and parse JSON that comes from elsewhere."""
+
+
+def of_marks(count: int) -> bytes:
+    return b"[" + b"1," * (count - 1) + b"1]"
+
+
+def test_a_text_has_as_many_values_as_fit_in_200_megabytes() -> None:
+    assert len(plain_file.parse_json(of_marks(MOST))) == MOST
+    for text in (of_marks(MOST + 1), of_marks(MOST + 1).decode()):
+        with pytest.raises(ValueError, match=f"^{re.escape(TOO_MUCH)}$"):
+            plain_file.parse_json(text)
+
+
+def test_files_of_others_and_lines_of_their_journals_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "options.json"
+    path.write_bytes(of_marks(MOST + 1) + b"\n")
+    with pytest.raises(ValueError, match=re.escape(f"{path} must hold JSON ({TOO_MUCH})")):
+        plain_file.read_object(path)
+    with pytest.raises(LookupError, match=re.escape(f"{path}: is not JSON: {TOO_MUCH}")):
+        read_json(path, LookupError)
+    (line,) = read_file(path)
+    assert line["message"] == f"options.json:1: unreadable: {TOO_MUCH}"
+
+
+@pytest.mark.parametrize("program", [of_marks(MOST + 1), b"[" * 100_000 + b"]" * 100_000], ids=["wide", "deep"])
+def test_a_program_that_is_too_much_json_is_sent_as_it_is(program: bytes) -> None:
+    assert without_places(program, positions=False) == program
+    assert json.loads(without_places(b'{"program": "/a/b.p4"}', positions=False)) == {"program": "b.p4"}
+
+
+def test_modules_that_read_files_of_others_count_what_they_parse() -> None:
+    found = set()
+    for file in python_files():
+        tree = ast.parse(file.read_text())
+        called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        if "plain_file" in file.read_text() and called & {"json.loads", "json.load"}:
+            found.add(file.relative_to(ROOT).as_posix())
+    assert found == OWN
