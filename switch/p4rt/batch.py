@@ -15,7 +15,7 @@ from switch.engine import EngineError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
-from switch.p4rt.limits import REFUSED_MAX, WILDCARDS_MAX
+from switch.p4rt.limits import REFUSED_MAX, UPDATES_MAX, WILDCARDS_MAX
 from switch.p4rt.store import EntityStore
 
 __all__ = ["write_updates"]
@@ -90,6 +90,8 @@ def write(store: EntityStore, request: Any) -> None:
     if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
         name = p4rt.WriteRequest.Atomicity.Name(request.atomicity)
         raise unimplemented(f"atomicity {name} is not supported; only CONTINUE_ON_ERROR is")
+    if len(request.updates) > UPDATES_MAX:
+        raise exhausted(f"a Write must have at most {UPDATES_MAX} updates (got {len(request.updates)})")
     write_updates(store, request.updates)
 
 

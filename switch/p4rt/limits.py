@@ -9,6 +9,13 @@ from switch.p4rt.p4info import P4Info
 
 MESSAGE_BYTES_MAX = 32 << 20
 """Of any message: a program of 24 MiB with its P4Info (`SetForwardingPipelineConfig`)."""
+REQUEST_BYTES_MAX = 4 << 20
+"""Of a Write or Read request, also where the program could hold more: gRPC's own limit. Each two bytes may become an
+object of 60, so such a request takes at most 130 MB."""
+UPDATES_MAX = 1 << 14
+"""Of the updates in one Write: half a second of the server, in which it answers no one. Each error takes 2 KB."""
+FIELDS_MAX = 64
+"""Of the top-level fields in a request to set a pipeline, and in its config: several times as many as are defined."""
 MESSAGE_BYTES_MIN = 1 << 20
 """Always allowed: requests about a switch without a program, and a batch that changes the same entries many times."""
 STREAM_BYTES_MAX = 1 << 16
@@ -25,8 +32,8 @@ _ENTRIES = 1 << 14  # of a table or profile without a size
 
 
 def write_bytes_max(p4info: P4Info) -> int:
-    """The longest Write or Read request for this program, and the longest answer beside the first wildcard of each
-    kind: each table's size times its largest entry, and the arrays."""
+    """The longest Write or Read request for this program, if that is less than REQUEST_BYTES_MAX, and the longest
+    answer beside the first wildcard of each kind: each table's size times its largest entry, and the arrays."""
     total = 0
     for table in p4info.tables.values():
         values = sum(_FIELD_BYTES + 2 * field.bits // 8 for field in table.fields)

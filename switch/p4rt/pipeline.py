@@ -14,7 +14,7 @@ from switch.engine import EngineError
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
 from switch.p4rt.errors import choices, invalid
-from switch.p4rt.limits import write_bytes_max
+from switch.p4rt.limits import FIELDS_MAX, write_bytes_max
 from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
 
 if TYPE_CHECKING:
@@ -96,7 +96,11 @@ class PipelineCache:
             return pipeline
 
     def _parse(self, config: bytes) -> ForwardingPipeline:
-        parts = {number: config[start:end] for number, kind, start, end in wire.fields(config) if kind == wire.LENGTH}
+        parts = {
+            number: config[start:end]
+            for number, kind, start, end in wire.fields(config, FIELDS_MAX)
+            if kind == wire.LENGTH
+        }
         if _P4INFO not in parts:
             raise invalid("pipeline config: p4info is missing")
         if _DEVICE_CONFIG not in parts:

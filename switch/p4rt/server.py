@@ -22,7 +22,14 @@ from switch.p4rt import batch, wire
 from switch.p4rt.answer import Answer
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
-from switch.p4rt.limits import ASIDE_BYTES, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
+from switch.p4rt.limits import (
+    ASIDE_BYTES,
+    FIELDS_MAX,
+    MESSAGE_BYTES_MAX,
+    MESSAGE_BYTES_MIN,
+    REQUEST_BYTES_MAX,
+    STREAM_BYTES_MAX,
+)
 from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache, ProgramLoader
 from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
@@ -44,6 +51,7 @@ class P4RuntimeServer:
         self._devices = devices
         self._pipelines = PipelineCache(load_program)
         self._turns: dict[int, asyncio.Lock] = {}
+        self._long = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop
         self._streams: Streams
         self._server: Any
@@ -106,15 +114,22 @@ class P4RuntimeServer:
 
     # --- unary requests ---------------------------------------------------------------------------------------------
 
-    async def _parsed(self, kind: Any, data: bytes) -> Any:
-        """A Write or Read request. P4RuntimeError when it is longer than any loaded program has use for."""
+    @asynccontextmanager
+    async def _parsed(self, kind: Any, data: bytes) -> AsyncIterator[Any]:
+        """A Write or Read request. P4RuntimeError when it is longer than any loaded program has use for.
+
+        Of long requests, one at a time is parsed and carried out, so that not each client adds to the memory.
+        """
         stores = [loaded(device) for device in self._devices]
-        longest = max((store.pipeline.message_bytes_max if store else MESSAGE_BYTES_MIN for store in stores), default=0)
+        most = max((store.pipeline.message_bytes_max if store else MESSAGE_BYTES_MIN for store in stores), default=0)
+        longest = min(most, REQUEST_BYTES_MAX)
         if len(data) > longest:
             raise exhausted(f"a message must have at most {longest} bytes for the loaded programs (got {len(data)})")
         if len(data) <= ASIDE_BYTES:
-            return _message(kind, data)
-        return await self._loop.run_in_executor(None, _message, kind, data)
+            yield _message(kind, data)
+            return
+        async with self._long:
+            yield await self._loop.run_in_executor(None, _message, kind, data)
 
     @asynccontextmanager
     async def _turn(self, device_id: int) -> AsyncIterator[Device]:
@@ -125,8 +140,7 @@ class P4RuntimeServer:
 
     async def _write(self, data: bytes, context: Any) -> bytes:
         try:
-            request = await self._parsed(p4rt.WriteRequest, data)
-            async with self._turn(request.device_id) as device:
+            async with self._parsed(p4rt.WriteRequest, data) as request, self._turn(request.device_id) as device:
                 self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
                 with device.lock:
                     batch.write(store_of(device), request)
@@ -139,10 +153,9 @@ class P4RuntimeServer:
     async def _read(self, data: bytes, context: Any) -> None:
         answer = Answer(context.write)
         try:
-            request = await self._parsed(p4rt.ReadRequest, data)
             # Collected in the device's turn, as the specification asks. All but a long answer is sent after: a slow
             # reader then delays no other.
-            async with self._turn(request.device_id) as device:
+            async with self._parsed(p4rt.ReadRequest, data) as request, self._turn(request.device_id) as device:
                 await _collect(device, request, answer)
         except batch.BatchError as error:
             await answer.flush()
@@ -272,7 +285,7 @@ def _split_set_request(data: bytes) -> tuple[Any, bytes | None]:
     config = None
     start = 0
     rest = bytearray()
-    for number, kind, payload, end in wire.fields(data):
+    for number, kind, payload, end in wire.fields(data, FIELDS_MAX):
         if number == _CONFIG_FIELD and kind == wire.LENGTH:
             config = data[payload:end]
         else:

@@ -8,10 +8,11 @@ descriptors, so nothing here repeats a field number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from switch.p4rt.errors import invalid
+from switch.p4rt.errors import exhausted, invalid
 
 __all__ = ["block", "fields", "number", "tag", "tags"]
 
@@ -55,11 +56,15 @@ def block(field_tag: bytes, payload: bytes) -> bytes:
     return field_tag + (bytes((size,)) if size < 0x80 else varint(size)) + payload
 
 
-def fields(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Each field as (number, wire type, payload start, payload end). Raises P4RuntimeError on malformed bytes."""
+def fields(data: bytes, most: float = math.inf) -> Iterator[tuple[int, int, int, int]]:
+    """Each field as (number, wire type, payload start, payload end). Raises P4RuntimeError on malformed bytes, and on
+    more than `most` fields."""
     position, size = 0, len(data)
+    count = 0
     while position < size:
         start = position
+        if (count := count + 1) > most:
+            raise exhausted(f"a message of this kind must have at most {most} fields")
         key, position = _read_varint(data, position)
         kind = key & 7
         if kind == VARINT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import grpc
@@ -14,8 +15,9 @@ from switch.p4rt.arbitration import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.limits import MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
-from switch.p4rt.store import loaded
-from tests.switch.p4rt.conftest import Harness
+from switch.p4rt.pipeline import PipelineCache
+from switch.p4rt.store import EntityStore, loaded
+from tests.switch.p4rt.conftest import Harness, load_program
 
 WRITE = "/p4.v1.P4Runtime/Write"
 
@@ -27,6 +29,50 @@ def test_a_message_longer_than_any_program_needs_is_refused_by_its_length(harnes
             write(b"\x1a\xff\xff\xff\x07" + b"\0" * (8 << 20), timeout=30)
     assert raised.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert f"must have at most {MESSAGE_BYTES_MIN} bytes" in raised.value.details()  # no device has a program yet
+
+
+def test_a_write_of_empty_updates_takes_little_memory_and_time(store: EntityStore) -> None:
+    """A MiB of them took 18 s and 1.1 GB: each error kept its trace-back."""
+    request = p4rt.WriteRequest.FromString(b"\x22\x00" * ((1 << 14) + 1))
+    with pytest.raises(
+        P4RuntimeError, match=r"^RESOURCE_EXHAUSTED: a Write must have at most 16384 updates \(got 16385\)$"
+    ):
+        batch.write(store, request)
+    del request.updates[-1]
+    tracemalloc.start()
+    try:
+        with pytest.raises(batch.BatchError, match=r"^16384 of 16384 updates failed"):
+            batch.write(store, request)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_long_request_is_refused_although_the_program_could_hold_more(harness: Harness, client: Any) -> None:
+    store = loaded(harness.devices.find(1))
+    assert store is not None
+    store.pipeline.message_bytes_max = 32 << 20
+    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
+        for method, field in (("Write", b"\x22"), ("Read", b"\x12")):
+            call = channel.unary_unary if method == "Write" else channel.unary_stream
+            with pytest.raises(grpc.RpcError) as raised:
+                list(call(f"/p4.v1.P4Runtime/{method}")((field + b"\0") * (1 << 22), timeout=30))
+            assert (
+                raised.value.details()
+                == "a message must have at most 4194304 bytes for the loaded programs (got 8388608)"
+            )
+
+
+def test_a_pipeline_of_many_fields_is_refused_unread(harness: Harness) -> None:
+    """Reading millions of them held the server, for clients that may set no pipeline as well."""
+    said = "a message of this kind must have at most 64 fields"
+    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
+        call = channel.unary_unary("/p4.v1.P4Runtime/SetForwardingPipelineConfig")
+        with pytest.raises(grpc.RpcError) as raised:
+            call(b"\x08\x01" * 65, timeout=30)
+    assert (raised.value.code(), raised.value.details()) == (grpc.StatusCode.RESOURCE_EXHAUSTED, said)
+    with pytest.raises(P4RuntimeError, match=said):
+        PipelineCache(load_program).read(b"\x12\0" * 65)
 
 
 def test_a_programs_limit_is_computed_once_and_not_for_each_request(harness: Harness) -> None:
