@@ -17,9 +17,9 @@ SHIPPED = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def directory() -> str:
     """The folder of the user's cache of this program: `$XDG_CACHE_HOME/mrclab`, or `~/.cache/mrclab`.
 
-    Where that cannot be written, as in read-only containers, or where another user could write, it is a folder among
-    the temporary files, which is said once and holds for all child processes. Root has its own home rather: `sudo -E`
-    keeps the caller's, and saying so each time would help nobody.
+    If that folder cannot be written, as in read-only containers, or if another user could write there, the cache is a
+    folder among the temporary files. The command says so once, and its child processes use that folder as well. Root
+    takes its own home instead, without a message: `sudo -E` keeps the caller's home each time.
     """
     given = os.environ.get(_PLACE, "")
     # The XDG Base Directory Specification: relative paths are invalid and are ignored.
@@ -33,7 +33,7 @@ def directory() -> str:
         return os.path.join(home, "mrclab")
     places = [os.environ.get("TMPDIR") or "/tmp", "/tmp"]
     instead = _replacement(next((place for place in places if not _fault(os.path.join(place, _PLACE))), "/tmp"))
-    sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {instead}\n")
+    sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {ascii(instead)[1:-1]}\n")
     os.environ[_PLACE] = instead
     return os.path.join(instead, "mrclab")
 
@@ -56,6 +56,16 @@ def own(status: os.stat_result) -> bool:
     return status.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not status.st_mode & 0o022
 
 
+def _remedy(folder: str, status: os.stat_result) -> str:
+    """The command after which only its owner may write to a folder, if this user is the owner: with a umask of 002, or
+    by an older version, the folder was made writable for the group."""
+    if status.st_uid != os.geteuid():
+        return ""
+    from common.quoting import quoted  # late: it takes time to import
+
+    return f": chmod {'go-w' if status.st_mode & 0o002 else 'g-w'} {quoted(folder)}"
+
+
 def _fault(folder: str) -> str:
     """Why code must not be kept in a folder, which may not be there yet; "" if it may be.
 
@@ -70,7 +80,7 @@ def _fault(folder: str) -> str:
         status = os.stat(above)
         sticky = status.st_mode & stat.S_ISVTX and above != folder
         if not own(status) and not (sticky and status.st_uid in (0, os.stat("/").st_uid)):
-            return f"must be this user's alone (others may write to {ascii(above)[1:-1]})"
+            return f"must be this user's alone (others may write to {ascii(above)[1:-1]}{_remedy(above, status)})"
         if above == "/":
             break
         above = os.path.dirname(above)

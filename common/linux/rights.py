@@ -30,7 +30,8 @@ def sudo_id(name: str, environment: Mapping[str, str] = os.environ) -> int | Non
 
 
 def ordinary_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
-    """(uid, gid) that a server takes on: the user who called sudo, else nobody. None when this is no root."""
+    """The user and the group that a server of root takes on: those of sudo's caller, else nobody's. None if this
+    process is not root's."""
     if os.geteuid() != 0:
         return None
     uid, gid = sudo_id("SUDO_UID", environment), sudo_id("SUDO_GID", environment)

@@ -109,7 +109,8 @@ def test_a_cache_that_another_user_could_write_or_exchange_is_replaced_and_not_e
         assert (found, said) == (str(place), "")
         return
     assert Path(found).parent.parent == tmp_path
-    assert f"{place} must be this user's alone (others may write to {changed})" in said
+    remedy = {0o777: f": chmod go-w {changed}", 0o775: f": chmod g-w {changed}", "sticky": f": chmod go-w {changed}"}
+    assert f"{place} must be this user's alone (others may write to {changed}{remedy.get(how, '')})" in said
     assert (cache.directory(), capsys.readouterr().err) == (found, "")
 
 
