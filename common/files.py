@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common import cache
+from common.linux.rights import is_trusted
 from common.plain_file import NotPlainError, opened_parent, why
 
 __all__ = [
@@ -38,7 +39,14 @@ def named(path: Path | str) -> Iterator[None]:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder that a user has named, and those above it. NotPlainError names the entry in the way."""
+    """Make a folder that a user has named, and those above it. NotPlainError names the entry in the way.
+
+    A link of another user on the way is refused, as on the way to a file: in a folder that others may write, it would
+    decide where root's files go. One of sudo's caller, root's or this user's own is followed.
+    """
+    for place in (path, *path.parents):
+        if place.is_symlink() and not is_trusted(owner := place.lstat().st_uid):
+            raise NotPlainError(place, f"must be a folder (it is a symbolic link of user {owner})")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:

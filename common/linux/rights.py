@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["drop_rights", "is_our_folder", "ordinary_user"]
+__all__ = ["drop_rights", "is_our_folder", "is_trusted", "ordinary_user"]
 
 NOBODY = 65534
 ID_END = 2**32 - 1
@@ -36,6 +36,12 @@ def ordinary_user(environment: Mapping[str, str] = os.environ) -> tuple[int, int
         return None
     uid, gid = sudo_id("SUDO_UID", environment), sudo_id("SUDO_GID", environment)
     return (uid, gid) if uid and gid else (NOBODY, NOBODY)
+
+
+def is_trusted(user: int, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is root, this process's user, or the user who called sudo. Root has another number in some
+    containers."""
+    return user in (0, os.geteuid(), os.stat("/").st_uid, sudo_id("SUDO_UID", environment))
 
 
 def is_our_folder(path: Path, environment: Mapping[str, str] = os.environ) -> bool:

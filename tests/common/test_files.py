@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -148,6 +149,29 @@ def test_what_is_in_the_way_of_a_folder_is_named(tmp_path: Path) -> None:
     files.make_folder(tmp_path / "there" / "sub" / "x")
     files.make_folder(tmp_path / "there")
     assert (tmp_path / "there" / "sub" / "x").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link to another user")
+def test_a_link_of_another_user_leads_no_folder_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In another user's folder, `start` and `sweep` of root wrote into the folder that the link named."""
+    monkeypatch.chdir(tmp_path)
+    there = tmp_path / "there"
+    there.mkdir()
+    for name, words in (("mylab", ["start", "1"]), ("runs", ["run", "smoke", "--world", "simulated", "--seed", "1"])):
+        link = tmp_path / name
+        link.symlink_to(there)
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        assert main(words) == 2
+        assert f"{name} must be a folder (it is a symbolic link of user 65534)" in capsys.readouterr().err
+        with pytest.raises(NotPlainError, match=f"{name} must be a folder"):
+            files.make_folder(link / "a" / "b")
+        assert list(there.iterdir()) == []
+        monkeypatch.setenv("SUDO_UID", "65534")
+        files.make_folder(link / "a" / "b")
+        monkeypatch.delenv("SUDO_UID")
+        shutil.rmtree(there / "a")
 
 
 @pytest.mark.parametrize("words", [["report"], ["run", "smoke", "--world", "simulated"], ["sweep", "smoke"]])
