@@ -106,10 +106,11 @@ COMMANDS: dict[str, tuple[int, int]] = {
     "register_write": (3, 3),
 }
 _TIMES = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_CALL = re.compile(r"(?P<name>[^\s(]+)\s*\((?P<args>[^)]*)\)\s*(?:=\s*(?P<label>\$?\w+))?$")
+_CALL = re.compile(r"[^\s()]+\((?P<args>[^()]*)\)\s*(?:=\s*(?P<label>\$?\w+))?$")
 _CELL = re.compile(r"(?P<name>[^\s(]+)\s*\((?P<index>\w+)\)(?:\s+(?P<rest>.*))?$")
 _RELATION = re.compile(r"(?:(?P<attribute>\w+)\s*)?(?P<relation>==|!=|<=|>=|<|>)\s*(?P<value>\w+)$")
 _NAME = r'(?:"[^"]+"|\S+)'
+TIME_NS_MAX = 1 << 62  # so that a sum of two is one of 64 bits
 
 
 def parse(text: str) -> list[Statement]:
@@ -161,12 +162,14 @@ def _add(line: int, rest: str) -> Add:
 
 
 def _split_call(text: str) -> tuple[str, StfAction, str | None]:
-    found = re.match(r"(?P<before>.*?)(?P<call>[^\s()]+\s*\([^()]*\)\s*(?:=\s*\$?\w+)?)$", text.strip())
-    if found is None:
+    # The last word before the last parenthesis. An expression that finds both takes the square of the line's length.
+    head, _, tail = text.strip().rpartition("(")
+    *_, name = head.split() or [""]
+    call = _CALL.match(f"{name}({tail}")
+    if call is None:
         raise StfError("an action is NAME(PARAMETER:VALUE, …)")
-    call = _CALL.match(found["call"].strip())
-    assert call is not None
-    return found["before"], StfAction(_unquoted(call["name"]), _arguments(call["args"])), call["label"]
+    before = head.rstrip().removesuffix(name)
+    return before, StfAction(_unquoted(name), _arguments(call["args"])), call["label"]
 
 
 def _arguments(text: str) -> tuple[tuple[str, str], ...]:
@@ -250,7 +253,9 @@ def time_ns(text: str) -> int:
     found = re.fullmatch(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|ms|s)?\s*", text)
     if found is None:
         raise StfError(f"a time is a number and ns, us, ms or s, not {text!r}")
-    return round(float(found["number"]) * _TIMES[found["unit"] or "ns"])
+    if (ns := float(found["number"]) * _TIMES[found["unit"] or "ns"]) > TIME_NS_MAX:
+        raise StfError(f"a time must be at most {TIME_NS_MAX} ns (got {text.strip():.40})")
+    return round(ns)
 
 
 _PARSERS: dict[str, Callable[[int, str], Statement]] = {

@@ -46,6 +46,8 @@ def test_a_line_is_one_statement_and_comments_are_nothing() -> None:
         ("expect 1 0g", r"hex digits or '\*'"),
         ("add t f:1", r"an action is NAME\(PARAMETER:VALUE, …\)"),
         ("add t f a()", r"a match is FIELD:VALUE, not 'f'"),
+        ("add t f:1 a(b(c)", r"an action is NAME\(PARAMETER:VALUE, …\)"),
+        (f"wait {'9' * 400}s", r"a time must be at most 4611686018427387904 ns \(got 9+\)"),
         ("wait soon", r"a time is a number and ns, us, ms or s, not 'soon'"),
         ("group p 1", r"group takes 3 operands, not 2"),
         ("check_counter c == 1", r"expected: check_counter NAME\(INDEX\) \[packets\|bytes\] == N"),
@@ -67,6 +69,15 @@ def test_a_line_is_one_statement_and_comments_are_nothing() -> None:
 def test_a_mistake_is_named_with_its_line_and_the_choices(program, line: str, message: str) -> None:
     with pytest.raises(StfError, match=message):
         run(ReferenceEngine(), program, parse(line))
+
+
+def test_a_long_line_takes_time_by_its_length() -> None:
+    """40,000 characters took a minute, and four times as long at twice the length."""
+    (statement,) = parse(f"add t f:1 a({'1,' * 500_000}2)")
+    assert isinstance(statement, Add)
+    assert len(statement.action.args) == 500_001
+    with pytest.raises(StfError, match="line 1: an action is NAME"):
+        parse("add t " + "x" * 1_000_000)
 
 
 def test_values_are_numbers_or_addresses() -> None:
