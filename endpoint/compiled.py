@@ -28,10 +28,11 @@ UNIT = Unit(
         "endpoint/region.py",
         "endpoint/virtual_host.py",
     ),
-    # A setting's type is checked by its annotation, of which compiled classes keep too little. A link's memory is
-    # scarce in a test. Verbs of control take attributes by name, of which compiled code takes one that is named as
-    # a positional parameter for that parameter.
+    # Headers get their methods from their layouts, and a setting's type is checked by its annotation: compiled classes
+    # allow neither. A link's memory is scarce in a test. Verbs of control take attributes by name, of which compiled
+    # code takes one that is named as a positional parameter for that parameter.
     left=(
+        "endpoint/nic/headers.py",
         "endpoint/workloads/link.py",
         "endpoint/nic/config.py",
         "endpoint/mrc/control.py",

@@ -55,7 +55,7 @@ class Decoder:
     def _inside(self, head: bytes, frame: frames.Frame) -> Fields:
         if frame.udp_dport not in self._udp_ports:
             return {"op": "PATH_PROBE"} if run_filter(prober.FRAMES, head) else {}
-        bth = wire.Bth.unpack(head, frame.bth, migrated_first=self._dialect.migrated_first)
+        bth = wire.Bth.unpack(head, frame.bth)
         body = frame.bth + wire.BTH_BYTES
         told: Fields = {
             "op": OPERATIONS.get(bth.opcode, f"{bth.opcode:#04x}"),

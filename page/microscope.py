@@ -5,6 +5,7 @@ The switches are the running lab's, with their present tables and faults, or the
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Sequence
 from ipaddress import IPv6Address
@@ -128,7 +129,7 @@ def transport(frame: bytes, offset: int) -> list[list[Any]]:
     offset += wire.BTH_BYTES
     try:
         meth = wire.Meth.unpack(frame, offset)
-        found.append(["METH", meth._asdict()])
+        found.append(["METH", dataclasses.asdict(meth)])
         offset += wire.METH_BYTES
         reth = wire.Reth.unpack(frame, offset)
         found.append(["RETH", {"va": f"{reth.va:#x}", "rkey": f"{reth.rkey:#x}", "length": reth.length}])

@@ -81,7 +81,7 @@ class EndpointOperations:
             if self._heeded(peer, request_id, request, now_ns):
                 peer.respond(arrival, ev, self._ports.up, request_id, request)
             return
-        response = wire.Eeth.unpack(data, at, self._peers.dialect.eeth_op_shift)
+        response = self._peers.dialect.eeth.unpack(data, at)
         if response.op == EndpointOp.PORT_STATUS_UPDATE:
             self._recall(peer, request_id, response.port_status_mask, now_ns)
             self.answered(peer, request_id, now_ns)

@@ -17,6 +17,7 @@ from endpoint.mrc.paths.shuffling import choose
 from endpoint.nic import wire
 from endpoint.nic.config import NEVER
 from endpoint.nic.dialect import Dialect
+from endpoint.nic.headers import Header
 from endpoint.nic.packet import Route
 from endpoint.nic.wire import EndpointOp
 
@@ -155,10 +156,11 @@ class Peer:
         self._request(route, request_id, EndpointOp.EV_PROBE, 0)
 
     def _request(self, route: Route, request_id: int, op: EndpointOp, ports: int) -> None:
-        transport = bytearray(
-            wire.control_bth(wire.OP_ENDPOINT_REQUEST, wire.ENDPOINT_QPN, request_id) + wire.Erth(op, ports).pack()
-        )
-        route.port.queue_control(route.seal(transport, self._control_class))
+        self._send(route, wire.OP_ENDPOINT_REQUEST, request_id, wire.Erth(op, ports))
+
+    def _send(self, route: Route, opcode: int, request_id: int, operation: Header) -> None:
+        bth = wire.Bth(opcode, wire.ENDPOINT_QPN, request_id, variant=0xFF)
+        route.port.queue_control(route.seal(bytearray(bth.pack() + operation.pack()), self._control_class))
 
     # --- what the peer tells -----------------------------------------------------------------------------------
 
@@ -195,12 +197,8 @@ class Peer:
             if not choices:
                 return
             route = next(iter(choices.values()))
-        response = wire.Eeth(request.op, ports, request.tx_timestamp, request.tsr)
-        transport = bytearray(
-            wire.control_bth(wire.OP_ENDPOINT_RESPONSE, wire.ENDPOINT_QPN, request_id)
-            + response.pack(self._dialect.eeth_op_shift)
-        )
-        route.port.queue_control(route.seal(transport, self._control_class))
+        response = self._dialect.eeth(request.op, ports, request.tx_timestamp, request.tsr)
+        self._send(route, wire.OP_ENDPOINT_RESPONSE, request_id, response)
 
     def left(self) -> None:
         """A QP is gone. With the last one goes what the peer has said, which may start anew with all ports up and then

@@ -1,7 +1,7 @@
 """The receiving side of an MRC NIC: frames taken apart, and handed to queue pairs and endpoint operations.
 
-The usual frames, SRv6-encapsulated writes and SACKs, are taken apart by one fused layout, or by one call in C where
-that is built (`endpoint.nic.codec`); everything else goes the plain way through `endpoint.nic.frame`.
+A frame is taken apart in one of two ways: the usual ones by C where it is built (`endpoint.nic.codec`), all others by
+the plain codecs of `endpoint.nic.frame` and `endpoint.nic.headers`, against which tests hold the C.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from random import Random
 from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Final
 
+from endpoint.mrc.arrived import Arrived, Sack
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.qp import QueuePair
@@ -21,13 +22,11 @@ from endpoint.nic import frame as frames
 from endpoint.nic.config import Limits, Settings
 from endpoint.nic.nic import Nic
 from endpoint.nic.port import Port
-from endpoint.nic.wire import IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode, PathMark
+from endpoint.nic.wire import IMMEDIATES, SOLICITED, TIMESTAMP, WRITES, Opcode
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
 
-SACK_MIN: Final = packet.BTH_OFFSET + packet.SACK.size + icrc.SIZE
-USUAL_MIN: Final = packet.RECEIVE_MIN + icrc.SIZE
 RECENT: Final = 16
 OPCODES: Final = frozenset(Opcode)
 OPERATIONS: Final = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
@@ -70,7 +69,9 @@ class Receiver(Nic[QueuePair]):
         self._recent: list[QueuePair | None] = [None] * RECENT
         """QPs by the last bits of their numbers: quicker to look in than a dictionary."""
         self._usual_ev = dialect.ev_bits == dialects.EV_BITS
-        """Whether a receiver finds an EV where the fused layout has it at hand."""
+        """Whether an EV is half in the flow label and half in the port."""
+        self._arrived = Arrived(self.ports.list[0])
+        self._sack = Sack()
 
     def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
         """Take frames in order of arrival; True: they ask for nothing. Whatever the bytes are, nothing is raised."""
@@ -85,140 +86,75 @@ class Receiver(Nic[QueuePair]):
         if self.client_check:
             listed = [check.taken(data) for data in listed]
         for data in listed:
-            size = len(data)
-            arrival.rx_bytes += size
-            if not self._receive_usual(arrival, data, size, now_ns):
-                self._receive_plain(arrival, data, now_ns)
+            arrival.rx_bytes += len(data)
+            if codec.USUAL is not None and codec.usual(
+                data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted
+            ):
+                self._take_from_c(arrival, data, now_ns)
+            else:
+                self._take_plainly(arrival, data, now_ns)
         return self._placed == len(frames_in) and self.scheduler.resting and not len(self.log)
 
-    def _receive_usual(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> bool:
-        """A write or a SACK with an outer header, without trim and TSETH, or what else C reads; False for the rest."""
-        if codec.USUAL is not None and codec.usual(
-            data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted
-        ):
-            self._take_from_c(arrival, data, size, now_ns)
-            return True
-        if self.counted:
-            self.note_left_out(arrival, frames.left_out(data))
-        if size < USUAL_MIN:
-            return False
-        (
-            ethertype, outer, outer_next, outer_dst, inner, length, inner_next, src, dst,
-            source_port, dport, opcode, second, qpn, psn, va, rkey, total,
-        ) = packet.RECEIVE.unpack_from(data, packet.RECEIVE_OFFSET)  # fmt: skip
-        if (
-            ethertype != frames.ETHERTYPE_IPV6
-            or outer_next != frames.NEXT_IPV6
-            or outer >> 22 & 0x3F in self._trimmed
-            or psn >> 24 & TIMESTAMP
-            or length + packet.UDP_OFFSET != size + self.left_out
-            or not (wire.OP_WRITE_FIRST <= opcode <= wire.OP_WRITE_ONLY_IMM or opcode == wire.OP_SACK)
-        ):
-            return False
-        if (
-            inner_next != frames.NEXT_UDP
-            or inner >> 28 != 6
-            or outer >> 28 != 6
-            or dst != self.address
-            or outer_dst not in self.arrivals
-            or dport not in self._udp_ports
-        ):
-            self.log.count("not_for_us")
-            return True
-        qp = self.qps.get(qpn & 0xFFFFFF)
-        if qp is None or not qp.receiving or src != qp.peer.address:
-            if qp is not None and qp.refusing:
-                return False
-            self._qp_of(qpn & 0xFFFFFF, src)  # for the count
-            return True
-        if not icrc.verify(memoryview(data)[packet.INNER_OFFSET :]):
-            self.log.count("icrc")
-            return True
-        self._take_usual(arrival, qp, data, opcode, second, psn, source_port, inner, outer, va, rkey, total, now_ns)
-        return True
+    # --- by C --------------------------------------------------------------------------------------------------
 
-    def _take_from_c(self, arrival: Port, data: bytes | memoryview, size: int, now_ns: int) -> None:
+    def _take_from_c(self, arrival: Port, data: bytes | memoryview, now_ns: int) -> None:
         """What C has found usual; field by field, since numbers cost nothing as long as no tuple holds them."""
         if self.counted:
-            self.note_left_out(arrival, packet.UDP_OFFSET + codec.u16(data, packet.LENGTH_OFFSET) - size)
+            self.note_left_out(arrival, packet.UDP_OFFSET + codec.u16(data, packet.LENGTH_OFFSET) - len(data))
         kinds = codec.u16(data, packet.BTH_OFFSET)
         opcode, second = kinds >> 8, kinds & 0xFF
         qpn, psn = codec.u32(data, packet.QPN_OFFSET) & 0xFFFFFF, codec.u32(data, packet.PSN_OFFSET)
-        inner, outer = codec.u32(data, packet.INNER_OFFSET), codec.u32(data, frames.ETHERNET)
-        port = codec.u16(data, packet.UDP_OFFSET)
+        inner, source_port = codec.u32(data, packet.INNER_OFFSET), codec.u16(data, packet.UDP_OFFSET)
+        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else evs.unstripe(source_port, inner, self.dialect)
         if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
             src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
-            ev = evs.unstripe(port, inner, self.dialect)
             self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)
             return
         qp = self._receiving_qp(qpn)
         if qp is None:
             src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
-            self._refuse_again(arrival, qpn, opcode, src, evs.unstripe(port, inner, self.dialect), now_ns)
-            return
-        if not codec.has(data, packet.SRC_OFFSET, qp.peer.address):
+            self._refuse_again(arrival, qpn, opcode, src, ev, now_ns)
+        elif not codec.has(data, packet.SRC_OFFSET, qp.peer.address):
             self.log.count("wrong_peer")
-            return
-        va = rkey = total = 0
-        if opcode <= wire.OP_WRITE_ONLY_IMM:
-            va, rkey = codec.u64(data, packet.RETH_OFFSET), codec.u32(data, packet.RETH_OFFSET + 8)
-            total = codec.u32(data, packet.RETH_OFFSET + 12)
-        elif opcode == wire.OP_ACKNOWLEDGE:
-            total = codec.u32(data, packet.BEHIND_BTH)
-        self._take_usual(arrival, qp, data, opcode, second, psn, port, inner, outer, va, rkey, total, now_ns)
+        elif opcode <= wire.OP_WRITE_ONLY_IMM:
+            write = self._arrived
+            write.port, write.ev, write.opcode, write.psn, write.stamp = arrival, ev, opcode, psn & 0xFFFFFF, 0
+            write.mark = int(codec.u32(data, frames.ETHERNET) >> 20 & 3 == 3)
+            write.flags = psn >> 24 & 0xF0
+            write.va, write.rkey = codec.u64(data, packet.RETH_OFFSET), codec.u32(data, packet.RETH_OFFSET + 8)
+            write.length = codec.u32(data, packet.RETH_OFFSET + 12)
+            start, write.immediate = packet.WRITE_PAYLOAD_OFFSET, 0
+            if opcode == wire.OP_WRITE_LAST_IMM or opcode == wire.OP_WRITE_ONLY_IMM:
+                write.immediate = codec.u32(data, start)
+                write.flags |= bool(second & self._solicited_bit)  # SOLICITED
+                start += 4
+            write.start, write.size = start, len(data) + self.left_out - start - 4 - (second >> 4 & 3)
+            self._receive_write(qp, data, now_ns)
+        elif not qp.sending:
+            self.log.count("no_qp")
+        elif opcode == wire.OP_SACK:
+            self._sack_from_c(qp, data, now_ns)
+        else:
+            aeth = codec.u32(data, packet.BEHIND_BTH)
+            qp.requester.receive_ack(now_ns, aeth >> 24, aeth & 0xFFFFFF, psn & 0xFFFFFF)
 
-    def _take_usual(
-        self, arrival: Port, qp: QueuePair, data: bytes | memoryview, opcode: int, second: int, psn: int,
-        source_port: int, inner: int, outer: int, va: int, rkey: int, total: int, now_ns: int,
-    ) -> None:  # fmt: skip
-        """A usual frame with a right ICRC, for a QP that is there."""
-        if opcode == wire.OP_SACK:
-            self._usual_sack(qp, data, now_ns)
-            return
-        if opcode == wire.OP_ACKNOWLEDGE:
-            if qp.sending:
-                qp.requester.receive_ack(now_ns, total >> 24, total & 0xFFFFFF, psn & 0xFFFFFF)
-            else:
-                self.log.count("no_qp")
-            return
-        start, immediate, flags = packet.WRITE_PAYLOAD_OFFSET, 0, psn >> 24 & 0xF0
-        if opcode == wire.OP_WRITE_LAST_IMM or opcode == wire.OP_WRITE_ONLY_IMM:
-            start += 4
-            immediate = int.from_bytes(data[start - 4 : start], "big")
-            flags |= bool(second & self._solicited_bit)  # SOLICITED
-        size = len(data) + self.left_out - start - 4 - (second >> 4 & 3)
-        if size < 0:
-            self.log.count("malformed")
-            return
-        deadline_ns = qp.agenda.deadline_ns
-        qp.received(now_ns)
-        mark, psn24 = int(outer >> 20 & 3 == 3), psn & 0xFFFFFF
-        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else evs.unstripe(source_port, inner, self.dialect)
-        placed = qp.responder.receive_write(
-            now_ns, arrival, mark, ev, opcode, flags, psn24, va, rkey, total, immediate, data, start, size, 0
-        )
-        if placed and qp.agenda.deadline_ns == deadline_ns:
-            self._placed += 1
+    def _sack_from_c(self, qp: QueuePair, data: bytes | memoryview, now_ns: int) -> None:
+        at, sack = packet.BEHIND_BTH, self._sack
+        first, answer, sack.ev = codec.u16(data, at), codec.u16(data, at + 2), codec.u32(data, at + 4)
+        sack.cack, mpr, offset = codec.u32(data, at + 12) & 0xFFFFFF, codec.u16(data, at + 16), codec.u16(data, at + 18)
+        sack.bitmap, state = codec.u64(data, at + 20), codec.u32(data, at + 32)
+        sack.answer = answer - ((answer & 0x8000) << 1)  # both are signed
+        sack.offset = offset - ((offset & 0x8000) << 1)
+        sack.mark, sack.probe_response = first >> 5 & 3, bool(first & 2)
+        sack.penalty, sack.mpr = state >> 24 & 0x7F, mpr & 0xFF
+        self._receive_sack(qp, mpr >> 12, state, now_ns)
 
-    def _usual_sack(self, qp: QueuePair, view: bytes | memoryview, now_ns: int) -> None:
-        if len(view) < SACK_MIN or not qp.sending:
-            self.log.count("malformed" if len(view) < SACK_MIN else "no_qp")
-            return
-        at = packet.BEHIND_BTH
-        first, answer, ev = codec.u16(view, at), codec.u16(view, at + 2), codec.u32(view, at + 4)
-        cack, mpr, offset = codec.u32(view, at + 12), codec.u16(view, at + 16), codec.u16(view, at + 18)
-        bitmap, state = codec.u64(view, at + 20), codec.u32(view, at + 32)
-        answer -= (answer & 0x8000) << 1  # both are signed
-        offset -= (offset & 0x8000) << 1
-        penalty = state >> 24 & 0x7F
-        if mpr > 0xFF:  # a congestion type beside the MPR
-            qp.requester.credit.hear(mpr >> 12, state, now_ns)
-            mpr &= 0xFF
-        qp.requester.receive_sack(now_ns, cack & 0xFFFFFF, offset, bitmap, ev, first, answer, penalty, mpr)
-        qp.freshen(ev, first >> 5 & 3)
+    # --- plainly -----------------------------------------------------------------------------------------------
 
-    def _receive_plain(self, arrival: Port, data: bytes | memoryview, now_ns: int) -> None:
-        """Everything but the usual frames."""
+    def _take_plainly(self, arrival: Port, data: bytes | memoryview, now_ns: int) -> None:
+        """Any bytes."""
+        if self.counted:
+            self.note_left_out(arrival, frames.left_out(data))
         try:
             found = frames.parse(data, self.dialect)
             bth = wire.Bth.unpack(data, found.bth)
@@ -236,8 +172,9 @@ class Receiver(Nic[QueuePair]):
         if len(data) + self.left_out < (found.end if lasthop is None else max(found.end, found.udp_end)):
             if lasthop is None or bth.opcode not in WRITES:
                 self.log.count("truncated")
-                return
-            self._receive_trimmed(arrival, data, found, bth, lasthop, now_ns)
+            elif (qp := self._qp_of(bth.dest_qpn, found.src)) is not None:
+                qp.received(now_ns)
+                qp.responder.receive_trimmed(now_ns, self._fill(arrival, data, found, bth, marked=False), lasthop)
             return
         view = memoryview(data)[: found.end]
         if not icrc.verify(view[found.offset :]):
@@ -248,14 +185,14 @@ class Receiver(Nic[QueuePair]):
         except StructError:
             self.log.count("malformed")
 
-    def _receive_trimmed(
-        self, arrival: Port, data: bytes | memoryview, found: frames.Frame, bth: wire.Bth, lasthop: bool, now_ns: int
-    ) -> None:
-        qp = self._qp_of(bth.dest_qpn, found.src)
-        if qp is not None:
-            qp.received(now_ns)
-            stamp = wire.stamp_of(data, found.bth, bth)
-            qp.responder.receive_trimmed(now_ns, arrival, found.ev, bth.psn, lasthop, stamp)
+    def _fill(
+        self, arrival: Port, data: bytes | memoryview, found: frames.Frame, bth: wire.Bth, *, marked: bool
+    ) -> Arrived:
+        """The record of the frame at hand, as far as writes and probes have the same fields."""
+        filled = self._arrived
+        filled.port, filled.ev, filled.opcode, filled.psn = arrival, found.ev, bth.opcode, bth.psn
+        filled.mark, filled.stamp = int(marked), wire.stamp_of(data, found.bth, bth)
+        return filled
 
     def _dispatch(
         self, arrival: Port, view: memoryview, found: frames.Frame, bth: wire.Bth, lasthop: bool | None, now_ns: int
@@ -268,20 +205,21 @@ class Receiver(Nic[QueuePair]):
         qp = self._qp_of(bth.dest_qpn, found.src)
         if qp is None:
             self._refuse_again(arrival, bth.dest_qpn, bth.opcode, found.src, found.ev, now_ns)
-            return
-        if bth.opcode in WRITES:
+        elif bth.opcode in WRITES:
             # A trimmed mark on a packet that is whole: the path was congested all the same.
-            self._receive_write(qp, arrival, view, found, bth, found.marked or lasthop is False, now_ns)
+            self._fill(arrival, view, found, bth, marked=found.marked or lasthop is False)
+            self._fill_write(view, found, bth)
+            self._receive_write(qp, view, now_ns)
         elif bth.opcode == Opcode.PROBE:
             probe = wire.Peth.unpack(view, at)
+            asked = self._fill(arrival, view, found, bth, marked=found.marked)
+            asked.stamp = probe.tx_timestamp
             qp.received(now_ns)
-            qp.responder.receive_probe(
-                now_ns, arrival, found.ev, bth.psn, found.marked, probe.probe_id, probe.tx_timestamp
-            )
+            qp.responder.receive_probe(now_ns, asked, probe.probe_id)
         elif not qp.sending:
             self.log.count("no_qp")
         elif bth.opcode == Opcode.SACK:
-            self._receive_sack(qp, view, at, now_ns)
+            self._sack_plainly(qp, view, at, now_ns)
         elif bth.opcode == Opcode.NACK:
             nack = wire.Neth.unpack(view, at)
             qp.requester.receive_nack(now_ns, nack.reason, nack.nack_psn, nack.entropy)
@@ -291,66 +229,44 @@ class Receiver(Nic[QueuePair]):
         else:
             self.log.count("opcode")
 
-    def _receive_write(
-        self,
-        qp: QueuePair,
-        arrival: Port,
-        view: memoryview,
-        found: frames.Frame,
-        bth: wire.Bth,
-        congested: bool,
-        now_ns: int,
-    ) -> None:
+    def _fill_write(self, view: memoryview, found: frames.Frame, bth: wire.Bth) -> None:
+        write = self._arrived
         at = found.bth + wire.BTH_BYTES + wire.METH_BYTES + (wire.TSETH_BYTES if bth.flags & TIMESTAMP else 0)
         reth = wire.Reth.unpack(view, at)
         at += wire.RETH_BYTES
-        immediate = 0
+        write.va, write.rkey, write.length, write.immediate = reth.va, reth.rkey, reth.length, 0
         if bth.opcode in IMMEDIATES:
-            (immediate,) = wire.IMMEDIATE.unpack_from(view, at)
+            (write.immediate,) = wire.IMMEDIATE.unpack_from(view, at)
             at += 4
-        end = found.end - icrc.SIZE - bth.pad
-        if end < at:
-            self.log.count("malformed")
-            return
-        qp.received(now_ns)
-        qp.responder.receive_write(
-            now_ns,
-            arrival,
-            PathMark.SKIP_ONCE if congested else PathMark.NONE,
-            found.ev,
-            bth.opcode,
-            bth.flags & 0xF0 | (SOLICITED if view[found.bth + 1] & self._solicited_bit else 0),
-            bth.psn,
-            reth.va,
-            reth.rkey,
-            reth.length,
-            immediate,
-            view,
-            at,
-            end - at,
-            wire.stamp_of(view, found.bth, bth),
-        )
+        write.flags = bth.flags & 0xF0 | (SOLICITED if view[found.bth + 1] & self._solicited_bit else 0)
+        write.start, write.size = at, found.end - icrc.SIZE - bth.pad - at
 
-    def _receive_sack(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
-        if packet.BEHIND_BTH + len(view) - at < SACK_MIN:  # as if encapsulated
+    def _sack_plainly(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
+        seth = wire.Seth.unpack(view, at)
+        state = wire.CcState.unpack(view[: -icrc.SIZE], at + wire.SETH_BYTES)
+        sack = self._sack
+        sack.cack, sack.offset, sack.bitmap, sack.ev = seth.cack_psn, seth.sack_offset, seth.bitmap, seth.entropy
+        sack.mark, sack.probe_response, sack.answer = seth.mark, seth.probe_response, seth.ack_psn_offset
+        sack.penalty, sack.mpr = state.rcv_cwnd_pen, seth.mpr
+        self._receive_sack(qp, seth.cc_type, state.rcvd_units, now_ns)
+
+    # --- either way --------------------------------------------------------------------------------------------
+
+    def _receive_write(self, qp: QueuePair, data: bytes | memoryview, now_ns: int) -> None:
+        if self._arrived.size < 0:
             self.log.count("malformed")
             return
-        sack = wire.Seth.unpack(view, at)
-        state = wire.CcState.unpack(view, at + wire.SETH_BYTES)
-        first = sack.mark << 5 | sack.probe_response << 1
-        qp.requester.credit.hear(sack.cc_type, state.rcvd_units, now_ns)
-        qp.requester.receive_sack(
-            now_ns,
-            sack.cack_psn,
-            sack.sack_offset,
-            sack.bitmap,
-            sack.entropy,
-            first,
-            sack.ack_psn_offset,
-            state.rcv_cwnd_pen,
-            sack.mpr,
-        )
-        qp.freshen(sack.entropy, sack.mark)
+        deadline_ns = qp.agenda.deadline_ns
+        qp.received(now_ns)
+        if qp.responder.receive_write(now_ns, self._arrived, data) and qp.agenda.deadline_ns == deadline_ns:
+            self._placed += 1
+
+    def _receive_sack(self, qp: QueuePair, kind: int, state: int, now_ns: int) -> None:
+        """`kind` is the congestion type, `state` the last word of the congestion state."""
+        if kind:
+            qp.requester.credit.hear(kind, state, now_ns)
+        qp.requester.receive_sack(now_ns, self._sack)
+        qp.freshen(self._sack.ev, self._sack.mark)
 
     def _refuse_again(self, arrival: Port, qpn: int, opcode: int, src: bytes, ev: int, now_ns: int) -> None:
         """A packet for a QP that cannot receive: a write or a probe shows that the peer has not heard of a refusal."""

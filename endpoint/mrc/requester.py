@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+from endpoint.mrc.arrived import Sack
 from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
 from endpoint.mrc.context import Context
 from endpoint.mrc.flight import Flight
@@ -249,46 +250,33 @@ class Requester(Sender):
 
     # --- acknowledgements --------------------------------------------------------------------------------------
 
-    def receive_sack(
-        self,
-        now_ns: int,
-        cack24: int,
-        sack_offset: int,
-        bitmap: int,
-        entropy: int,
-        first: int,
-        answer: int,
-        penalty: int,
-        mpr: int = 0,
-    ) -> None:
-        """A SACK; `first` is the SETH's first 16 bits, `answer` its offset of the causing PSN, or probe id, `mpr` what
-        the peer grants from the cumulative PSN on, in units of 128; 0: no dynamic MPR."""
+    def receive_sack(self, now_ns: int, sack: Sack) -> None:
         flight = self.flight
         una, nxt = flight.una, flight.nxt
-        count = (cack24 - una + 1) & PSN_MASK
+        count = (sack.cack - una + 1) & PSN_MASK
         if count >= PSN_HALF:
             count -= PSN_MASK + 1  # an old one; its bitmap may still tell something new
         if count > nxt - una:
             self._log.count("sack_of_unsent")
             return
-        if mpr and self._dynamic:
-            flight.grant(una + count + mpr * MPR_UNIT)
-        fresh = (reported := flight.reported(count, sack_offset, bitmap)) & ~flight.acked
-        marked = first >> 5 & 3
+        if sack.mpr and self._dynamic:
+            flight.grant(una + count + sack.mpr * MPR_UNIT)
+        fresh = (reported := flight.reported(count, sack.offset, sack.bitmap)) & ~flight.acked
+        marked = sack.mark
         rtt_ns: int | None = None
         copy: EvPath | None = None
-        if first & 2:
-            about = self._probe_answered(now_ns, answer & 0xFFFF, entropy, marked)
+        if sack.probe_response:
+            about = self._probe_answered(now_ns, sack.answer & 0xFFFF, sack.ev, marked)
             cause = -1
         else:
-            about = self._evs.paths.get(entropy) if marked else None
-            cause = count - 1 + answer
+            about = self._evs.paths.get(sack.ev) if marked else None
+            cause = count - 1 + sack.answer
             if cause >= 0 and fresh >> cause & 1:
                 rtt_ns = self._sample_rtt((una + cause) & flight.mask, now_ns)
-                copy = flight.original(cause, entropy, now_ns)
+                copy = flight.original(cause, sack.ev, now_ns)
             elif nxt - flight.mask <= una + cause < nxt:
-                flight.duplicate(cause, entropy, now_ns)
-        self.cc.on_penalty(penalty)
+                flight.duplicate(cause, sack.ev, now_ns)
+        self.cc.on_penalty(sack.penalty)
         counted = fresh & ~flight.lost
         if copy is not None:
             counted &= ~(1 << cause)
@@ -297,10 +285,10 @@ class Requester(Sender):
         if marked:  # not before, since a packet that arrived late brings its EV back
             self.marks += 1
             self._signal(about, MARK_CAUSES[marked], now_ns)
-        settled = about if cause < 0 and not first & 2 else None
+        settled = about if cause < 0 and not sack.probe_response else None
         self._hearers.tell_acked(flight, una, fresh, counted, cause, rtt_ns, bool(marked), now_ns, settled)
         self.cc.on_ack(now_ns, acked, rtt_ns, marked == PathMark.SKIP_ONCE, flight.inflight_bytes)
-        flight.look(reported, count - 1 + sack_offset, una)
+        flight.look(reported, count - 1 + sack.offset, una)
         for index in self._rule.overdue(flight, self.cc.window_bytes):
             self._lose(index, now_ns, proved=True)
         self._agenda.arm(self.retry.ask_due_ns)

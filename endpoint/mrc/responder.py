@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from endpoint.mrc.answers import Answers
+from endpoint.mrc.arrived import Arrived
 from endpoint.mrc.context import Context
 from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import wire
@@ -19,7 +20,7 @@ from endpoint.nic.packet import Route
 from endpoint.nic.port import Port
 from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.nic.verbs import Fail
-from endpoint.nic.wire import ACK_REQUEST, RETRANSMISSION, SOLICITED, NackReason, Opcode, PathMark, Syndrome
+from endpoint.nic.wire import ACK_REQUEST, RETRANSMISSION, SOLICITED, NackReason, Opcode, Syndrome
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
@@ -99,54 +100,34 @@ class Responder:
         self._wanted = mpr * wire.MPR_UNIT
         self._window = max(self._wanted, self._window)
 
-    def receive_write(
-        self,
-        now_ns: int,
-        port: Port,
-        mark: int,
-        ev: int,
-        opcode: int,
-        flags: int,
-        psn24: int,
-        va: int,
-        rkey: int,
-        length: int,
-        immediate: int,
-        frame: bytes | memoryview,
-        start: int,
-        size: int,
-        stamp: int,
-    ) -> bool:
-        """A write whose ICRC was right. `mark` is the PathMark to answer with; the payload without pad is the `size`
-        bytes of `frame` from `start` on.
-
-        True: it is placed, and that is all: no answer, nothing delivered.
-        """
-        distance = (psn24 - self.epsn) & PSN_MASK
+    def receive_write(self, now_ns: int, write: Arrived, frame: bytes | memoryview) -> bool:
+        """A write in `frame`, whose ICRC was right. True: it is placed, and that is all: no answer, no delivery."""
+        distance = (write.psn - self.epsn) & PSN_MASK
         psn = self.epsn + distance
         if distance >= self._window:
-            self._outside(now_ns, port, mark, ev, psn, stamp)
+            self._outside(now_ns, write, psn)
             return False
         bit = 1 << distance
+        mark, size = write.mark, write.size
         if self.bitmap & bit:
             self.duplicates += 1
-            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            self._acknowledge(now_ns, write, psn)
             return False
         if self._crediting is not None:
             self._crediting.arrived(now_ns, self, size, bool(mark))
-        region = self._memory.written(rkey)
-        at = va - region.va if region is not None else -1
+        region = self._memory.written(write.rkey)
+        at = write.va - region.va if region is not None else -1
         if region is None or at < 0 or at + size > region.length:
-            return self._refuse_access(now_ns, f"write of {size} bytes to {va:#x} rkey {rkey:#x}")
-        if opcode >= wire.OP_WRITE_LAST:
-            if not self._may_end(now_ns, port, ev, opcode, flags, psn, size, length, immediate):
+            return self._refuse_access(now_ns, f"write of {size} bytes to {write.va:#x} rkey {write.rkey:#x}")
+        if write.opcode >= wire.OP_WRITE_LAST:
+            if not self._may_end(now_ns, write, psn):
                 return False
             self.lasts |= bit
         elif size != self._pmtu:
-            self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes")
+            self._invalid(now_ns, write, psn, f"{Opcode(write.opcode).name} of {size} bytes")
             return False
-        if not place(region, at, frame, start, size):
-            gone = f"write of {size} bytes to {va:#x}, where the program has no memory any more"
+        if not place(region, at, frame, write.start, size):
+            gone = f"write of {size} bytes to {write.va:#x}, where the program has no memory any more"
             return self._refuse_access(now_ns, gone)
         self.bitmap |= bit
         self.unreported |= bit
@@ -154,84 +135,72 @@ class Responder:
         self.received_packets += 1
         urgent = self._advance(now_ns) if not distance else False
         self._sack_bytes += size if size > SACK_SIZE_MIN else SACK_SIZE_MIN
-        if urgent or mark or self._sack_bytes > self._threshold or flags & (ACK_REQUEST | RETRANSMISSION):
+        if urgent or mark or self._sack_bytes > self._threshold or write.flags & (ACK_REQUEST | RETRANSMISSION):
             self.marked += mark != 0
-            self.acknowledge(now_ns, port, ev, psn, mark, stamp)
+            self._acknowledge(now_ns, write, psn)
             return False
         return self._crediting is None
 
-    def _may_end(
-        self,
-        now_ns: int,
-        port: Port,
-        ev: int,
-        opcode: int,
-        flags: int,
-        psn: int,
-        size: int,
-        length: int,
-        immediate: int,
-    ) -> bool:
-        """Whether this packet can be the last of a message of `length` bytes; keeps its immediate until then."""
-        ahead = length - size  # what the message's other packets carry: whole ones, and none before an Only
+    def _may_end(self, now_ns: int, write: Arrived, psn: int) -> bool:
+        """Whether this packet can be the last of its message; keeps its immediate until then."""
+        size, opcode = write.size, write.opcode
+        ahead = write.length - size  # what the message's other packets carry: whole ones, and none before an Only
         pmtu = self._pmtu
         if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
-            self._invalid(now_ns, port, ev, psn, f"{Opcode(opcode).name} of {size} bytes in a message of {length}")
+            what = f"{Opcode(opcode).name} of {size} bytes in a message of {write.length}"
+            self._invalid(now_ns, write, psn, what)
             return False
         if opcode == wire.OP_WRITE_LAST_IMM or opcode == wire.OP_WRITE_ONLY_IMM:
             if len(self.immediates) >= self._max_write_imm:
                 what = f"more than {self._max_write_imm} writes with immediate in flight"
                 self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
                 return False
-            self.immediates[psn] = (immediate, length, bool(flags & SOLICITED))
+            self.immediates[psn] = (write.immediate, write.length, bool(write.flags & SOLICITED))
         return True
 
     def _refuse_access(self, now_ns: int, what: str) -> bool:
         self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
         return False
 
-    def receive_trimmed(self, now_ns: int, port: Port, ev: int, psn24: int, lasthop: bool, stamp: int) -> None:
+    def receive_trimmed(self, now_ns: int, write: Arrived, lasthop: bool) -> None:
         """Only headers arrived, and nothing but the window vouches for them: ask for the packet again."""
         self.trimmed += 1
-        distance = (psn24 - self.epsn) & PSN_MASK
+        distance = (write.psn - self.epsn) & PSN_MASK
         psn = self.epsn + distance
         if distance >= self._window:
-            self._outside(now_ns, port, PathMark.NONE, ev, psn, stamp)
+            self._outside(now_ns, write, psn)
         elif self.bitmap >> distance & 1:
             self.duplicates += 1
-            self.acknowledge(now_ns, port, ev, psn, PathMark.NONE, stamp)
+            self._acknowledge(now_ns, write, psn)
         else:
             if self._crediting is not None:
                 self._crediting.trimmed(now_ns, self, self._pmtu, lasthop)
             if self._trim_nack:
                 reason = NackReason.TRIMMED_LASTHOP if lasthop else NackReason.TRIMMED
-                self.nack(port, ev, psn, reason, stamp)
+                self.nack(write.port, write.ev, psn, reason, write.stamp)
 
-    def receive_probe(
-        self, now_ns: int, port: Port, ev: int, psn24: int, marked: bool, probe_id: int, stamp: int
-    ) -> None:
+    def receive_probe(self, now_ns: int, asked: Arrived, probe_id: int) -> None:
         """A reliability probe asks what has arrived from its PSN on, and whether messages have completed."""
         self.probes += 1
-        distance = (psn24 - self.epsn) & PSN_MASK
+        distance = (asked.psn - self.epsn) & PSN_MASK
         from_bit = distance if distance < PSN_HALF else 0
         self.unreported |= self.bitmap >> from_bit << from_bit
         self.msn_acked = -1
-        mark = PathMark.SKIP_ONCE if marked else PathMark.NONE
-        self.acknowledge(now_ns, port, ev, self.epsn - 1, mark, stamp, probe_id)
+        self.acknowledge(now_ns, asked.port, asked.ev, self.epsn - 1, asked.mark, asked.stamp, probe_id)
 
-    def _outside(self, now_ns: int, port: Port, mark: int, ev: int, psn: int, stamp: int) -> None:
+    def _outside(self, now_ns: int, write: Arrived, psn: int) -> None:
         if psn - self.epsn > PSN_HALF:  # in (epsn - 2^23, epsn): had arrived before
             self.duplicates += 1
             self.msn_acked = -1
-            self.acknowledge(now_ns, port, ev, psn - PSN_MASK - 1, mark, stamp)
+            self._acknowledge(now_ns, write, psn - PSN_MASK - 1)
             return
         self.out_of_window += 1
         if self._oor_nack:
-            self.nack(port, ev, psn, NackReason.PSN_OOR_WINDOW, stamp)
+            self.nack(write.port, write.ev, psn, NackReason.PSN_OOR_WINDOW, write.stamp)
 
-    def _invalid(self, now_ns: int, port: Port, ev: int, psn: int, what: str) -> None:
-        self._keep_refusal(now_ns, (psn, ev))
-        self.nack(port, ev, psn, NackReason.UNEXP_EVENT, 0)
+    def _invalid(self, now_ns: int, write: Arrived, psn: int, what: str) -> None:
+        self._keep_refusal(now_ns, (psn, write.ev))
+        self.nack(write.port, write.ev, psn, NackReason.UNEXP_EVENT, 0)
         self._fail(now_ns, CompletionStatus.REMOTE_OPERATION_ERROR, f"peer sent a {what}")
 
     def _advance(self, now_ns: int) -> bool:
@@ -278,6 +247,9 @@ class Responder:
         }
 
     # --- answers -----------------------------------------------------------------------------------------------
+
+    def _acknowledge(self, now_ns: int, write: Arrived, psn: int) -> None:
+        self.acknowledge(now_ns, write.port, write.ev, psn, write.mark, write.stamp)
 
     def acknowledge(
         self, now_ns: int, port: Port, ev: int, psn: int, mark: int, stamp: int, probe_id: int | None = None

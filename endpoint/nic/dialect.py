@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from endpoint.nic.config import ConfigError
+from endpoint.nic.headers import ClientEeth, Eeth
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
@@ -34,8 +35,8 @@ class Dialect:
     the low 16 in the port as well."""
     migrated_first: bool
     """Whether bits 7 and 6 of byte 1 of the BTH are migrated and solicited event, instead of IBTA's order."""
-    eeth_op_shift: int
-    """How far the operation of an endpoint response is shifted up in its byte."""
+    eeth: type[Eeth]
+    """The header of an endpoint response: where in its byte the operation is."""
     client_check: bool
     """Whether packets end with MRC-Client's check instead of InfiniBand's ICRC (`endpoint.nic.check`)."""
 
@@ -44,9 +45,9 @@ class Dialect:
         return profile.udp_port if self.udp_port is None else self.udp_port
 
 
-DEFAULT = Dialect("default", udp_port=None, ev_bits=EV_BITS, migrated_first=False, eeth_op_shift=2, client_check=False)
+DEFAULT = Dialect("default", udp_port=None, ev_bits=EV_BITS, migrated_first=False, eeth=Eeth, client_check=False)
 """The specification's own reading."""
-MRC_CLIENT = Dialect("mrc-client", udp_port=4971, ev_bits=20, migrated_first=True, eeth_op_shift=4, client_check=True)
+MRC_CLIENT = Dialect("mrc-client", udp_port=4971, ev_bits=20, migrated_first=True, eeth=ClientEeth, client_check=True)
 DIALECTS = {dialect.name: dialect for dialect in (DEFAULT, MRC_CLIENT)}
 
 

@@ -1,6 +1,6 @@
 """Building packets fast: everything in front of a BTH is made once per path, length and class, and reused.
 
-A write costs one `pack_into` for all headers behind UDP, two CRC calls and one join. The CRC's state after the masked
+A write costs one `pack` for all headers behind UDP, two CRC calls and one join. The CRC's state after the masked
 IPv6 and UDP headers is kept with the template; the BTH's variant byte is packed as 0xff (as the ICRC has it), and set
 to 0 before the frame is put together.
 
@@ -21,7 +21,6 @@ from endpoint.nic.port import Port
 from endpoint.nic.psn import PSN_MASK
 
 WRITE: Final = Struct("!BBHIIHHQII")  # BTH, METH, RETH
-WRITE_STAMPED: Final = Struct("!BBHIIHHHBBQII")  # BTH, METH, TSETH, RETH
 SACK: Final = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
 NACK: Final = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
 ACKNOWLEDGE: Final = Struct("!BBHIII")  # BTH, AETH
@@ -30,11 +29,7 @@ VARIANT: Final = 4
 VARIANT_MASKED: Final = 0xFF << 24
 ICRC: Final = icrc.WIRE
 
-# One receive layout for the usual frame, SRv6-encapsulated and without TSETH, from its ethertype on: fields of the
-# two IPv6 headers, UDP, BTH, RETH.
-RECEIVE: Final = Struct("!HI2xBx16x16sIHBx16s16sHH4xBB2xII4xQII")
-RECEIVE_OFFSET: Final = 12
-RECEIVE_MIN: Final = RECEIVE_OFFSET + RECEIVE.size
+# Where the usual frame, SRv6-encapsulated and without TSETH, has its fields.
 INNER_OFFSET: Final = frame.ETHERNET + frame.IPV6
 UDP_OFFSET: Final = INNER_OFFSET + frame.IPV6
 """The inner IPv6 header's payload length counts from here."""
@@ -49,6 +44,7 @@ BEHIND_BTH: Final = BTH_OFFSET + wire.BTH_BYTES
 RETH_OFFSET: Final = BEHIND_BTH + wire.METH_BYTES
 WRITE_PAYLOAD_OFFSET: Final = BTH_OFFSET + WRITE.size
 
+_STAMP_OFFSET: Final = wire.BTH_BYTES + wire.METH_BYTES
 _FRONTS_MAX: Final = 64
 _NOTHING: Final = memoryview(b"")
 
@@ -128,7 +124,6 @@ class WritePacker:
         self._stamp_ns = stamp_ns
         self._stamp_resolution = stamp_resolution
         self._solicited_bit = solicited_bit
-        self._head = bytearray((WRITE_STAMPED if stamp_ns else WRITE).size)
 
     def pack(
         self, message: Message, psn: int, size: int, flags: int, route: Route, traffic_class: int, now_ns: int
@@ -155,74 +150,25 @@ class WritePacker:
         if codec.WRITE is not None and not (pad or self._stamp_ns):
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
             return codec.write(
-                route.headers,
-                traffic_class,
-                opcode,
-                second,
-                self._dest,
-                flags << 24 | psn & PSN_MASK,
-                meth,
-                message.remote_va + ahead,
-                message.rkey,
-                message.length,
-                memory,
-                start,
-                size,
-                immediate,
-            )
+                route.headers, traffic_class, opcode, second, self._dest, flags << 24 | psn & PSN_MASK, meth,
+                message.remote_va + ahead, message.rkey, message.length, memory, start, size, immediate,
+            )  # fmt: skip
         payload = _NOTHING if memory is None else memory[start : start + size]
-        head = self._head
+        stamp = b""
         if self._stamp_ns:
-            self._put_stamped_head(message, psn, flags, opcode, second, ahead, now_ns)
-        else:
-            self._put_head(message, psn, flags, opcode, second, ahead)
-        length = len(head) + size + icrc.SIZE
-        if not pad and not immediate:
-            front, state = route.front(length, traffic_class)
-            crc = crc32(payload, crc32(head, state))
-            head[VARIANT] = 0
-            return b"".join((front, head, payload, ICRC.pack(crc)))
+            flags |= wire.TIMESTAMP
+            stamp = wire.Tseth(now_ns // self._stamp_ns & 0xFFFF, self._stamp_resolution).pack()
+        head = bytearray(
+            WRITE.pack(
+                opcode, second, 0xFFFF, self._dest, flags << 24 | psn & PSN_MASK,
+                message.imm_index & 0xFFFF, message.index & 0xFFFF,
+                message.remote_va + ahead, message.rkey, message.length,
+            )
+        )  # fmt: skip
+        head[_STAMP_OFFSET:_STAMP_OFFSET] = stamp
+        head += immediate
         padding = bytes(0 if memory is None else pad)
-        front, state = route.front(length + len(immediate) + pad, traffic_class)
-        crc = crc32(padding, crc32(payload, crc32(immediate, crc32(head, state))))
+        front, state = route.front(len(head) + size + pad + icrc.SIZE, traffic_class)
+        crc = crc32(padding, crc32(payload, crc32(head, state)))
         head[VARIANT] = 0
-        return b"".join((front, head, immediate, payload, padding, ICRC.pack(crc)))
-
-    def _put_head(self, message: Message, psn: int, flags: int, opcode: int, second: int, ahead: int) -> None:
-        """BTH, METH and RETH of the packet `ahead` bytes into its message."""
-        WRITE.pack_into(
-            self._head,
-            0,
-            opcode,
-            second,
-            0xFFFF,
-            self._dest,
-            flags << 24 | psn & PSN_MASK,
-            message.imm_index & 0xFFFF,
-            message.index & 0xFFFF,
-            message.remote_va + ahead,
-            message.rkey,
-            message.length,
-        )
-
-    def _put_stamped_head(
-        self, message: Message, psn: int, flags: int, opcode: int, second: int, ahead: int, now_ns: int
-    ) -> None:
-        """BTH, METH, TSETH and RETH of the packet `ahead` bytes into its message."""
-        WRITE_STAMPED.pack_into(
-            self._head,
-            0,
-            opcode,
-            second,
-            wire.P_KEY_DEFAULT,
-            self._dest,
-            (flags | wire.TIMESTAMP) << 24 | psn & PSN_MASK,
-            message.imm_index & 0xFFFF,
-            message.index & 0xFFFF,
-            now_ns // self._stamp_ns & 0xFFFF,
-            self._stamp_resolution << 7,
-            1,
-            message.remote_va + ahead,
-            message.rkey,
-            message.length,
-        )
+        return b"".join((front, head, payload, padding, ICRC.pack(crc)))

@@ -6,9 +6,9 @@
     >>> frame /= Mrc(opcode="WRITE_ONLY", dqpn=0x123, psn=7) / Meth(msn=1) / Reth(va=0x1000, rkey=5, length=3) / b"abc"
     >>> rdpcap("h0.pcap")[0][Mrc].show()
 
-Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. It is written from the header layouts
-alone, apart from `endpoint.nic.wire`, so that each can be tested against the other. The ICRC is computed when a packet
-is built, and kept when one was dissected; a trimmed packet has none.
+Optional: it needs Scapy (GPL-2.0), which nothing else in the project imports. The layers are
+made of the table in `endpoint.nic.headers`. The ICRC is computed when a packet is built, and kept when one was
+dissected; a trimmed packet has none.
 
 All layers can build and dissect MRC-Client's reading of the specification instead (docs/reference/dialects.md):
 
@@ -17,10 +17,12 @@ All layers can build and dissect MRC-Client's reading of the specification inste
 
 from __future__ import annotations
 
-from endpoint.scapy.check import client_check, compute_check, compute_icrc
-from endpoint.scapy.codes import ENDPOINT_OPS, MARKS, NACK_REASONS, OPCODES, UDP_PORTS
-from endpoint.scapy.encapsulation import encapsulate, entropy, usids
 from endpoint.scapy.layers import (
+    ENDPOINT_OPS,
+    MARKS,
+    NACK_REASONS,
+    OPCODES,
+    UDP_PORTS,
     Aeth,
     CcState,
     Cnp,
@@ -34,7 +36,13 @@ from endpoint.scapy.layers import (
     Reth,
     Seth,
     Tseth,
+    client_check,
+    compute_check,
+    compute_icrc,
+    encapsulate,
+    entropy,
     use_dialect,
+    usids,
 )
 
 __all__ = [

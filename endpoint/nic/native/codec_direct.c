@@ -10,6 +10,7 @@
 
 #include "codec_direct.h"
 #include "crc32.h"
+#include "layouts.h"
 
 /* --- bytes ---------------------------------------------------------------------------------------------------------- */
 
@@ -40,6 +41,12 @@ static void put32(uint8_t *at, uint32_t value)
         at[i] = (uint8_t)(value >> (24 - 8 * i));
 }
 
+static void put64(uint8_t *at, uint64_t value)
+{
+    put32(at, (uint32_t)(value >> 32));
+    put32(at + 4, (uint32_t)value);
+}
+
 static void put32_little(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
@@ -63,36 +70,40 @@ __attribute__((constructor)) static void start_icrc(void)
 /* Where the fields of a frame are that has an outer IPv6 header, and how much of it the ICRC has in masked form. */
 enum {
     ETHERTYPE = 12, OUTER = 14, OUTER_NEXT = 20, OUTER_DST = 38, INNER = 54, LENGTH = 58, INNER_NEXT = 60,
-    DST = 78, SOURCE_PORT = 94, DPORT = 96, OPCODE = 102, PSN = 110, BEHIND_BTH = 114,
-    USUAL_MIN = 138, MASKED = BEHIND_BTH - LENGTH,
-    AETH = BEHIND_BTH, ACKNOWLEDGE_MIN = AETH + 4 + 4, REQUEST_MIN = BEHIND_BTH + 16 + 4, RESPONSE_MIN = BEHIND_BTH + 36 + 4
+    DST = 78, DPORT = 96, OPCODE = 102, FLAGS = OPCODE + BTH_FLAGS, BEHIND_BTH = OPCODE + BTH_BYTES,
+    MASKED = BEHIND_BTH - LENGTH, ADDRESS = 16, IMMEDIATE = 4, ICRC = 4, SMALLEST = BEHIND_BTH + AETH_BYTES + ICRC,
+    HEAD = BTH_BYTES + METH_BYTES + RETH_BYTES
 };
-enum { ADDRESS = 16, ACKNOWLEDGE = 0xD1, REQUEST = 0xD8, RESPONSE = 0xD9, SACK = 0xDC };
 
 /* Whether a frame is long enough for the headers of its opcode, if the opcode is a usual one. */
 static int has_headers(const uint8_t *at, Py_ssize_t size)
 {
-    if (size < ACKNOWLEDGE_MIN)
+    if (size < SMALLEST)
         return 0;
-    uint32_t opcode = at[OPCODE];
-    return opcode == ACKNOWLEDGE || (opcode == REQUEST && size >= REQUEST_MIN) ||
-           (opcode == RESPONSE && size >= RESPONSE_MIN) ||
-           (size >= USUAL_MIN && ((opcode >= 0xC6 && opcode <= 0xCB) || opcode == SACK));
+    Py_ssize_t behind = size - BEHIND_BTH - ICRC;
+    switch (at[OPCODE]) {
+    case OP_ACKNOWLEDGE: return 1;
+    case OP_ENDPOINT_REQUEST: return behind >= ERTH_BYTES;
+    case OP_ENDPOINT_RESPONSE: return behind >= EETH_BYTES;
+    case OP_SACK: return behind >= SETH_BYTES + CCSTATE_BYTES;
+    default: return at[OPCODE] >= OP_WRITE_FIRST && at[OPCODE] <= OP_WRITE_ONLY_IMM && behind >= METH_BYTES + RETH_BYTES;
+    }
 }
 
 /* Whether a frame is as long as it says, or with `counted` a write that is as long with the payload that it leaves out. */
 static int has_its_length(const uint8_t *at, Py_ssize_t size, int counted)
 {
     Py_ssize_t length = (Py_ssize_t)get16(at + LENGTH) + 94;
-    Py_ssize_t immediate = at[OPCODE] == 0xC9 || at[OPCODE] == 0xCB ? 4 : 0;
-    return length == size || (counted && length > size && at[OPCODE] < ACKNOWLEDGE && size == USUAL_MIN + immediate);
+    Py_ssize_t immediate = at[OPCODE] == OP_WRITE_LAST_IMM || at[OPCODE] == OP_WRITE_ONLY_IMM ? IMMEDIATE : 0;
+    return length == size || (counted && length > size && at[OPCODE] <= OP_WRITE_ONLY_IMM &&
+                              size == OPCODE + HEAD + immediate + ICRC);
 }
 
 /* A frame with an outer header, as long as it says, without trim and TSETH. It has its headers. */
 static int is_usual(const uint8_t *at, Py_ssize_t size, uint64_t trimmed, int counted)
 {
     return get16(at + ETHERTYPE) == 0x86DD && at[OUTER_NEXT] == 41 && at[INNER_NEXT] == 17 && at[OUTER] >> 4 == 6 &&
-           at[INNER] >> 4 == 6 && !(trimmed >> (get32(at + OUTER) >> 22 & 0x3F) & 1) && !(at[PSN] & 0x10) &&
+           at[INNER] >> 4 == 6 && !(trimmed >> (get32(at + OUTER) >> 22 & 0x3F) & 1) && !(at[FLAGS] & 0x10) &&
            has_its_length(at, size, counted);
 }
 
@@ -104,7 +115,7 @@ static int is_one_of(const uint8_t *destination, const uint8_t *addresses, Py_ss
     return 0;
 }
 
-/* Whether the ICRC is right. At least ACKNOWLEDGE_MIN bytes. */
+/* Whether the ICRC is right. At least SMALLEST bytes. */
 static int is_whole(const uint8_t *at, Py_ssize_t size)
 {
     uint8_t masked[MASKED], sent[4];
@@ -273,7 +284,7 @@ static int is_inside(Py_ssize_t start, Py_ssize_t size, Py_ssize_t room)
 
 /* Headers in front of a BTH: Ethernet, an outer IPv6 header or none, IPv6, UDP. */
 enum { ETHERNET = 14, IPV6 = 40, UDP = 8, PLAIN_FRONT = ETHERNET + IPV6 + UDP, OUTER_FRONT = PLAIN_FRONT + IPV6 };
-enum { HEAD = 32, IMMEDIATE = 4, VARIANT = 4, ICRC = 4, LENGTH_MAX = 0xFFFF - IPV6 - UDP };
+enum { LENGTH_MAX = 0xFFFF - IPV6 - UDP };
 enum { CLASS, WRITE_OPCODE, WRITE_SECOND, DESTINATION, FLAGS_PSN, METH, WRITE_VA, WRITE_RKEY, WRITE_TOTAL, NUMBERS };
 
 static void put_ipv6(uint8_t *at, uint32_t traffic_class, uint32_t length)
@@ -313,20 +324,20 @@ static PyObject *frame_for(PyObject *path, Py_ssize_t length)
 static void put_head(uint8_t *at, const uint64_t *number)
 {
     put32(at, (uint32_t)(number[WRITE_OPCODE] << 24 | number[WRITE_SECOND] << 16 | 0xFFFF));
-    put32(at + 4, (uint32_t)number[DESTINATION]);
-    put32(at + 8, (uint32_t)number[FLAGS_PSN]);
-    put32(at + 12, (uint32_t)number[METH]);
-    put32(at + 16, (uint32_t)(number[WRITE_VA] >> 32));
-    put32(at + 20, (uint32_t)number[WRITE_VA]);
-    put32(at + 24, (uint32_t)number[WRITE_RKEY]);
-    put32(at + 28, (uint32_t)number[WRITE_TOTAL]);
+    put32(at + BTH_VARIANT, (uint32_t)number[DESTINATION]);
+    put32(at + BTH_FLAGS, (uint32_t)number[FLAGS_PSN]);
+    put32(at + BTH_BYTES, (uint32_t)number[METH]);
+    at += BTH_BYTES + METH_BYTES;
+    put64(at + RETH_VA, number[WRITE_VA]);
+    put32(at + RETH_RKEY, (uint32_t)number[WRITE_RKEY]);
+    put32(at + RETH_LENGTH, (uint32_t)number[WRITE_TOTAL]);
 }
 
 /* The ICRC behind `size` bytes from the BTH on, and then the variant byte as it is sent. */
 static void put_icrc(uint8_t *bth, size_t size, uint32_t state)
 {
     put32_little(bth + size, crc_of(bth, size, state));
-    bth[VARIANT] = 0;
+    bth[BTH_VARIANT] = 0;
 }
 
 /* Without a payload, the headers of `size` bytes of payload and an ICRC of headers alone: a counted frame. */
@@ -389,26 +400,27 @@ PyObject *codec_write(PyObject *headers, size_t traffic_class, size_t opcode, si
 }
 
 enum { SACK_CLASS, SACK_DESTINATION, CACK, FIRST, ANSWER, ENTROPY, MPR, START, BITMAP, STAMP, BEYOND, CONGESTION, SACK_NUMBERS };
-enum { SACK_BYTES = 48 };
+enum { SACK_BYTES = BTH_BYTES + SETH_BYTES + CCSTATE_BYTES };
 
 /* BTH, SETH and CC_STATE; what is not written here is 0. */
 static void put_sack(uint8_t *at, const uint64_t *number)
 {
     memset(at, 0, SACK_BYTES);
-    put32(at, (uint32_t)SACK << 24 | 0xFFFF);
-    put32(at + 4, (uint32_t)number[SACK_DESTINATION]);
-    put32(at + 8, (uint32_t)number[CACK]);
-    put16(at + 12, (uint32_t)number[FIRST]);
-    put16(at + 14, (uint32_t)number[ANSWER]);
-    put32(at + 16, (uint32_t)number[ENTROPY]);
-    put32(at + 24, (uint32_t)number[CACK]);
-    at[29] = (uint8_t)number[MPR];
-    put16(at + 30, (uint32_t)number[START]);
-    put32(at + 32, (uint32_t)(number[BITMAP] >> 32));
-    put32(at + 36, (uint32_t)number[BITMAP]);
-    put16(at + 40, (uint32_t)number[STAMP]);
-    put16(at + 42, (uint32_t)number[BEYOND]);
-    put32(at + 44, (uint32_t)number[CONGESTION]);
+    put32(at, (uint32_t)OP_SACK << 24 | 0xFFFF);
+    put32(at + BTH_VARIANT, (uint32_t)number[SACK_DESTINATION]);
+    put32(at + BTH_FLAGS, (uint32_t)number[CACK]);
+    at += BTH_BYTES;
+    put16(at + SETH_PDS_TYPE, (uint32_t)number[FIRST]);
+    put16(at + SETH_ACK_PSN_OFFSET, (uint32_t)number[ANSWER]);
+    put32(at + SETH_ENTROPY, (uint32_t)number[ENTROPY]);
+    put32(at + SETH_CACK_PSN, (uint32_t)number[CACK]);
+    at[SETH_MPR] = (uint8_t)number[MPR];
+    put16(at + SETH_SACK_OFFSET, (uint32_t)number[START]);
+    put64(at + SETH_BITMAP, number[BITMAP]);
+    at += SETH_BYTES;
+    put16(at + CCSTATE_TX_TIMESTAMP, (uint32_t)number[STAMP]);
+    put16(at + CCSTATE_OOO_COUNT, (uint32_t)number[BEYOND]);
+    put32(at + CCSTATE_RESTORE_CWND, (uint32_t)number[CONGESTION]);
 }
 
 static PyObject *sealed(PyObject *path, uint32_t traffic_class, const uint8_t *transport, Py_ssize_t size)

@@ -148,7 +148,7 @@ static PyObject *py_seal(PyObject *self, PyObject *const *args, Py_ssize_t count
     PyObject *frame = NULL;
     if (traffic_class > 0xFF)
         PyErr_Format(PyExc_OverflowError, "codec_native: the traffic class %lu is above 255", traffic_class);
-    else if (transport.len <= VARIANT)
+    else if (transport.len <= BTH_VARIANT)
         PyErr_Format(PyExc_ValueError, "codec_native: %zd bytes are no transport packet", transport.len);
     else
         frame = sealed(args[0], (uint32_t)traffic_class, transport.buf, transport.len);

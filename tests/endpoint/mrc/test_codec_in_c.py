@@ -18,7 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from endpoint.nic import codec, frame, icrc, packet, wire
-from endpoint.nic.packet import RECEIVE, RECEIVE_OFFSET, SACK
+from endpoint.nic.packet import SACK
 from tests.helpers.transport.native_codec import SANITIZE, compiler
 
 ROOT = Path(__file__).parents[3]
@@ -79,24 +79,27 @@ def plainly_read(data: bytes) -> tuple[Any, ...] | None:
     try:
         found = frame.parse(data)
         bth = wire.Bth.unpack(data, found.bth)
-        fields = RECEIVE.unpack_from(data + bytes(16), RECEIVE_OFFSET)
     except (frame.MalformedFrame, StructError):
         return None
     usual = found.outer is not None and found.outer[1] in (PORT_ADDRESS, HERE) and found.dst == HERE
     usual = usual and found.dscp not in TRIMMED and found.udp_dport == UDP_PORT and found.end == len(data)
     # a whole AETH, ERTH, EETH, or RETH, and the ICRC
     behind = {wire.Opcode.ACKNOWLEDGE: 4, wire.Opcode.ENDPOINT_REQUEST: 16, wire.Opcode.ENDPOINT_RESPONSE: 36}
-    usual = usual and (bth.opcode in wire.WRITES or bth.opcode == wire.Opcode.SACK or bth.opcode in behind)
-    least = 118 + behind.get(wire.Opcode(bth.opcode), 20) if usual else 0
+    behind |= {wire.Opcode.SACK: 36} | dict.fromkeys(wire.WRITES, 20)
+    usual = usual and bth.opcode in behind
+    least = 118 + behind[wire.Opcode(bth.opcode)] if usual else 0
     if not usual or bth.flags & wire.TIMESTAMP or len(data) < least or not icrc.verify(data[found.offset :]):
         return None
-    _, outer, _, _, inner, _, _, src, _, source_port, _, opcode, second, qpn, psn, va, rkey, total = fields
-    if opcode not in wire.WRITES:
-        va = rkey = total = 0
-    if opcode == wire.Opcode.ACKNOWLEDGE:
-        syndrome, msn = wire.Aeth.unpack(data, 114)
-        total = syndrome << 24 | msn
-    return fields_of(opcode, second, psn, qpn & 0xFFFFFF, src, source_port, inner, outer, va, rkey, total)
+    reth = wire.Reth(0, 0, 0)
+    if bth.opcode in wire.WRITES:
+        reth = wire.Reth.unpack(data, 118)
+    if bth.opcode == wire.Opcode.ACKNOWLEDGE:
+        aeth = wire.Aeth.unpack(data, 114)
+        reth.length = aeth.syndrome << 24 | aeth.msn
+    outer, inner = (int.from_bytes(data[at : at + 4], "big") for at in (14, 54))
+    port, psn = int.from_bytes(data[94:96], "big"), int.from_bytes(data[110:114], "big")
+    own = (bth.opcode, data[103], psn, bth.dest_qpn, found.src, port, inner, outer)
+    return fields_of(*own, reth.va, reth.rkey, reth.length)
 
 
 def exactly(data: bytes) -> memoryview:

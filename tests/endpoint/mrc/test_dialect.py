@@ -57,15 +57,9 @@ def test_payload_is_not_counted_where_a_frame_without_it_could_not_be_known() ->
         factory.make("mrc", profiles.parse(profile_data(0)), 1, {"dialect": "mrc-client"}, 0, counted=True)
 
 
-@pytest.mark.parametrize(("first", "solicited", "migrated"), [(False, 0x80, 0x40), (True, 0x40, 0x80)])
-def test_se_and_m_are_the_upper_bits_of_bth_byte_1_in_either_order(first: bool, solicited: int, migrated: int) -> None:
-    for bth, byte in (
-        (wire.Bth(0xCA, 1, 1, solicited=True), solicited),
-        (wire.Bth(0xCA, 1, 1, migrated=True, pad=3), migrated | 0x30),
-    ):
-        packed = bth.pack(migrated_first=first)
-        assert packed[1] == byte
-        assert wire.Bth.unpack(packed, migrated_first=first) == bth
+def test_se_and_m_are_the_upper_bits_of_bth_byte_1() -> None:
+    assert wire.Bth(0xCA, 1, 1, solicited=True).pack()[1] == 0x80
+    assert wire.Bth(0xCA, 1, 1, migrated=True, pad=3).pack()[1] == 0x40 | 0x30
 
 
 @pytest.mark.parametrize(("dialect", "byte"), [("default", 0b0100), ("mrc-client", 0b01_0000)])

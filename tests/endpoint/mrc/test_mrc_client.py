@@ -239,8 +239,8 @@ def test_every_field_of_a_write_of_mrc_client_is_read(client: Any) -> None:
     assert found.outer[1] == USIDS
     assert (bth.opcode, bth.dest_qpn, bth.psn) == (Opcode.WRITE_ONLY, 0x123, 77)
     at = found.bth + wire.BTH_BYTES
-    assert wire.Meth.unpack(data, at) == (0, 5)
-    assert wire.Reth.unpack(data, at + wire.METH_BYTES) == (0x1000, 0xBEEF, 4)
+    assert wire.Meth.unpack(data, at) == wire.Meth(0, 5)
+    assert wire.Reth.unpack(data, at + wire.METH_BYTES) == wire.Reth(0x1000, 0xBEEF, 4)
     assert data[at + wire.METH_BYTES + wire.RETH_BYTES : -4] == b"abcd"
     assert not icrc.verify(data[found.offset :])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from endpoint.mrc.arrived import Sack
 from endpoint.nic import icrc, wire
 from endpoint.nic.wire import NackReason, Opcode, PathMark
 from endpoint.transport import CompletionStatus, QPState
@@ -284,7 +285,7 @@ def test_a_sack_of_packets_never_sent_changes_nothing() -> None:
     bench.post(4)
     bench.writes()
     before = bench.qp_a.requester.flight.una
-    bench.qp_a.requester.receive_sack(bench.now_ns, 500, 1, 2**64 - 1, 0, 0, 0, 0)
+    bench.qp_a.requester.receive_sack(bench.now_ns, Sack(500, 1, 2**64 - 1))
     assert bench.qp_a.requester.flight.una == before
     assert bench.a.counters()["drops"] == {"sack_of_unsent": 1}
     assert bench.completions() == []
