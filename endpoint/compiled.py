@@ -29,13 +29,14 @@ UNIT = Unit(
         "endpoint/virtual_host.py",
     ),
     # Headers get their methods from their layouts, and a setting's type is checked by its annotation: compiled classes
-    # allow neither. A link's memory is scarce in a test. Verbs of control take attributes by name, of which compiled
-    # code takes one that is named as a positional parameter for that parameter.
+    # allow neither, nor the methods that guards make. A link's memory is scarce in a test. Verbs of control take
+    # attributes by name, of which compiled code takes one that is named as a positional parameter for that parameter.
     left=(
         "endpoint/nic/headers.py",
         "endpoint/workloads/link.py",
         "endpoint/nic/config.py",
         "endpoint/mrc/control.py",
+        "endpoint/mrc/seams/guards.py",
         "endpoint/mrc/congestion/cc_profile.py",
         "endpoint/roce/config.py",
     ),

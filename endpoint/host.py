@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
-from endpoint.nic.turns import OtherTurns, Turns
+from endpoint.nic.turns import Turns
 from endpoint.packet_sampling import PacketSampler
 from endpoint.prober import PathProber, ProberError
 from endpoint.profile import NicProfile
@@ -61,7 +61,8 @@ class HostNic:
     ) -> None:
         self.profile = profile
         self.transport = transport
-        self._turns: Turns = transport if isinstance(transport, Turns) else OtherTurns(transport)
+        assert isinstance(transport, Turns)  # as every transport is
+        self._turns: Turns = transport
         self.port_counts = port_counts
         self.on_shutdown = on_shutdown
         self.on_sample: Callable[[int], None] = lambda now_ns: None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from endpoint.mrc.algorithms import OPERATIONS, SEAMS, find_selection
+    from endpoint.mrc.algorithms import OPERATIONS, SEAMS
     from endpoint.mrc.congestion.cc_profile import PathTraits
     from endpoint.mrc.congestion.congestion import Congestion
     from endpoint.mrc.endpoint import Endpoint
@@ -21,6 +21,6 @@ else:
 
 __all__ = [
     "OPERATIONS", "PORTS_ALL", "REQUEST_IDS", "SEAMS", "Congestion", "Endpoint", "EndpointOperations", "EvPath",
-    "EvSet", "LossDetection", "Parameter", "PathTraits", "Peer", "PeerTable", "Selection", "Values", "find_selection",
+    "EvSet", "LossDetection", "Parameter", "PathTraits", "Peer", "PeerTable", "Selection", "Values",
     "presets",
 ]  # fmt: skip

@@ -6,7 +6,7 @@ name the file, the line and the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -66,36 +66,21 @@ SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGE
 """By setting: the algorithms that a contest compares."""
 
 
-def _unknown(what: str, name: str, there: Mapping[str, object]) -> ConfigError:
-    return ConfigError(f"there is no {what} {name!r}; valid: {', '.join(there)}, or a class of a file, FILE.py:CLASS")
+WORDS = {
+    "selection": "path selection",
+    "congestion": "congestion control",
+    "loss": "loss rule",
+    "operations": "rule for port status updates",
+}
 
 
-def find_selection(name: str) -> type[Selection]:
-    """The path selection of that name. Raises `ConfigError`."""
-    if name not in SELECTIONS:
-        raise _unknown("path selection", name, SELECTIONS)
-    return SELECTIONS[name]
-
-
-def find_congestion(name: str) -> type[Congestion]:
-    """The congestion control of that name. Raises `ConfigError`."""
-    if name not in CONGESTIONS:
-        raise _unknown("congestion control", name, CONGESTIONS)
-    return CONGESTIONS[name]
-
-
-def find_loss(name: str) -> type[LossDetection]:
-    """The loss rule of that name. Raises `ConfigError`."""
-    if name not in LOSSES:
-        raise _unknown("loss rule", name, LOSSES)
-    return LOSSES[name]
-
-
-def find_operations(name: str) -> type[EndpointOperations]:
-    """The rule for port status updates of that name. Raises `ConfigError`."""
-    if name not in OPERATIONS:
-        raise _unknown("rule for port status updates", name, OPERATIONS)
-    return OPERATIONS[name]
+def find(setting: str, name: str) -> Any:
+    """The algorithm of that name. Raises `ConfigError`."""
+    there = SEAMS.get(setting, OPERATIONS)
+    if name not in there:
+        what = f"there is no {WORDS[setting]} {name!r}"
+        raise ConfigError(f"{what}; valid: {', '.join(there)}, or a class of a file, FILE.py:CLASS")
+    return there[name]
 
 
 class Chosen:
@@ -107,7 +92,7 @@ class Chosen:
     def __init__(self, settings: Settings) -> None:
         self._selection = settings.selection
         self._loss = settings.loss
-        rule = find_operations(settings.operations)
+        rule = find("operations", settings.operations)
         self.operations: Callable[..., EndpointOperations] = (
             (lambda *given: GuardedOperations(rule, *given)) if rule in USERS else rule
         )
@@ -115,11 +100,7 @@ class Chosen:
         self._patience_ns = settings.loss_patience_ns
         self._values: dict[str, dict[str, Any]] = {}
         given = settings.parameters or {}
-        classes: Mapping[str, Any] = {
-            "selection": find_selection(settings.selection),
-            "congestion": find_congestion(settings.congestion),
-            "loss": find_loss(settings.loss),
-        }
+        classes = {seam: find(seam, getattr(settings, seam)) for seam in SEAMS}
         for word in given:
             if word.partition(".")[0] not in classes:
                 raise ConfigError(f"there is no setting {word!r}; parameters belong to {', '.join(classes)}")
@@ -132,7 +113,7 @@ class Chosen:
 
     def selection(self, name: str, evs: EvSet, rng: Random) -> Selection:
         """The path selection of a QP; parameters count for the one that the settings name."""
-        kind = find_selection(name)
+        kind = find("selection", name)
         values = (
             self._values["selection"] if name == self._selection else checked("selection", name, kind.parameters, {})
         )
@@ -140,14 +121,14 @@ class Chosen:
 
     def congestion(self, profile: CcProfile, path: PathTraits) -> Congestion:
         """The congestion control of a QP by its profile."""
-        kind = find_congestion(profile.algorithm)
+        kind = find("congestion", profile.algorithm)
         if kind in USERS:
             return GuardedCongestion(kind, path, profile.values, self._shared)
         return kind.make(path, profile.values, self._shared)
 
     def granter(self, path: PathTraits) -> CreditGranter | None:
         """The receiving side of the congestion control that the settings name; None: it has none."""
-        kind = find_congestion(self.cc_profile.algorithm)
+        kind = find("congestion", self.cc_profile.algorithm)
         if kind in USERS:
             guarded = GuardedGranter(kind, path, self.cc_profile.values)
             return guarded if guarded.grants_anything else None
@@ -155,7 +136,7 @@ class Chosen:
 
     def loss(self, base_rtt_ns: int, jitter_ns: int) -> LossDetection:
         """The loss rule of a QP."""
-        kind, values = find_loss(self._loss), self._values["loss"]
+        kind, values = find("loss", self._loss), self._values["loss"]
         if kind in USERS:
             found: LossDetection = GuardedLossDetection(kind, base_rtt_ns, jitter_ns, values)
         else:

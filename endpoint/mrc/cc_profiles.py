@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from endpoint.mrc.algorithms import find_congestion
+from endpoint.mrc.algorithms import find
 from endpoint.mrc.congestion.cc_profile import NSCC, CcProfile, make_config
 from endpoint.mrc.parameter import Values, checked
 from endpoint.nic.attributes import VerbError
@@ -44,7 +44,7 @@ class CcProfiles:
 
 def checked_profile(name: str, given: Values) -> Values:
     """The values of an algorithm's parameters. Raises `ConfigError` for what it has not or cannot take."""
-    kind = find_congestion(name)
+    kind = find("congestion", name)
     if name in ("nscc", "fixed_window"):  # by the API's words; without congestion control its parameters say nothing
         make_config(given)
         return dict(given)

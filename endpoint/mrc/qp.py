@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
-from endpoint.mrc.algorithms import find_selection
+from endpoint.mrc.algorithms import find
 from endpoint.mrc.answers import Answers
 from endpoint.mrc.context import Context
 from endpoint.mrc.loss.repair import Repair
@@ -85,7 +85,7 @@ class QueuePair(VerbQueuePair):
         settings, limits = context.settings, context.limits
         taken = take_attributes("a QP", _usual_attributes(context), attributes)
         check_pmtu(taken["pmtu"], limits.pmtu)
-        find_selection(taken["selection"])
+        find("selection", taken["selection"])
         self._selection_name: str = taken["selection"]
         context.cc_profiles.find(taken["cc_profile_id"])
         context.hints.find(taken["qp_hint"])

@@ -13,6 +13,7 @@ from benchmarks.rig.profiles import profile as example
 from endpoint import profile
 from endpoint.host import HostNic
 from endpoint.nic.config import NEVER
+from endpoint.nic.turns import Turns
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
 
 
@@ -73,7 +74,7 @@ class FakeQP:
         return {}
 
 
-class FakeTransport:
+class FakeTransport(Turns):
     """Messages arrive whole after a random delay; a barrier completes when all before it have arrived."""
 
     def __init__(self, net: FakeNet, host: str) -> None:

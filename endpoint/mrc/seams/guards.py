@@ -1,12 +1,12 @@
 """Guards around algorithms of a user's own: an error of theirs ends the run, and names file and line.
 
 The endpoint may be compiled while the user's file is interpreted, so each guard calls the user's object through Python
-and copies what the endpoint reads of it.
+and copies what the endpoint reads of it. The guards themselves are interpreted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from random import Random
 from types import CodeType
 from typing import Any, NamedTuple
@@ -151,46 +151,52 @@ class Guarded:
         return USERS[kind] if kind in USERS else USERS[self.kind]
 
 
-class GuardedSignals(Signals):
+class Guard:
+    """A guard's methods in `asks` ask the user's object, and then copy what the endpoint reads of it."""
+
+    _guarded: Guarded
+
+    def __init_subclass__(cls, asks: Iterable[str] = ()) -> None:
+        def forward(name: str) -> Callable[..., None]:
+            def asked(self: Guard, *arguments: Any) -> None:
+                self._ask(name, *arguments)
+
+            return asked
+
+        for name in asks:
+            setattr(cls, name, forward(name))
+
+    def _ask(self, method: str, *arguments: Any) -> Any:
+        self._share()
+        found = self._guarded.ask(method, *arguments)
+        self._copy()
+        return found
+
+    def _share(self) -> None:
+        """Tell the object what the endpoint has set."""
+
+    def _copy(self) -> None:
+        """Take over what the object has set."""
+
+    def listener(self) -> Signals:
+        return GuardedSignals(self._guarded, self._copy)
+
+
+class GuardedSignals(Guard, Signals, asks=[name for name in vars(Signals) if name.startswith("on_")]):
     """The ears of a user's object: it is told, and `after` looks at what the object made of it."""
 
     def __init__(self, guarded: Guarded, after: Callable[[], None]) -> None:
         self._guarded = guarded
         self._after = after
 
+    def _copy(self) -> None:
+        self._after()
+
     def hears(self, name: str) -> bool:
         return overrides(self._guarded.kind, name)
 
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._guarded.ask(method, *arguments)
-        self._after()
 
-    def on_packet_sent(self, now_ns: int, path: EvPath, size: int) -> None:
-        self._tell("on_packet_sent", now_ns, path, size)
-
-    def on_packet_acked(self, now_ns: int, path: EvPath, size: int, rtt_ns: int, marked: bool) -> None:
-        self._tell("on_packet_acked", now_ns, path, size, rtt_ns, marked)
-
-    def on_packet_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
-        self._tell("on_packet_trimmed", now_ns, path, size, last_hop)
-
-    def on_packet_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
-        self._tell("on_packet_lost", now_ns, path, size, proved)
-
-    def on_packet_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
-        self._tell("on_packet_withdrawn", now_ns, path, size)
-
-    def on_retransmission_timeout(self, now_ns: int) -> None:
-        self._tell("on_retransmission_timeout", now_ns)
-
-    def on_ports_changed(self, now_ns: int, ports: int) -> None:
-        self._tell("on_ports_changed", now_ns, ports)
-
-    def on_probe_answered(self, now_ns: int, path: EvPath, rtt_ns: int, marked: bool) -> None:
-        self._tell("on_probe_answered", now_ns, path, rtt_ns, marked)
-
-
-class GuardedSelection(Selection):
+class GuardedSelection(Guard, Selection):
     """A user's path selection."""
 
     def __init__(self, kind: type[Any], evs: EvSet, rng: Random, values: Values) -> None:
@@ -216,8 +222,7 @@ class GuardedSelection(Selection):
         return self.evs.paths.get(path.ev) is path
 
     def next(self, usable: int) -> EvPath | None:
-        found = self._guarded.ask("next", usable)
-        self._copy()
+        found = self._ask("next", usable)
         if found is None:
             return None
         if not (isinstance(found, EvPath) and self._is_own(found)):
@@ -233,11 +238,13 @@ class GuardedSelection(Selection):
             raise self._guarded.broken("next", rule)
         return found
 
-    def listener(self) -> Signals:
-        return GuardedSignals(self._guarded, self._copy)
+
+CONGESTION = ("on_ack", "on_trim", "on_loss", "on_timeout", "host_was_late", "on_penalty", "on_credit")
+GRANTER = ("on_packet_arrived", "on_packet_trimmed", "on_ports_changed", "on_closed")
+LOSS = ("rtt_sample", "late_rtt", "late_arrival", "true_loss", "forget_plane")
 
 
-class GuardedCongestion(Congestion):
+class GuardedCongestion(Guard, Congestion, asks=CONGESTION):
     """A user's congestion control."""
 
     def __init__(self, kind: type[Any], path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
@@ -252,36 +259,11 @@ class GuardedCongestion(Congestion):
         self.pacing_bps = self._guarded.integer("pacing_bps", 0, BPS_MAX, 0)
         self.ports_open = self._guarded.integer("ports_open", -1, BYTES_MAX, -1)
 
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._guarded.ask(method, *arguments)
-        self._copy()
-
-    def on_ack(self, now_ns: int, acked_bytes: int, rtt_ns: int | None, marked: bool, inflight_bytes: int) -> None:
-        self._tell("on_ack", now_ns, acked_bytes, rtt_ns, marked, inflight_bytes)
-
-    def on_trim(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        self._tell("on_trim", now_ns, size, inflight_bytes)
-
-    def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
-        self._tell("on_loss", now_ns, size, inflight_bytes)
-
-    def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
-        self._tell("on_timeout", now_ns, lost_bytes)
-
-    def host_was_late(self, late_ns: int, now_ns: int) -> None:
-        self._tell("host_was_late", late_ns, now_ns)
-
-    def on_penalty(self, penalty: int) -> None:
-        self._tell("on_penalty", penalty)
-
-    def on_credit(self, now_ns: int, granted_bytes: int, inflight_bytes: int) -> None:
-        self._tell("on_credit", now_ns, granted_bytes, inflight_bytes)
-
     def listener(self) -> Signals:
         return GuardedSignals(self._guarded, self._copy)
 
 
-class GuardedGranter(CreditGranter):
+class GuardedGranter(Guard, CreditGranter, asks=GRANTER):
     """The receiving side of a user's congestion control."""
 
     def __init__(self, kind: type[Any], path: PathTraits, values: Values) -> None:
@@ -297,25 +279,8 @@ class GuardedGranter(CreditGranter):
             raise self._guarded.broken(self._guarded.asked, f"due_ns must be an integer of at least 0 (got {due_ns!r})")
         self.due_ns = due_ns
 
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._guarded.ask(method, *arguments)
-        self._copy()
-
-    def on_packet_arrived(self, now_ns: int, qp: int, size: int, marked: bool) -> None:
-        self._tell("on_packet_arrived", now_ns, qp, size, marked)
-
-    def on_packet_trimmed(self, now_ns: int, qp: int, size: int, last_hop: bool) -> None:
-        self._tell("on_packet_trimmed", now_ns, qp, size, last_hop)
-
-    def on_ports_changed(self, now_ns: int, share: float) -> None:
-        self._tell("on_ports_changed", now_ns, share)
-
-    def on_closed(self, qp: int) -> None:
-        self._tell("on_closed", qp)
-
     def grants(self, now_ns: int) -> list[tuple[int, int]]:
-        found = self._guarded.ask("grants", now_ns)
-        self._copy()
+        found = self._ask("grants", now_ns)
         if not isinstance(found, list):
             raise self._guarded.broken("grants", f"it must return a list of (qp, bytes) (got {found!r})")
         for grant in found:
@@ -328,7 +293,7 @@ class GuardedGranter(CreditGranter):
         return found
 
 
-class GuardedLossDetection(LossDetection):
+class GuardedLossDetection(Guard, LossDetection, asks=LOSS):
     """A user's loss rule."""
 
     def __init__(self, kind: type[Any], base_rtt_ns: int, jitter_ns: int, values: Values) -> None:
@@ -345,18 +310,11 @@ class GuardedLossDetection(LossDetection):
         self.slowest_ns = self._guarded.integer("slowest_ns", 0, BYTES_MAX)
         self.longest_ns = self._guarded.integer("longest_ns", 0, BYTES_MAX)
 
-    def _share_newest(self) -> None:
-        self._guarded.object.newest_ns = self.newest_ns
-
-    def _tell(self, method: str, *arguments: Any) -> None:
-        self._guarded.call(self._share_newest, "newest_ns")
-        self._guarded.ask(method, *arguments)
-        self._copy()
+    def _share(self) -> None:
+        self._guarded.call(lambda: setattr(self._guarded.object, "newest_ns", self.newest_ns), "newest_ns")
 
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
-        self._guarded.call(self._share_newest, "newest_ns")
-        found = self._guarded.ask("overdue", flight, window_bytes)
-        self._copy()
+        found = self._ask("overdue", flight, window_bytes)
         length, known = flight.nxt - flight.una, flight.acked | flight.lost
         if not isinstance(found, list):
             raise self._guarded.broken("overdue", f"it must return a list of offsets from flight.una (got {found!r})")
@@ -370,28 +328,10 @@ class GuardedLossDetection(LossDetection):
 
     def be_patient(self, patience_ns: int) -> None:
         self.patience_ns = patience_ns
-        self._tell("be_patient", patience_ns)
-
-    def rtt_sample(self, plane: int, rtt_ns: int) -> None:
-        self._tell("rtt_sample", plane, rtt_ns)
-
-    def late_rtt(self, plane: int, rtt_ns: int) -> None:
-        self._tell("late_rtt", plane, rtt_ns)
-
-    def late_arrival(self) -> None:
-        self._tell("late_arrival")
-
-    def true_loss(self) -> None:
-        self._tell("true_loss")
-
-    def forget_plane(self, plane: int) -> None:
-        self._tell("forget_plane", plane)
-
-    def listener(self) -> Signals:
-        return GuardedSignals(self._guarded, self._copy)
+        self._ask("be_patient", patience_ns)
 
 
-class GuardedOperations(EndpointOperations):
+class GuardedOperations(Guard, EndpointOperations, asks=("answered", "announce", "handle_timer")):
     """A user's rule for port status updates. EV probes are this object's; the tables of peers and ports are shared."""
 
     def __init__(
@@ -413,15 +353,6 @@ class GuardedOperations(EndpointOperations):
         if found is None or type(found) is bool:
             return found
         raise self._guarded.broken("heed", f"it must return True, False or None (got {found!r})")
-
-    def answered(self, peer: Peer, request_id: int, now_ns: int) -> None:
-        self._guarded.ask("answered", peer, request_id, now_ns)
-
-    def announce(self, now_ns: int) -> None:
-        self._guarded.ask("announce", now_ns)
-
-    def handle_timer(self, now_ns: int) -> None:
-        self._guarded.ask("handle_timer", now_ns)
 
     def next_timer_ns(self) -> int:
         found = self._guarded.ask("next_timer_ns")

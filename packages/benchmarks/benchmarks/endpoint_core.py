@@ -16,7 +16,7 @@ from zlib import crc32
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.mrc import Endpoint, find_selection
+from endpoint.mrc import SEAMS, Endpoint
 from endpoint.nic import VARIANT_MASKED, Message, WritePacker, icrc
 
 STEP_NS = 100_000
@@ -93,7 +93,7 @@ def parts() -> dict[str, float]:
     packer = WritePacker(VARIANT_MASKED | peer.qpn, 4096, 0, 0)
     route = a.peers.named("h1").routes[0]
     traffic_class = a.profile.dscp.trimmable << 2
-    selection = find_selection("mrc")(qp.evs, Random(1), {})
+    selection = SEAMS["selection"]["mrc"](qp.evs, Random(1), {})
     payload = bytes(4096)
     inner = memoryview(packer.pack(message, 3, 4096, 0, route, traffic_class, 0))[54:]
     arrival = b.ports[0]

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.mrc.algorithms import find_selection
+from endpoint.mrc.algorithms import find
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_set import EvRules, EvSet
@@ -107,7 +107,7 @@ def test_the_last_ev_of_a_dead_plane_goes_with_its_second_loss(suspects: bool) -
 @pytest.mark.parametrize("leaves", [True, False])
 def test_what_was_lost_goes_by_another_plane_only_by_the_labs_rule(leaves: bool) -> None:
     found = evs(leaves_plane=leaves)
-    selection = find_selection("mrc")(found, Random(3), {})
+    selection = find("selection", "mrc")(found, Random(3), {})
     blamed = found.planes[0].active[0]
     planes = {path.plane.number for _ in range(64) if (path := next_after_loss(selection, found, ALL, blamed, 0))}
     assert planes == ({1, 2, 3} if leaves else {0, 1, 2, 3})

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.mrc.algorithms import find_selection
+from endpoint.mrc.algorithms import find
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
@@ -29,7 +29,7 @@ def make(name: str) -> tuple[Any, EvSet]:
         EvRules(active=128, backup=64, floor_share=0.25, probes_needed=2, probe_interval_ns=1000),
         on_change=lambda *_: None,
     )
-    return find_selection(name)(evs, Random(3), {}), evs
+    return find("selection", name)(evs, Random(3), {}), evs
 
 
 def test_mrc_takes_every_plane_once_a_round_even_when_ports_are_busy_at_times() -> None:
@@ -74,7 +74,7 @@ def few_evs(rest_packets: int = 0) -> Any:
         on_change=lambda *_: None,
     )
     assert len(evs.planes[0].active) == 2
-    return find_selection("mrc")(evs, Random(3), {}), evs, *evs.planes[0].active
+    return find("selection", "mrc")(evs, Random(3), {}), evs, *evs.planes[0].active
 
 
 def test_a_marked_ev_is_passed_over_for_the_good_one_also_where_a_scan_ends() -> None:
