@@ -21,7 +21,7 @@ UNIT = Unit(
     modules=(
         "endpoint/completion.py",
         "endpoint/host.py",
-        "endpoint/landed.py",
+        "endpoint/region.py",
         "endpoint/packet_sockets/driver.py",
         "endpoint/packet_sockets/loop.py",
         "endpoint/packet_sampling.py",
@@ -63,7 +63,7 @@ UNIT = Unit(
         "endpoint/nic/packet.py",
         "endpoint/nic/port.py",
         "endpoint/nic/scheduler.py",
-        "endpoint/nic/turns.py",
+        "endpoint/nic/nic.py",
         "endpoint/nic/work.py",
         "endpoint/packet_sockets",
         "endpoint/roce/requester.py",

@@ -7,17 +7,19 @@ leaves before the data it acknowledges has been looked at. Streams rely on it.
 
 from __future__ import annotations
 
-from collections import Counter
+import gc
+import types
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Protocol
 
 from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
 from endpoint.nic.config import NEVER
-from endpoint.nic.turns import Turns
+from endpoint.nic.nic import Turns
 from endpoint.packet_sampling import PacketSampler
 from endpoint.prober import PathProber, ProberError
 from endpoint.profile import NicProfile
-from endpoint.record_count import count_records
 from endpoint.transport import QueuePair, Transport
 from endpoint.workloads import Workload, WorkloadError, defaults
 from endpoint.workloads.table import Journal, Reply, RequestError, WorkloadTable, fields_of
@@ -387,3 +389,36 @@ class HostNic:
     def _shutdown(self, request: Mapping[str, Any]) -> dict[str, Any]:
         self.on_shutdown()
         return {}
+
+
+CONTAINERS = (list, dict, set, deque)
+# What is code, or leads out of the host to what drives it.
+PASSED_OVER = (
+    type, types.ModuleType, types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.CodeType,
+    types.FrameType, types.CellType, Enum,
+)  # fmt: skip
+
+
+def count_records(roots: Iterable[Any]) -> dict[str, int]:
+    """Entries of all containers by `Class.container`, each container once.
+
+    Containers whose class says that they are not `OF_ONE_HOST` are left out, with all that is in them alone.
+    """
+    counted: Counter[str] = Counter()
+    seen: set[int] = set()
+    waiting: list[tuple[Any, str]] = [(root, type(root).__name__) for root in roots]
+    kept = [root for root, _ in waiting]  # an id names an object only while the object lives
+    while waiting:
+        thing, owner = waiting.pop()
+        if id(thing) in seen or isinstance(thing, PASSED_OVER) or not gc.is_tracked(thing):
+            continue
+        if not getattr(type(thing), "OF_ONE_HOST", True):
+            continue
+        seen.add(id(thing))
+        kept.append(thing)
+        if isinstance(thing, CONTAINERS):
+            counted[f"{owner}.{type(thing).__name__}"] += len(thing)
+        elif not isinstance(thing, tuple):
+            owner = type(thing).__name__
+        waiting += [(other, owner) for other in gc.get_referents(thing)]
+    return dict(sorted(counted.items()))

@@ -15,7 +15,7 @@ from endpoint.decoder import Decoder, acknowledges
 from endpoint.nic import frame as frames
 from endpoint.nic import wire
 from endpoint.nic.dialect import named
-from endpoint.nic.psn import PSN_HALF, PSN_MASK
+from endpoint.nic.wire import PSN_HALF, PSN_MASK
 from endpoint.profile import NicProfile
 from endpoint.roce import wire as roce
 

@@ -121,14 +121,14 @@ class Chosen:
 
     def congestion(self, profile: CcProfile, path: PathTraits) -> Congestion:
         """The congestion control of a QP by its profile."""
-        kind = find("congestion", profile.algorithm)
+        kind: type[Congestion] = find("congestion", profile.algorithm)
         if kind in USERS:
             return GuardedCongestion(kind, path, profile.values, self._shared)
         return kind.make(path, profile.values, self._shared)
 
     def granter(self, path: PathTraits) -> CreditGranter | None:
         """The receiving side of the congestion control that the settings name; None: it has none."""
-        kind = find("congestion", self.cc_profile.algorithm)
+        kind: type[Congestion] = find("congestion", self.cc_profile.algorithm)
         if kind in USERS:
             guarded = GuardedGranter(kind, path, self.cc_profile.values)
             return guarded if guarded.grants_anything else None

@@ -7,8 +7,7 @@ from typing import Final
 from endpoint.mrc.congestion.granter import CREDIT_UNIT
 from endpoint.nic import codec, packet, wire
 from endpoint.nic.packet import VARIANT_MASKED, Route
-from endpoint.nic.psn import PSN_MASK
-from endpoint.nic.wire import NackReason, Opcode, Syndrome
+from endpoint.nic.wire import PSN_MASK, NackReason, Opcode, Syndrome
 
 SACK_TYPE: Final = int(wire.PdsType.SACK) << 12
 NACK_TYPE: Final = int(wire.PdsType.NACK) << 12

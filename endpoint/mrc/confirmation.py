@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from endpoint.nic.message import Message
-from endpoint.nic.psn import expand
-from endpoint.nic.wire import Syndrome
+from endpoint.nic.wire import Syndrome, expand
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 

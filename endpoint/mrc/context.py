@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from endpoint.mrc.algorithms import Chosen
 from endpoint.mrc.cc_profiles import CcProfiles
 from endpoint.mrc.congestion.cc_profile import PathTraits
+from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.hint import QpHints
+from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_profile import EvProfiles
 from endpoint.mrc.paths.penalty import ReceiverPenalty
 from endpoint.mrc.paths.probe_budget import ProbeBudget
+from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.crediting import Crediting
 from endpoint.nic import frame, wire
 from endpoint.nic.config import Limits, Settings
@@ -87,3 +90,30 @@ class Context:
     ev_profiles: EvProfiles
     ev_watchers: list[EvEventQueue]
     """The queues that events of EVs go to."""
+
+
+@dataclass(frozen=True, slots=True)
+class QpTerms:
+    """`psn` is the first to send, `window` how many PSNs may be under way (MPR), `granted` how many of them the peer
+    grants at first if the MPR is dynamic, `max_write_imm` how many writes with immediate the peer accepts at a time.
+    With `confirm_writes` every write waits for its transport acknowledgement before it completes. `base_rtt_ns` is the
+    peer's. `retries` are the timeout exponent, the linear and the exponential retries. Sizes are payload bytes."""
+
+    dest_qpn: int
+    psn: int
+    pmtu: int
+    window: int
+    base_rtt_ns: int
+    max_write_imm: int
+    confirm_writes: bool
+    retries: tuple[int, int, int]
+    granted: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QpAlgorithms:
+    """The choice of paths, the window of packets under way, and the rule by which a packet counts as lost."""
+
+    selection: Selection
+    congestion: Congestion
+    loss: LossDetection

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from endpoint.mrc.loss.loss_detection import LossDetection
-from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.loss_detection import LossDetection, PacketWindow
 from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
-from endpoint.nic.psn import PSN_HALF, expand
 from endpoint.nic.rtt import RttEstimator
-from endpoint.nic.wire import MPR_UNIT
+from endpoint.nic.wire import MPR_UNIT, PSN_HALF, expand
 
 Ring = TypeVar("Ring", bound="list[Any]")
 
@@ -333,3 +331,27 @@ def _moved(old: Ring, new: Ring, psns: range) -> Ring:
     for psn in psns:
         new[psn & len(new) - 1] = old[psn & len(old) - 1]
     return new
+
+
+class Repair:
+    """One requester's, at most one at a time. Times are ns; `packets` is 0 while nothing is being repaired."""
+
+    def __init__(self) -> None:
+        self._last_psn = -1
+        self.packets = 0
+        """Packets taken for lost in this repair, and how many of them had only been slow."""
+        self.late = 0
+        self.sent_ns = 0
+        """When the first of them had been sent, and when it was taken for lost."""
+        self.noticed_ns = 0
+
+    def lost(self, psn: int, sent_ns: int, now_ns: int) -> None:
+        """A packet is taken for lost."""
+        if not self.packets:
+            self.late, self.sent_ns, self.noticed_ns = 0, sent_ns, now_ns
+        self.packets += 1
+        self._last_psn = max(self._last_psn, psn)
+
+    def ended(self, una: int) -> bool:
+        """Whether all that was lost has arrived, now that everything before `una` has."""
+        return bool(self.packets) and una > self._last_psn

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Set
+from enum import Enum
 from random import Random
 from typing import TYPE_CHECKING
 
-from endpoint.mrc.heard_updates import HeardUpdates, UpdateRelation
 from endpoint.mrc.paths.shuffling import choose
 from endpoint.nic import wire
 from endpoint.nic.config import NEVER
@@ -24,6 +24,50 @@ from endpoint.nic.wire import EndpointOp
 if TYPE_CHECKING:
     from endpoint import profile
     from endpoint.nic.port import Port
+
+
+IDS = 1 << 16
+BEHIND_MAX = 64
+"""An id this little behind the newest, or less, is older than the newest; one further behind is another count."""
+UNDER_WAY_INTERVALS = 8
+"""No frame is under way for longer than this."""
+REMEMBERED_INTERVALS = 64
+REMEMBERED_MAX = 64
+
+
+class UpdateRelation(Enum):
+    """How an update relates to the updates heard before."""
+
+    NEWS = "news"
+    REPEATED = "repeated"
+    OVERTAKEN = "overtaken"
+
+
+class HeardUpdates:
+    """The updates of one peer. `interval_ns` is the time between repetitions of an update."""
+
+    def __init__(self, interval_ns: int) -> None:
+        self._interval_ns = interval_ns
+        self._heard: dict[int, int] = {}
+        """When each id was first heard, oldest first."""
+        self._newest = 0
+        self._newest_ns = -(1 << 62)
+
+    def standing(self, request_id: int, now_ns: int) -> UpdateRelation:
+        """Judge an update by its id; news is remembered."""
+        heard_ns = self._heard.pop(request_id, None)
+        if heard_ns is not None and now_ns < heard_ns + REMEMBERED_INTERVALS * self._interval_ns:
+            self._heard[request_id] = heard_ns
+            return UpdateRelation.REPEATED
+        recent = now_ns < self._newest_ns + UNDER_WAY_INTERVALS * self._interval_ns
+        if recent and (self._newest - request_id) % IDS <= BEHIND_MAX:
+            return UpdateRelation.OVERTAKEN
+        self._heard[request_id] = now_ns
+        if len(self._heard) > REMEMBERED_MAX:
+            del self._heard[next(iter(self._heard))]
+        self._newest, self._newest_ns = request_id, now_ns
+        return UpdateRelation.NEWS
+
 
 REQUEST_IDS = 1 << 16
 OWN_IDS_KEPT = 64

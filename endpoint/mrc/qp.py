@@ -8,8 +8,8 @@ from typing import Any
 
 from endpoint.mrc.algorithms import find
 from endpoint.mrc.answers import Answers
-from endpoint.mrc.context import Context
-from endpoint.mrc.loss.repair import Repair
+from endpoint.mrc.context import Context, QpAlgorithms, QpTerms
+from endpoint.mrc.flight import Repair
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_events import event_state
 from endpoint.mrc.paths.ev_profile import COUNT_MAX, EvMode
@@ -20,7 +20,6 @@ from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.requester import Requester
 from endpoint.mrc.responder import Responder
 from endpoint.mrc.reverse import ReverseEvs
-from endpoint.mrc.terms import QpAlgorithms, QpTerms
 from endpoint.nic import wire
 from endpoint.nic.attributes import (
     CAP_DYNAMIC_MPR,

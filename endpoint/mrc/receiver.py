@@ -17,7 +17,6 @@ from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.qp import QueuePair
 from endpoint.nic import check, codec, icrc, packet, wire
 from endpoint.nic import dialect as dialects
-from endpoint.nic import ev as evs
 from endpoint.nic import frame as frames
 from endpoint.nic.config import Limits, Settings
 from endpoint.nic.nic import Nic
@@ -68,8 +67,6 @@ class Receiver(Nic[QueuePair]):
         self._udp_ports = frozenset({*dialects.UDP_PORTS, profile.udp_port})
         self._recent: list[QueuePair | None] = [None] * RECENT
         """QPs by the last bits of their numbers: quicker to look in than a dictionary."""
-        self._usual_ev = dialect.ev_bits == dialects.EV_BITS
-        """Whether an EV is half in the flow label and half in the port."""
         self._arrived = Arrived(self.ports.list[0])
         self._sack = Sack()
 
@@ -105,7 +102,7 @@ class Receiver(Nic[QueuePair]):
         opcode, second = kinds >> 8, kinds & 0xFF
         qpn, psn = codec.u32(data, packet.QPN_OFFSET) & 0xFFFFFF, codec.u32(data, packet.PSN_OFFSET)
         inner, source_port = codec.u32(data, packet.INNER_OFFSET), codec.u16(data, packet.UDP_OFFSET)
-        ev = (inner & 0xFFFF) << 16 | source_port if self._usual_ev else evs.unstripe(source_port, inner, self.dialect)
+        ev = frames.unstripe(source_port, inner, self.dialect)
         if wire.OP_ENDPOINT_REQUEST <= opcode <= wire.OP_ENDPOINT_RESPONSE:
             src = bytes(data[packet.SRC_OFFSET : packet.SRC_OFFSET + 16])
             self._operations.receive(arrival, data, packet.BEHIND_BTH, opcode, qpn, psn, src, ev, now_ns)

@@ -7,26 +7,23 @@ from collections.abc import Callable
 
 from endpoint.mrc.arrived import Sack
 from endpoint.mrc.confirmation import NAK_STATUS, Confirmations
-from endpoint.mrc.context import Context
-from endpoint.mrc.flight import Flight
-from endpoint.mrc.loss.repair import Repair
+from endpoint.mrc.context import Context, QpAlgorithms, QpTerms
+from endpoint.mrc.flight import Flight, Repair
 from endpoint.mrc.paths.ev_set import BAD, EvPath, EvSet
 from endpoint.mrc.paths.ev_state import MARK_CAUSES, TRIM_CAUSES, EvCause
-from endpoint.mrc.paths.probe import ProbeTable
+from endpoint.mrc.paths.probe_budget import ProbeTable
 from endpoint.mrc.paths.selection import next_after_loss, next_pair, next_turn, port_may_come
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
 from endpoint.mrc.seams.hearers import Hearers
 from endpoint.mrc.seams.pacer import Pacer
-from endpoint.mrc.terms import QpAlgorithms, QpTerms
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT_MASKED, WritePacker, left_out
-from endpoint.nic.psn import PSN_HALF, PSN_MASK, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.scheduler import Agenda, Sender
 from endpoint.nic.verbs import Fail
-from endpoint.nic.wire import ACK_REQUEST, MPR_UNIT, RETRANSMISSION, NackReason, PathMark
+from endpoint.nic.wire import ACK_REQUEST, MPR_UNIT, PSN_HALF, PSN_MASK, RETRANSMISSION, NackReason, PathMark, expand
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 

@@ -18,9 +18,8 @@ from endpoint.nic.config import NEVER
 from endpoint.nic.memory import place
 from endpoint.nic.packet import Route
 from endpoint.nic.port import Port
-from endpoint.nic.psn import PSN_HALF, PSN_MASK
 from endpoint.nic.verbs import Fail
-from endpoint.nic.wire import ACK_REQUEST, RETRANSMISSION, SOLICITED, NackReason, Opcode, Syndrome
+from endpoint.nic.wire import ACK_REQUEST, PSN_HALF, PSN_MASK, RETRANSMISSION, SOLICITED, NackReason, Opcode, Syndrome
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 

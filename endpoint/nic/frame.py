@@ -11,9 +11,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from endpoint.nic import ev as evs
 from endpoint.nic import icrc
-from endpoint.nic.dialect import DEFAULT, Dialect
+from endpoint.nic.dialect import DEFAULT, EV_BITS, Dialect
 
 __all__ = ["ECN_CAPABLE", "ETHERNET", "IPV6", "UDP", "headers", "seal"]
 
@@ -35,9 +34,23 @@ _LENGTH: Final = Struct("!H")
 _PLAIN: Final = Struct("!6s6sH IHBB16s16s HHHH")
 _ENCAPSULATED: Final = Struct("!6s6sH IHBB16s16s IHBB16s16s HHHH")
 
+LABEL_MASK: Final = (1 << 20) - 1
 ECN_MASK: Final = 3
 ECN_CAPABLE: Final = 2  # ECT(0)
 ECN_MARKED: Final = 3  # CE
+
+
+def stripe(ev: int, dialect: Dialect = DEFAULT) -> tuple[int, int]:
+    """UDP source port and flow label of an EV: the low half of its 32 bits in the port, the high half in the low 16
+    of the 20-bit label. MRC-Client's dialect carries 20 bits only, all in the label and the low 16 in the port."""
+    return ev & 0xFFFF, ev >> 16 if dialect.ev_bits == EV_BITS else ev & LABEL_MASK
+
+
+def unstripe(source_port: int, flow_label: int, dialect: Dialect = DEFAULT) -> int:
+    """The EV of a packet; `flow_label` may have other bits above its 20."""
+    if dialect.ev_bits == EV_BITS:
+        return (flow_label & 0xFFFF) << 16 | source_port
+    return flow_label & LABEL_MASK
 
 
 class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something failed)
@@ -92,7 +105,7 @@ def headers(
     dialect: Dialect = DEFAULT,
 ) -> bytes:
     """Everything in front of a BTH. `length` is that of BTH, extension headers, data, pad and ICRC."""
-    source_port, label = evs.stripe(ev, dialect)
+    source_port, label = stripe(ev, dialect)
     first = 6 << 28 | traffic_class << 20
     if outer is None:
         return _PLAIN.pack(
@@ -172,7 +185,7 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
         src=src,
         dst=dst,
         traffic_class=first >> 20 & 0xFF,
-        ev=evs.unstripe(source_port, inner_first, dialect),
+        ev=unstripe(source_port, inner_first, dialect),
         udp_dport=dport,
         offset=offset,
         end=offset + IPV6 + length,

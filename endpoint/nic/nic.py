@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from random import Random
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mypy_extensions import mypyc_attr
 
 from endpoint.nic import check
 from endpoint.nic.attributes import VerbError
@@ -18,12 +20,42 @@ from endpoint.nic.events import EventLog
 from endpoint.nic.memory import MemoryTable
 from endpoint.nic.port import Port, PortSet
 from endpoint.nic.scheduler import Scheduler
-from endpoint.nic.turns import Turns
 from endpoint.nic.verbs import VerbQueuePair
 from endpoint.transport import Event, MemoryRegion, QueueFull
 
 if TYPE_CHECKING:
     from endpoint.profile import NicProfile
+    from endpoint.transport import Event
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Turns:
+    """A part of `endpoint.transport.Transport`, which says what each call does.
+
+    A base class and no protocol, so that compiled code calls it directly and hands numbers over as they are.
+    """
+
+    def receive(self, port: int, frames_in: Sequence[bytes | memoryview], now_ns: int) -> bool:
+        raise NotImplementedError
+
+    def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
+        raise NotImplementedError
+
+    def next_timer_ns(self) -> int | None:
+        raise NotImplementedError
+
+    def timers_ns(self) -> tuple[int, int]:
+        raise NotImplementedError
+
+    def handle_timer(self, now_ns: int) -> None:
+        raise NotImplementedError
+
+    def events_waiting(self) -> bool:
+        raise NotImplementedError
+
+    def next_event(self) -> Event | None:
+        raise NotImplementedError
+
 
 QPN_FIRST = 0x100
 QPN_MAX = 0xFFFFFF

@@ -18,7 +18,7 @@ from endpoint.nic import codec, frame, icrc, wire
 from endpoint.nic.dialect import DEFAULT, Dialect
 from endpoint.nic.message import Message
 from endpoint.nic.port import Port
-from endpoint.nic.psn import PSN_MASK
+from endpoint.nic.wire import PSN_MASK
 
 WRITE: Final = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 SACK: Final = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE

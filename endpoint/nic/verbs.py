@@ -18,8 +18,8 @@ from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
 from endpoint.nic.memory import MemoryTable
 from endpoint.nic.message import Message
-from endpoint.nic.psn import PSN_MASK
 from endpoint.nic.scheduler import Agenda, Scheduler
+from endpoint.nic.wire import PSN_MASK
 from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus, MemoryRegion, QPInfo, QPState
 

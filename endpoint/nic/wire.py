@@ -22,7 +22,11 @@ from endpoint.nic.headers import Tseth as Tseth
 
 __all__ = ["BTH_BYTES", "METH_BYTES", "RETH_BYTES", "Bth", "Meth", "Opcode", "Reth"]
 
+
 PSN_BITS: Final = 24
+"""Of a packet sequence number on the wire; inside, they are counted without end, so that nothing ever wraps."""
+PSN_MASK: Final = (1 << PSN_BITS) - 1
+PSN_HALF: Final = 1 << (PSN_BITS - 1)
 ENDPOINT_QPN: Final = 0x2
 """Destination QP of endpoint requests and responses: they belong to no connection."""
 P_KEY_DEFAULT: Final = 0xFFFF
@@ -154,3 +158,10 @@ def stamp_of(data: Buffer, at: int, bth: Bth) -> int:
     if not bth.flags & TIMESTAMP or at + TSETH_BYTES > len(data):
         return 0
     return Tseth.unpack(data, at).tx_timestamp
+
+
+def expand(wire: int, near: int, bits: int = PSN_BITS) -> int:
+    """The unwrapped number whose low `bits` are `wire` and that lies nearest to `near` (may be negative)."""
+    span = 1 << bits
+    distance = (wire - near) & (span - 1)
+    return near + distance - (span if distance >= span >> 1 else 0)

@@ -11,10 +11,9 @@ from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.message import Message
 from endpoint.nic.packet import Route
 from endpoint.nic.verbs import VerbQueuePair
-from endpoint.roce.answers import Answers
 from endpoint.roce.context import Context
 from endpoint.roce.requester import Requester
-from endpoint.roce.responder import Responder
+from endpoint.roce.responder import Answers, Responder
 from endpoint.transport import QPInfo
 
 

@@ -11,10 +11,10 @@ from endpoint.nic.config import ACK_TIMEOUT_UNIT_NS, NEVER
 from endpoint.nic.icrc import WIRE as ICRC
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT, Route, left_out
-from endpoint.nic.psn import PSN_MASK, expand
 from endpoint.nic.rtt import RttEstimator
 from endpoint.nic.scheduler import Agenda, Sender
 from endpoint.nic.verbs import Fail
+from endpoint.nic.wire import PSN_MASK, expand
 from endpoint.nic.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.context import Context

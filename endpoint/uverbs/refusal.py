@@ -9,6 +9,11 @@ import errno
 
 from common import uverbs
 
+
+class Violation(Exception):  # noqa: N818 (the program's deed, not our error)
+    """A message that the library never sends: its sender is cut off."""
+
+
 ERRNOS = (
     "EACCES",
     "EAGAIN",

@@ -9,8 +9,66 @@ from typing import Any
 from common import uverbs
 from common.fields import Fields
 from endpoint.transport import MemoryRegion, Transport
-from endpoint.uverbs.program_memory import ADDRESSES, SECRET_BYTES, ProgramMemory
-from endpoint.uverbs.refusal import RefusedError, has_room
+from endpoint.uverbs.refusal import RefusedError, has_room, of_kernel
+
+SECRET_BYTES = 32
+ADDRESSES = 1 << 63
+"""Addresses that a program's memory may have: offsets of files have 63 bits, and so has a program's half of memory."""
+Sink = Callable[[int, memoryview], bool]
+"""Puts bytes at an offset of a region; False: some of them could not be written."""
+
+
+class ProgramMemory:
+    """The address space of a process, opened with the first region: `process` gives its number then. `secret` has been
+    told to the program, which runs as `user`."""
+
+    def __init__(self, process: Callable[[], int], secret: bytes, user: int) -> None:
+        self.secret = secret
+        self._process = process
+        self._user = user
+        self._file: int | None = None
+
+    def sink(self, address: int, proof: int) -> Sink:
+        """What writes to the memory from `address` on; the secret lies at `proof`. Raises `RefusedError`."""
+        if self._file is None:
+            self._file = self._open(proof)
+        file = self._file
+
+        def write(offset: int, data: memoryview) -> bool:
+            try:
+                return os.pwrite(file, data, address + offset) == len(data)
+            except (OSError, OverflowError):
+                return False
+
+        return write
+
+    def close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _open(self, proof: int) -> int:
+        pid = self._process()
+        try:
+            file = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise RefusedError(
+                f"the memory of process {pid} cannot be opened: {of_kernel(error)}; registering existing memory"
+                " needs an agent of root, or of the program's user"
+            ) from error
+        # A set-uid program's memory is root's: a user who starts one with the secret in its arguments may not write.
+        if os.fstat(file).st_uid != self._user:
+            os.close(file)
+            raise RefusedError(f"process {pid} has the rights of another user than {self._user}, which connected")
+        try:
+            found = os.pread(file, len(self.secret), proof)
+        except (OSError, OverflowError):
+            found = b""
+        if found != self.secret:
+            os.close(file)
+            raise RefusedError(f"reg_mr.proof is {proof:#x}; the secret of this session must lie there")
+        return file
+
 
 MakeMemory = Callable[[int], tuple[int, memoryview]]
 """Memory of so many bytes and a descriptor of it for the program. Raises OSError."""

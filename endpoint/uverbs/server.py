@@ -13,7 +13,10 @@ import secrets
 import select
 import socket
 import struct
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
 from typing import Any
 
 from common import uverbs
@@ -21,12 +24,10 @@ from common.server import Readers
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
 from endpoint.uverbs.channel import make_channel
-from endpoint.uverbs.closer import Closer
-from endpoint.uverbs.device import describe
-from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.refusal import Violation
+from endpoint.uverbs.regions import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.session import ProgramMessage, Session
-from endpoint.uverbs.shared_memory import make_shared
-from endpoint.uverbs.violation import Violation
+from endpoint.uverbs.shared_memory import describe, make_shared
 
 PROGRAMS_MAX = 32
 _SERVED_MAX = 16  # programs in one go
@@ -265,3 +266,31 @@ def _send(to: socket.socket, message: ProgramMessage) -> None:
         to.send(message.data)
     else:
         socket.send_fds(to, [message.data], [message.descriptor])
+
+
+class Closer:
+    """`backlog` descriptors are handed over and not yet closed."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[int] = SimpleQueue()
+        self._given = self._closed = 0
+        threading.Thread(target=self._run, name="uverbs closer", daemon=True).start()
+
+    @property
+    def backlog(self) -> int:
+        return self._given - self._closed
+
+    def close(self, descriptor: int) -> None:
+        """Close it some time."""
+        self._given += 1
+        self._queue.put(descriptor)
+
+    def end(self) -> None:
+        """The thread ends once everything is closed."""
+        self._queue.put(-1)
+
+    def _run(self) -> None:
+        while (descriptor := self._queue.get()) >= 0:
+            with suppress(OSError):  # the descriptor is closed all the same: an error is that of an earlier write
+                os.close(descriptor)
+            self._closed += 1

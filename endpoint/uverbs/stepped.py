@@ -20,11 +20,10 @@ from common import uverbs
 from endpoint.profile import NicProfile
 from endpoint.transport import QueuePair, Transport
 from endpoint.uverbs.channel import make_channel
-from endpoint.uverbs.device import describe
-from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.refusal import Violation
+from endpoint.uverbs.regions import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.session import ProgramMessage, Session
-from endpoint.uverbs.shared_memory import make_shared
-from endpoint.uverbs.violation import Violation
+from endpoint.uverbs.shared_memory import describe, make_shared
 
 ANSWER_S = 60.0
 _CREDENTIALS = struct.Struct("=3i")  # process, user, group: the kernel's word with every message

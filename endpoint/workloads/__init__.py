@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from endpoint.workloads import options as option
-from endpoint.workloads.all_gather import AllGather
-from endpoint.workloads.all_reduce import AllReduce
 from endpoint.workloads.all_to_all import AllToAll
-from endpoint.workloads.incast import Incast
 from endpoint.workloads.mix import Mix
 from endpoint.workloads.options import WorkloadError
-from endpoint.workloads.permutation import Permutation
+from endpoint.workloads.ring import AllGather, AllReduce
 from endpoint.workloads.schedule import ScheduleWorkload
-from endpoint.workloads.stream import StreamWorkload
+from endpoint.workloads.stream import Incast, Permutation, StreamWorkload, WriteBw
 from endpoint.workloads.training import Training
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError, Setup, Workload
-from endpoint.workloads.write_bw import WriteBw
 from endpoint.workloads.write_lat import WriteLat
 
 __all__ = [

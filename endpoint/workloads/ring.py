@@ -8,6 +8,10 @@ count - 1 steps earlier and had taken step s - count before that: the place is f
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+import numpy as np
+
 from endpoint.workloads.collective import ITEM_BYTES, Collective, IntArray
 from endpoint.workloads.link import PeerLink
 
@@ -67,3 +71,41 @@ class RingCollective(Collective):
     def _neighbours(self) -> tuple[str, str]:
         ranks, rank = self.setup.ranks, self.rank
         return ranks[rank - 1], ranks[(rank + 1) % len(ranks)]
+
+
+class AllGather(RingCollective):
+    """Chunk r, of rank r, is base + round; old contents are wiped first, so that no stale chunk passes."""
+
+    def reduce_steps(self) -> int:
+        return 0
+
+    def fill(self) -> None:
+        self.work.fill(0)
+        mine = slice(self.rank * self.chunk_items, (self.rank + 1) * self.chunk_items)
+        self.work[mine] = self.expected()[mine]
+
+    def expected(self) -> IntArray:
+        return self.base + np.int32(self.round & 0xFFFF)
+
+    def bus_factor(self) -> float:
+        return (self.count - 1) / self.count
+
+
+class AllReduce(RingCollective):
+    """Rank r contributes base · (r + 1) + round, so the sum is known without communication."""
+
+    redop: ClassVar[str] = "sum"
+
+    def reduce_steps(self) -> int:
+        return self.count - 1
+
+    def fill(self) -> None:
+        np.multiply(self.base, np.int32(self.rank + 1), out=self.work)
+        self.work += np.int32(self.round & 0xFFFF)
+
+    def expected(self) -> IntArray:
+        ranks = self.count
+        return self.base * np.int32(ranks * (ranks + 1) // 2) + np.int32(ranks * (self.round & 0xFFFF))
+
+    def bus_factor(self) -> float:
+        return 2 * (self.count - 1) / self.count

@@ -291,3 +291,53 @@ class StreamWorkload(ContentsWorkload):
 
     def _slots_bytes(self) -> int:
         return self._stream.qps * self._qp_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class WriteBwOptions(StreamOptions):
+    bidirectional: bool = False
+
+
+class WriteBw(StreamWorkload):
+    OPTIONS: ClassVar[type[Options]] = WriteBwOptions
+    RANKS_MAX: ClassVar[int] = 2
+
+    def __init__(self, setup: Setup, options: WriteBwOptions) -> None:
+        self._bidirectional = options.bidirectional
+        super().__init__(setup, options)
+
+    def targets(self, rank: int) -> Sequence[str]:
+        return [self.setup.ranks[1 - rank]] if rank == 0 or self._bidirectional else []
+
+
+class Incast(StreamWorkload):
+    def targets(self, rank: int) -> Sequence[str]:
+        return [self.setup.ranks[0]] if rank else []
+
+
+@dataclass(frozen=True, slots=True)
+class PermutationOptions(StreamOptions):
+    """Rank i sends to rank i + `shift`, modulo the number of ranks."""
+
+    shift: int = 1
+
+    def check(self, ranks: int) -> None:
+        StreamOptions.check(self, ranks)
+        if self.shift % ranks == 0:
+            raise WorkloadError(f"shift is {self.shift}: with {ranks} ranks each would send to itself")
+
+
+class Permutation(StreamWorkload):
+    OPTIONS: ClassVar[type[Options]] = PermutationOptions
+    RANKS_MAX: ClassVar[int] = 16_384  # a rank has two peers, however many there are
+
+    def __init__(self, setup: Setup, options: PermutationOptions) -> None:
+        self._shift = options.shift
+        super().__init__(setup, options)
+
+    def targets(self, rank: int) -> Sequence[str]:
+        ranks = self.setup.ranks
+        return [ranks[(rank + self._shift) % len(ranks)]]
+
+    def sources(self, rank: int) -> Iterable[int]:
+        return [(rank - self._shift) % len(self.setup.ranks)]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from common.seeds import Purpose, derive
-from endpoint.workloads.all_reduce import AllReduce
 from endpoint.workloads.collective import CollectiveOptions
 from endpoint.workloads.options import Options, WorkloadError, require
+from endpoint.workloads.ring import AllReduce
 from endpoint.workloads.workload import Setup
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from endpoint.landed import Landed
+from endpoint.region import Landed
 
 ROOM = 12
 RANGES = st.tuples(st.integers(0, ROOM - 1), st.integers(1, 6)).map(lambda one: (one[0], min(ROOM, one[0] + one[1])))

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.packet_sockets.carrier import NetworkInterface, parse
+from endpoint.packet_sockets.driver import NetworkInterface, parse
 
 NEWLINK, DELLINK, UP, LOWER_UP = 16, 17, 1, 1 << 16
 

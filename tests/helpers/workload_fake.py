@@ -13,7 +13,7 @@ from benchmarks.rig.profiles import profile as example
 from endpoint import profile
 from endpoint.host import HostNic
 from endpoint.nic.config import NEVER
-from endpoint.nic.turns import Turns
+from endpoint.nic.nic import Turns
 from endpoint.transport import Completion, CompletionStatus, Event, MemoryRegion, QPInfo, QPState
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig.uverbs_rig import rig
-from endpoint.uverbs.program_memory import ProgramMemory, Sink
+from endpoint.uverbs.regions import ProgramMemory, Sink
 from running import sdk
 from switch.native.build import compiler
 from tests.helpers.stranger import NEEDS_ROOT, uverbs_of_a_stranger

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from endpoint.record_count import count_records
+from endpoint.host import count_records
 from judging.run import Run
 from running.timeline import rehearse
 from scenarios import library

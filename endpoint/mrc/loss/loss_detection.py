@@ -5,14 +5,92 @@ An algorithm is one file and one line in `endpoint.mrc.algorithms`.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
-from endpoint.mrc.loss.packet_window import PacketWindow
-from endpoint.mrc.loss.sent_log import SentLog
 from endpoint.mrc.parameter import Parameter, Values
+from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.mrc.paths.signals import Signals
+
+
+class PacketWindow:
+    """PSNs without wrap: `una` is the oldest not acknowledged, `nxt` the next new one; bit i of `acked` and `lost` is
+    PSN una + i. The rings `sent_ns`, `sizes`, `tries` and `paths` are indexed by PSN & `mask`."""
+
+    def __init__(self, psn: int, size: int) -> None:
+        self.una = self.nxt = psn
+        self.acked = 0
+        self.lost = 0
+        self.mask = size - 1
+        self.sent_ns = [0] * size
+        self.sizes = [0] * size
+        self.tries = [0] * size
+        self.paths: list[EvPath | None] = [None] * size
+        self.shown = self.missing = 0
+        """The packets that the latest SACK says have arrived, and those below them of which it says that they have not,
+        as bits from `una`. Packets that a SACK has no room for are in neither."""
+        self.in_order = True
+        """Whether no packet has been seen to overtake another of its EV."""
+
+
+ROOM: Final = 16
+"""Entries that a new log has room for; a power of two, as every ring's."""
+
+
+class SentLog:
+    """(PSN, time sent) of every transmission, oldest first: a deque of pairs. A rule takes out what it has judged."""
+
+    def __init__(self) -> None:
+        self._psns = [0] * ROOM
+        self._sent_ns = [0] * ROOM
+        self._mask = ROOM - 1
+        self._first = self._count = 0
+        """The place of the oldest, and how many there are."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: int) -> tuple[int, int]:
+        """Entry 0 is the oldest, -1 the newest. Raises `IndexError`."""
+        if not -self._count <= place < self._count:
+            raise IndexError(f"the log has {self._count} transmissions, and no entry {place}")
+        at = self._first + (place if place >= 0 else self._count + place) & self._mask
+        return self._psns[at], self._sent_ns[at]
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter([self[place] for place in range(self._count)])
+
+    def append(self, entry: tuple[int, int]) -> None:
+        if self._count > self._mask:
+            self._grow()
+        at = self._first + self._count & self._mask
+        self._psns[at] = entry[0]
+        self._sent_ns[at] = entry[1]
+        self._count += 1
+
+    def extend(self, entries: Iterable[tuple[int, int]]) -> None:
+        for entry in entries:
+            self.append(entry)
+
+    def popleft(self) -> tuple[int, int]:
+        """Take the oldest out. Raises `IndexError` if there is none."""
+        oldest = self[0]
+        self._first = self._first + 1 & self._mask
+        self._count -= 1
+        return oldest
+
+    def clear(self) -> None:
+        self._first = self._count = 0
+
+    def _grow(self) -> None:
+        """Twice the room; the ring is full."""
+        first = self._first
+        room = [0] * (self._mask + 1)
+        self._psns = [*self._psns[first:], *self._psns[:first], *room]
+        self._sent_ns = [*self._sent_ns[first:], *self._sent_ns[:first], *room]
+        self._first, self._mask = 0, 2 * self._mask + 1
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -44,8 +44,7 @@ from typing import ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
-from endpoint.mrc.loss.loss_detection import LossDetection
-from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.loss_detection import LossDetection, PacketWindow
 from endpoint.mrc.parameter import Parameter, Values
 from endpoint.nic.config import NEVER
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
-from endpoint.mrc.loss.loss_detection import LossDetection
-from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.loss_detection import LossDetection, PacketWindow
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import Values
 from endpoint.mrc.paths.ev_set import EvPath, EvSet

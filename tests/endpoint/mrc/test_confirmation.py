@@ -6,8 +6,7 @@ import pytest
 
 from endpoint.nic import wire
 from endpoint.nic.attributes import VerbError
-from endpoint.nic.psn import PSN_MASK
-from endpoint.nic.wire import Opcode, Syndrome
+from endpoint.nic.wire import PSN_MASK, Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow

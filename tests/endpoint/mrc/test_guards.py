@@ -12,7 +12,7 @@ import pytest
 from endpoint import plugins
 from endpoint.mrc.algorithms import SEAMS
 from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.loss_detection import PacketWindow
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.seams.guards import USERS, GuardedCongestion, GuardedGranter, GuardedLossDetection, GuardedSelection
 from endpoint.nic.config import AlgorithmError

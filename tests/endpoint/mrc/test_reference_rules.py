@@ -11,7 +11,7 @@ import pytest
 from endpoint.mrc.algorithms import CONGESTIONS, LOSSES
 from endpoint.mrc.congestion.cc_profile import PathTraits
 from endpoint.mrc.congestion.rccc import RcccReceiver
-from endpoint.mrc.loss.packet_window import PacketWindow
+from endpoint.mrc.loss.loss_detection import PacketWindow
 from endpoint.mrc.loss.sleek import SleekRule
 from endpoint.mrc.parameter import checked
 from tests.helpers.transport.bench import ev_set

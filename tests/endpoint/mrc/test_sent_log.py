@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from endpoint.mrc.loss.sent_log import ROOM, SentLog
+from endpoint.mrc.loss.loss_detection import ROOM, SentLog
 
 
 @pytest.mark.parametrize("seed", range(5))

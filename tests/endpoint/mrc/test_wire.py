@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from endpoint.nic import ev, frame, icrc, packet, wire
+from endpoint.nic import frame, icrc, packet, wire
 
 U8, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 24, 32, 64))
 S16 = st.integers(-(2**15), 2**15 - 1)
@@ -109,11 +109,11 @@ def test_cc_state_neth_and_eeth_fields_sit_at_their_bytes() -> None:
 
 @given(U32)
 def test_an_ev_survives_striping(value: int) -> None:
-    source_port, flow_label = ev.stripe(value)
+    source_port, flow_label = frame.stripe(value)
     assert 0 <= source_port < 2**16
     assert 0 <= flow_label < 2**16
-    assert ev.unstripe(source_port, flow_label) == value
-    assert ev.unstripe(source_port, flow_label | 0xF0000) == value
+    assert frame.unstripe(source_port, flow_label) == value
+    assert frame.unstripe(source_port, flow_label | 0xF0000) == value
 
 
 def _frame(outer: bool = True, payload: bytes = b"payload!") -> bytes:

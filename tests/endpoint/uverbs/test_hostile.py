@@ -26,11 +26,11 @@ from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.uverbs.channel import make_channel
-from endpoint.uverbs.closer import Closer
-from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.refusal import Violation
+from endpoint.uverbs.regions import SECRET_BYTES, ProgramMemory
+from endpoint.uverbs.server import Closer
 from endpoint.uverbs.session import Session
 from endpoint.uverbs.shared_memory import make_shared
-from endpoint.uverbs.violation import Violation
 from mrclab.connection import Connection
 from tests.helpers.stranger import NEEDS_ROOT, uverbs_of_a_stranger
 from tests.helpers.waiting import eventually

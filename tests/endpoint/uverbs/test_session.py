@@ -15,8 +15,8 @@ from common import uverbs
 from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.uverbs.channel import make_channel
-from endpoint.uverbs.program_memory import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.refusal import RefusedError
+from endpoint.uverbs.regions import SECRET_BYTES, ProgramMemory
 from endpoint.uverbs.session import Session
 from endpoint.uverbs.shared_memory import make_shared
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from endpoint import profile
+from endpoint.host import count_records
 from endpoint.nic.config import Settings, derive
-from endpoint.record_count import count_records
 from running.worlds.profiles import HostProfiles
 from tests.topo.topologies.shapes import SMALL
 from topo.plan import Plan
