@@ -52,7 +52,7 @@ class Answers:
         if self.granted_bytes >= 0:
             kind = CREDIT_CC
             congestion = congestion & ~0xFFFFFF | self.granted_bytes // CREDIT_UNIT & 0xFFFFFF
-        elif codec.SACK is not None:
+        elif codec.IN_C:
             frame = codec.sack(
                 route.headers, self._traffic_class, self._dest_masked, cack, first, answer, ev, self.mpr, start, bitmap,
                 stamp, beyond, congestion,

@@ -84,7 +84,7 @@ class Receiver(Nic[QueuePair]):
             listed = [check.taken(data) for data in listed]
         for data in listed:
             arrival.rx_bytes += len(data)
-            if codec.USUAL is not None and codec.usual(
+            if codec.IN_C and codec.usual(
                 data, self.address, self._arrivals, self._trimmed_bits, self._udp_port, self.counted
             ):
                 self._take_from_c(arrival, data, now_ns)

@@ -1,11 +1,11 @@
 """The codec's hottest calls in C, which `./lab compile` builds beside the compiled form.
 
-Without a build that fits, all that is named in capitals is None, and the Python beside each call does the same work:
-`endpoint.mrc.receiver` for `USUAL`, `endpoint.nic.memory` for `PLACE`, `endpoint.nic.packet` for `WRITE` and
-`SEAL`, `endpoint.mrc.answers` for `SACK`. That Python is the oracle of the C.
+Without a build that fits, `IN_C` is false, and the Python beside each call does the same work: `endpoint.mrc.receiver`
+for `usual`, `endpoint.nic.packet` for `write` and `SEAL`, `endpoint.mrc.answers` for `sack`, `endpoint.nic.memory` for
+`PLACE`. That Python is the oracle of the C.
 
-The functions in small letters are called once the C is there. Compiled Python calls the C of the same name in
-`native/codec_direct.c` instead, with integers as compiled code has them: no Python object is made for a number.
+Compiled Python calls the C of `native/codec_direct.c` in place of the functions in small letters, with integers as
+compiled code has them: no Python object is made for a number.
 """
 
 from __future__ import annotations
@@ -16,27 +16,19 @@ from typing import Final
 Frame = bytes | memoryview
 Memory = bytearray | memoryview
 
-_usual: Callable[[Frame, bytes, bytes, int, int, bool], bool] | None = None
 _place: Callable[[Memory, int, Frame, int, int], None] | None = None
-_write: Callable[[bytes, int, int, int, int, int, int, int, int, int, Memory | None, int, int, bytes], bytes] | None = (
-    None
-)
-_sack: Callable[[bytes, int, int, int, int, int, int, int, int, int, int, int, int], bytes] | None = None
 _seal: Callable[[bytes, int, bytearray], bytes] | None = None
 try:
     from endpoint.nic.native import codec_native
 except ImportError:  # interpreted, or compiled without the C codec
     pass
 else:
-    _usual, _place, _write = codec_native.usual, codec_native.place, codec_native.write
-    _sack, _seal = codec_native.sack, codec_native.seal
+    _place, _seal = codec_native.place, codec_native.seal
 
-USUAL: Final = _usual
+IN_C: Final = _seal is not None
 PLACE: Final = _place
 """`PLACE(memory, at, frame, start, size)`: copy `size` bytes of the frame, from byte `start` on, to byte `at` of the
 memory. Raises `ValueError`, and copies nothing, if they are not inside both."""
-WRITE: Final = _write
-SACK: Final = _sack
 SEAL: Final = _seal
 """`SEAL(headers, class, transport)`: a whole frame around a transport packet whose variant byte is 0xff. `headers` are
 `Route.headers`. Raises `OverflowError` and `ValueError` as `write` does."""
@@ -48,8 +40,7 @@ def usual(frame: Frame, address: bytes, addresses: bytes, trimmed: int, port: in
     to `address` at UDP port `port`, by one of the outer `addresses` (16 bytes each, one after the other), and whose
     outer DSCP has no bit in `trimmed`. False for every other frame, of any bytes and length, and says nothing about
     why. With `counted` a write may leave its payload out; its inner header says how long it is with it."""
-    assert USUAL is not None
-    return USUAL(frame, address, addresses, trimmed, port, counted)
+    raise NotImplementedError
 
 
 def has(frame: Frame, at: int, part: bytes) -> bool:
@@ -82,11 +73,7 @@ def write(
     `Route.headers`; `destination` has 0xff in the variant byte, as in `WritePacker`; `flags_psn` has the flags above
     the PSN; `immediate` has four bytes, or none. Raises `OverflowError` for a field that is too large for its header,
     `ValueError` if the payload is not inside the memory or the immediate has another length."""
-    assert WRITE is not None
-    return WRITE(
-        headers, traffic_class, opcode, second, destination, flags_psn, meth, va, rkey, length, memory, start, size,
-        immediate,
-    )  # fmt: skip
+    raise NotImplementedError
 
 
 def sack(
@@ -94,7 +81,4 @@ def sack(
     start: int, bitmap: int, stamp: int, beyond: int, congestion: int,
 ) -> bytes:  # fmt: skip
     """A whole frame of a SACK, its arguments as in `endpoint.mrc.answers`. Raises `OverflowError` as `write` does."""
-    assert SACK is not None
-    return SACK(
-        headers, traffic_class, destination, cack, first, answer, ev, mpr, start, bitmap, stamp, beyond, congestion
-    )
+    raise NotImplementedError

@@ -147,7 +147,7 @@ class WritePacker:
             if message.solicited:
                 second |= self._solicited_bit
         memory = message.region.buffer
-        if codec.WRITE is not None and not (pad or self._stamp_ns):
+        if codec.IN_C and not (pad or self._stamp_ns):
             meth = (message.imm_index & 0xFFFF) << 16 | message.index & 0xFFFF
             return codec.write(
                 route.headers, traffic_class, opcode, second, self._dest, flags << 24 | psn & PSN_MASK, meth,

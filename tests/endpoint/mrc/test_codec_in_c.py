@@ -291,7 +291,7 @@ def test_it_reads_what_the_plain_codec_reads(
 def test_the_usual_frames_are_read(native: ModuleType) -> None:
     """The comparisons above would pass with a `read` that knows no frame at all."""
     for opcode in [*sorted(wire.WRITES), wire.Opcode.SACK]:
-        found = read(native, written(b"payload!", opcode, wire.ACK_REQUEST, 5, 1 << 40))
+        found = read(native, written(b"payload!" * 2, opcode, wire.ACK_REQUEST, 5, 1 << 40))
         assert found is not None
         assert found[:2] == ((wire.ACK_REQUEST << 24 | 5) << 24 | 0x123, PEER)
         assert found[2] & 0xFFFFFFFF == 0x12345678  # the EV
@@ -517,7 +517,7 @@ def test_the_sanitizers_are_at_work(native: ModuleType) -> None:
     """A process that reads behind the end of memory through the codec ends: the tests here can fail."""
     program = """
 import ctypes, importlib.util, sys
-spec = importlib.util.spec_from_file_location("codec_native", sys.argv[1])
+spec = importlib.util.spec_from_file_location("codec_tested", sys.argv[1])
 module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
 block = ctypes.CDLL(None)

@@ -36,7 +36,7 @@ from endpoint import FORM, compiled
 from endpoint.nic import codec
 from tests.endpoint.mrc.test_codec_in_endpoint import life
 told = repr([life(seed, 1500, **settings) for seed in (3, 4) for settings in ({}, {"dialect": "mrc-client"})])
-print(FORM.compiled, codec.USUAL is not None, hashlib.sha256(told.encode()).hexdigest())
+print(FORM.compiled, codec.IN_C, hashlib.sha256(told.encode()).hexdigest())
 """
 
 
@@ -109,9 +109,10 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
         return native.seal(*arguments)
 
     expected = life(seed, 1500, **settings)
-    monkeypatch.setattr(codec, "USUAL", usual)
-    monkeypatch.setattr(codec, "WRITE", write)
-    monkeypatch.setattr(codec, "SACK", sack)
+    monkeypatch.setattr(codec, "IN_C", True)
+    monkeypatch.setattr(codec, "usual", usual)
+    monkeypatch.setattr(codec, "write", write)
+    monkeypatch.setattr(codec, "sack", sack)
     monkeypatch.setattr(codec, "SEAL", seal)
     monkeypatch.setattr(codec, "PLACE", place)
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):

@@ -113,7 +113,7 @@ def test_a_write_draws_the_nak_again_in_either_codec(
     foreign = readdressed(write)
     if in_c:
         native = request.getfixturevalue("native")
-        monkeypatch.setattr(codec, "USUAL", native.usual)
+        monkeypatch.setattr(codec, "IN_C", True)
         monkeypatch.setattr(codec, "usual", native.usual)
     bench.to_b(foreign)
     assert bench.answers() == []

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 _ENDPOINT = Path(__file__).parents[3] / "endpoint"
-SOURCE = _ENDPOINT / "nic" / "native" / "codec_native.c"
+_NATIVE = _ENDPOINT / "nic" / "native"
+SOURCE = Path(__file__).with_name("codec_tested.c")
 RING = _ENDPOINT / "packet_sockets" / "native" / "ring_native.c"
 SANITIZE = "MRCLAB_CODEC_SANITIZE"
 """In the environment: compile with sanitizers; the process must have been started with libasan loaded."""
@@ -29,7 +30,7 @@ def load(folder: Path, source: Path = SOURCE) -> ModuleType | None:
     words, include = compiler(), Path(sysconfig.get_paths()["include"])
     if not words or not (include / "Python.h").exists():
         return None
-    flags = ["-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{include}"]
+    flags = ["-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{include}", f"-I{_NATIVE}"]
     if os.environ.get(SANITIZE):
         flags += ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     made = folder / f"{source.stem}.so"
