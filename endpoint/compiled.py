@@ -50,7 +50,7 @@ UNIT = Unit(
         "endpoint/mrc/loss/reorder.py",
         "endpoint/mrc/paths",
         "endpoint/mrc/qp.py",
-        "endpoint/mrc/receiver.py",
+        "endpoint/mrc/endpoint.py",
         "endpoint/mrc/requester.py",
         "endpoint/mrc/responder.py",
         "endpoint/mrc/retry.py",

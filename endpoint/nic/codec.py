@@ -1,6 +1,6 @@
 """The codec's hottest calls in C, which `./lab compile` builds beside the compiled form.
 
-Without a build that fits, `IN_C` is false, and the Python beside each call does the same work: `endpoint.mrc.receiver`
+Without a build that fits, `IN_C` is false, and the Python beside each call does the same work: `endpoint.mrc.endpoint`
 for `usual`, `endpoint.nic.packet` for `write` and `SEAL`, `endpoint.mrc.answers` for `sack`, `endpoint.nic.memory` for
 `PLACE`. That Python is the oracle of the C.
 
