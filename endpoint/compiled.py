@@ -43,7 +43,7 @@ UNIT = Unit(
     # All that a data packet enters, of both transports.
     hot=(
         "endpoint/host.py",
-        "endpoint/mrc/answers.py",
+        "endpoint/mrc/responder.py",
         "endpoint/mrc/confirmation.py",
         "endpoint/mrc/congestion/nscc.py",
         "endpoint/mrc/flight.py",

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from endpoint.mrc.algorithms import find
-from endpoint.mrc.answers import Answers
 from endpoint.mrc.context import Context, QpAlgorithms, QpTerms
 from endpoint.mrc.flight import Repair
 from endpoint.mrc.operations import EndpointOperations
@@ -18,7 +17,7 @@ from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.peer import Peer
 from endpoint.mrc.peers import PeerTable
 from endpoint.mrc.requester import Requester
-from endpoint.mrc.responder import Responder
+from endpoint.mrc.responder import Answers, Responder
 from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import wire
 from endpoint.nic.attributes import (

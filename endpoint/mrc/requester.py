@@ -15,8 +15,7 @@ from endpoint.mrc.paths.probe_budget import ProbeTable
 from endpoint.mrc.paths.selection import next_after_loss, next_pair, next_turn, port_may_come
 from endpoint.mrc.retry import RetryTimer
 from endpoint.mrc.seams.crediting import CreditHeard
-from endpoint.mrc.seams.hearers import Hearers
-from endpoint.mrc.seams.pacer import Pacer
+from endpoint.mrc.seams.hearers import Hearers, Pacer
 from endpoint.nic.config import NEVER
 from endpoint.nic.message import Message
 from endpoint.nic.packet import VARIANT_MASKED, WritePacker, left_out

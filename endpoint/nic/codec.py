@@ -1,8 +1,8 @@
 """The codec's hottest calls in C, which `./lab compile` builds beside the compiled form.
 
 Without a build that fits, `IN_C` is false, and the Python beside each call does the same work: `endpoint.mrc.endpoint`
-for `usual`, `endpoint.nic.packet` for `write` and `SEAL`, `endpoint.mrc.answers` for `sack`, `endpoint.nic.memory` for
-`PLACE`. That Python is the oracle of the C.
+for `usual`, `endpoint.nic.packet` for `write` and `SEAL`, `endpoint.mrc.responder` for `sack`, `endpoint.nic.memory`
+for `PLACE`. That Python is the oracle of the C.
 
 Compiled Python calls the C of `native/codec_direct.c` in place of the functions in small letters, with integers as
 compiled code has them: no Python object is made for a number.
@@ -80,5 +80,5 @@ def sack(
     headers: bytes, traffic_class: int, destination: int, cack: int, first: int, answer: int, ev: int, mpr: int,
     start: int, bitmap: int, stamp: int, beyond: int, congestion: int,
 ) -> bytes:  # fmt: skip
-    """A whole frame of a SACK, its arguments as in `endpoint.mrc.answers`. Raises `OverflowError` as `write` does."""
+    """A whole frame of a SACK, its arguments as in `endpoint.mrc.responder`. Raises `OverflowError` as `write` does."""
     raise NotImplementedError

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from endpoint.workloads import options as option
-from endpoint.workloads.all_to_all import AllToAll
-from endpoint.workloads.mix import Mix
+from endpoint.workloads.collective import AllToAll
 from endpoint.workloads.options import WorkloadError
-from endpoint.workloads.ring import AllGather, AllReduce
+from endpoint.workloads.ring import AllGather, AllReduce, Training
 from endpoint.workloads.schedule import ScheduleWorkload
-from endpoint.workloads.stream import Incast, Permutation, StreamWorkload, WriteBw
-from endpoint.workloads.training import Training
+from endpoint.workloads.stream import Incast, Mix, Permutation, StreamWorkload, WriteBw
 from endpoint.workloads.workload import MEMORY_BYTES_MAX, MemoryRefusedError, Setup, Workload
 from endpoint.workloads.write_lat import WriteLat
 

@@ -14,6 +14,7 @@ import random
 from common.seeds import Purpose, derive
 from endpoint.transport import MemoryRegion, Transport
 from endpoint.workloads.link import PeerLink
+from endpoint.workloads.workload import Workload
 
 _PIECE_BYTES = 1 << 24
 _SHIFTS = 65_521  # a prime: numbers that share a memory slot never share a window
@@ -79,3 +80,21 @@ class Contents:
     def close(self) -> None:
         if self._opened:
             self._transport.deregister_memory(self.region)
+
+
+class ContentsWorkload(Workload):
+    """A kind derived from it makes `_contents` before its set-up, which takes the memory of the pool if allowed."""
+
+    _contents: Contents
+
+    def memory_bytes(self) -> int:
+        return self._contents.size
+
+    def common_bytes(self) -> int:
+        return self._contents.common_bytes
+
+    def register(self) -> None:
+        self._contents.open()
+
+    def release(self) -> None:
+        self._contents.close()

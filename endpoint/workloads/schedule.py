@@ -17,8 +17,7 @@ from typing import Any, ClassVar
 
 from endpoint.nic.config import NEVER
 from endpoint.transport import Completion
-from endpoint.workloads.contents import Contents
-from endpoint.workloads.contents_workload import ContentsWorkload
+from endpoint.workloads.contents import Contents, ContentsWorkload
 from endpoint.workloads.link import RECEIVES, PeerLink
 from endpoint.workloads.options import Options, WorkloadError, require
 from endpoint.workloads.result import ResultTable

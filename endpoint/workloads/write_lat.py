@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from common.latency import COLUMNS, row
 from endpoint.transport import Completion
-from endpoint.workloads.contents import Contents
-from endpoint.workloads.contents_workload import ContentsWorkload
+from endpoint.workloads.contents import Contents, ContentsWorkload
 from endpoint.workloads.link import PeerLink
 from endpoint.workloads.options import Options, require
 from endpoint.workloads.result import ResultTable

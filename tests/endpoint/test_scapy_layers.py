@@ -1,4 +1,4 @@
-"""Two independent readings of the wire, held against each other both ways: Scapy layers and `endpoint.nic.wire`."""
+"""Scapy layers and `endpoint.nic.wire` build and read the same bytes; both are made of one table of headers."""
 
 from __future__ import annotations
 

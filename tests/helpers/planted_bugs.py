@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from cli.main import main
-from endpoint.mrc.answers import Answers
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import EvState
 from endpoint.mrc.requester import Requester
+from endpoint.mrc.responder import Answers
 from endpoint.nic.config import NEVER
 from endpoint.nic.packet import INNER_OFFSET
 from endpoint.nic.wire import EndpointOp

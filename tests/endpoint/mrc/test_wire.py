@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from endpoint.nic import frame, icrc, packet, wire
+from endpoint.nic.headers import ClientEeth
 
 U8, U16, U24, U32, U64 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 24, 32, 64))
 S16 = st.integers(-(2**15), 2**15 - 1)
@@ -105,6 +106,30 @@ def test_cc_state_neth_and_eeth_fields_sit_at_their_bytes() -> None:
     )
     response = wire.Eeth(wire.EndpointOp.EV_PROBE, 0xF, tx_timestamp=0xBEEF).pack()
     assert (response[1] >> 2 & 3, response[4:8].hex(), response[28:30].hex()) == (1, "0000000f", "beef")
+
+
+BY_HAND = {
+    "01020304": wire.Meth(0x0102, 0x0304),
+    "0102800f": wire.Tseth(0x0102, 1, 15),
+    "01020304050607080909090a0000000b": wire.Reth(0x0102030405060708, 0x0909090A, 11),
+    "1f010203": wire.Aeth(0x1F, 0x010203),
+    "8042fffedeadbeef06070809000a0b0c1507ffff0102030405060708": wire.Seth(
+        0x0A0B0C, -1, 0x0102030405060708, 0xDEADBEEF, 2, True, -2, 1, 5, 7, 0x0607, 0x0809
+    ),
+    "a00002550102030406070809000a0b0c25001122": wire.Neth(2, 0x0A0B0C, 0x01020304, 0x1122, 0x55, 0x0607, 0x0809, 2, 5),
+    "0000005501020000060708091122800f": wire.Peth(0x0102, 0x1122, 1, 15, 0x55, 0x0607, 0x0809),
+    "0001005501020304000000001122800f": wire.Erth(1, 0x01020304, 0x1122, 1, 15, 0x55),
+    "0004005501020304" + "00" * 20 + "1122800f00000000": wire.Eeth(1, 0x01020304, 0x1122, 1, 15, 0x55),
+    "0010005501020304" + "00" * 20 + "1122800f00000000": ClientEeth(1, 0x01020304, 0x1122, 1, 15, 0x55),
+}
+"""Headers with a value in every field, and their bytes by the specification's figures."""
+
+
+@pytest.mark.parametrize("text", BY_HAND)
+def test_every_field_sits_at_its_bytes(text: str) -> None:
+    header: Any = BY_HAND[text]
+    assert header.pack().hex() == text
+    assert type(header).unpack(bytes.fromhex(text)) == header
 
 
 @given(U32)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from endpoint.roce import flow_control
+from endpoint.roce import endpoint as nic
 from endpoint.roce.endpoint import Endpoint
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
@@ -121,7 +121,7 @@ def test_a_nic_of_a_lossy_fabric_takes_a_pause_for_a_malformed_frame() -> None:
 @given(st.binary(max_size=80), st.booleans())
 def test_whatever_the_bytes_of_mac_control_are_only_lossless_priorities_are_paused(tail: bytes, grouped: bool) -> None:
     frame = (HEAD if grouped else HEAD[:14]) + tail
-    times = flow_control.pause_times(frame)
+    times = nic.pause_times(frame)
     if len(frame) < 34 or frame[14:16] != b"\1\1":
         assert times == {}
     else:
