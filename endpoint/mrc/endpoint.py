@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 RECENT: Final = 16
 OPCODES: Final = frozenset(Opcode)
-OPERATIONS: Final = (Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE)
+OPERATIONS: Final = frozenset({Opcode.ENDPOINT_REQUEST, Opcode.ENDPOINT_RESPONSE})
 
 
 class Endpoint(Nic[QueuePair]):
@@ -244,7 +244,8 @@ class Endpoint(Nic[QueuePair]):
         """The record of the frame at hand, as far as writes and probes have the same fields."""
         filled = self._arrived
         filled.port, filled.ev, filled.opcode, filled.psn = arrival, found.ev, bth.opcode, bth.psn
-        filled.mark, filled.stamp = int(marked), wire.stamp_of(data, found.bth, bth)
+        filled.mark = int(marked)
+        filled.stamp = wire.stamp_of(data, found.bth, bth) if bth.flags & TIMESTAMP else 0
         return filled
 
     def _dispatch(

@@ -60,8 +60,6 @@ class MalformedFrame(ValueError):  # noqa: N818 (what it is, not that something 
 class Frame(NamedTuple):
     """A frame taken apart as far as UDP. Traffic class and lengths are the outermost header's."""
 
-    ether_dst: bytes
-    ether_src: bytes
     outer: tuple[bytes, bytes] | None
     """Source and destination of the outer IPv6 header, None without encapsulation."""
     src: bytes
@@ -178,19 +176,9 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
     if next_header != NEXT_UDP:
         raise MalformedFrame(f"the next header is {next_header}, not UDP")
     source_port, dport, udp_length, _ = _UDP.unpack_from(data, offset + IPV6)
-    return Frame(
-        ether_dst=bytes(data[0:6]),
-        ether_src=bytes(data[6:12]),
-        outer=outer,
-        src=src,
-        dst=dst,
-        traffic_class=first >> 20 & 0xFF,
-        ev=unstripe(source_port, inner_first, dialect),
-        udp_dport=dport,
-        offset=offset,
-        end=offset + IPV6 + length,
-        udp_end=offset + IPV6 + udp_length,
-    )
+    ev = unstripe(source_port, inner_first, dialect)
+    end, udp_end = offset + IPV6 + length, offset + IPV6 + udp_length
+    return Frame(outer, src, dst, first >> 20 & 0xFF, ev, dport, offset, end, udp_end)
 
 
 def _behind_routing(data: Buffer, at: int) -> tuple[int, int]:
