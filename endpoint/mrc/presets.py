@@ -84,4 +84,3 @@ BY_DEFAULT = frozenset({"trims_before_wait"})
 """Rules of the lab that are on by default: without this one a message may never end, as a hunt found."""
 STRICT: Mapping[str, Any] = {rule.setting: rule.strict for rule in RULES}
 LAB: Mapping[str, Any] = {rule.setting: rule.lab for rule in RULES}
-PRESETS: Mapping[str, Mapping[str, Any]] = {"strict": STRICT, "lab": LAB}

@@ -69,7 +69,6 @@ class Opcode(IntEnum):
 
 
 WRITES: Final = frozenset(opcode for opcode in Opcode if opcode <= Opcode.WRITE_ONLY_IMM)
-LASTS: Final = frozenset({Opcode.WRITE_LAST, Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY, Opcode.WRITE_ONLY_IMM})
 IMMEDIATES: Final = frozenset({Opcode.WRITE_LAST_IMM, Opcode.WRITE_ONLY_IMM})
 
 

@@ -15,7 +15,7 @@ from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss
-from endpoint.mrc.presets import BY_DEFAULT, LAB, PRESETS, RULES, STRICT
+from endpoint.mrc.presets import BY_DEFAULT, LAB, RULES, STRICT
 from endpoint.nic.config import ConfigError, Settings, derive, make_settings
 
 ALL = 0b1111
@@ -36,7 +36,7 @@ def test_the_defaults_are_strict_but_for_the_rules_that_are_named_and_the_lab_di
     assert {name: defaults[name] for name in STRICT} == {**STRICT, **{name: LAB[name] for name in BY_DEFAULT}}
     assert all(STRICT[name] != LAB[name] for name in LAB)
     assert len({rule.setting for rule in RULES}) == len(RULES)
-    for preset in PRESETS.values():
+    for preset in (STRICT, LAB):
         derive(profiles.parse(profile_data(0)), make_settings(dict(preset)))
 
 
