@@ -15,6 +15,7 @@ from endpoint.mrc.context import Context
 from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import codec, packet, wire
 from endpoint.nic.config import NEVER
+from endpoint.nic.headers import Header
 from endpoint.nic.memory import place
 from endpoint.nic.packet import VARIANT_MASKED, Route
 from endpoint.nic.port import Port
@@ -24,15 +25,14 @@ from endpoint.nic.work import WorkQueue
 from endpoint.transport import CompletionStatus
 
 SACK_TYPE: Final = int(wire.PdsType.SACK) << 12
-NACK_TYPE: Final = int(wire.PdsType.NACK) << 12
 CREDIT_CC: Final = int(wire.CcType.CREDIT) << 4
-NACK_CC: Final = int(wire.CcType.NACK) << 4
 
 
 class Answers:
     """Queues control frames for the QP `dest_qpn` of the peer, in the traffic class of control packets."""
 
     def __init__(self, dest_qpn: int, traffic_class: int) -> None:
+        self._dest_qpn = dest_qpn
         self._dest_masked = VARIANT_MASKED | dest_qpn
         self._traffic_class = traffic_class
         self.mpr = 0
@@ -84,26 +84,16 @@ class Answers:
 
     def nack(self, route: Route, psn: int, ev: int, reason: NackReason, stamp: int) -> None:
         """Refuse the packet `psn` that came on `ev`."""
-        transport = bytearray(packet.NACK.size)
-        psn &= PSN_MASK
-        packet.NACK.pack_into(
-            transport, 0,
-            Opcode.NACK, 0, wire.P_KEY_DEFAULT, self._dest_masked, psn,
-            NACK_TYPE, reason, 0, ev, 0, 0, psn, NACK_CC, 0, stamp,
-        )  # fmt: skip
-        route.port.queue_control(route.seal(transport, self._traffic_class))
+        self._send(route, Opcode.NACK, psn, wire.Neth(reason, psn & PSN_MASK, ev, stamp))
         self.nacks_sent += 1
 
     def transport_ack(self, route: Route, syndrome: Syndrome, psn: int, msn: int) -> None:
         """Through `psn` everything has arrived and `msn` messages are complete; or, by the syndrome, the QP ends."""
-        transport = bytearray(packet.ACKNOWLEDGE.size)
-        psn &= PSN_MASK
-        packet.ACKNOWLEDGE.pack_into(
-            transport, 0,
-            wire.OP_ACKNOWLEDGE, 0, wire.P_KEY_DEFAULT, self._dest_masked, psn,
-            syndrome << 24 | msn & 0xFFFFFF,
-        )  # fmt: skip
-        route.port.queue_control(route.seal(transport, self._traffic_class))
+        self._send(route, Opcode.ACKNOWLEDGE, psn, wire.Aeth(syndrome, msn & PSN_MASK))
+
+    def _send(self, route: Route, opcode: int, psn: int, extension: Header) -> None:
+        bth = wire.Bth(opcode, self._dest_qpn, psn & PSN_MASK, variant=0xFF)
+        route.port.queue_control(route.seal(bytearray(bth.pack() + extension.pack()), self._traffic_class))
 
 
 WORD: Final = (1 << wire.SACK_BITS) - 1

@@ -22,8 +22,6 @@ from endpoint.nic.wire import PSN_MASK
 
 WRITE: Final = Struct("!BBHIIHHQII")  # BTH, METH, RETH
 SACK: Final = Struct("!BBHIIHhIHHIBBhQHHI")  # BTH, SETH, CC_STATE
-NACK: Final = Struct("!BBHIIHBBIHHIBBH")  # BTH, NETH
-ACKNOWLEDGE: Final = Struct("!BBHIII")  # BTH, AETH
 VARIANT: Final = 4
 """The BTH byte that the ICRC leaves out."""
 VARIANT_MASKED: Final = 0xFF << 24

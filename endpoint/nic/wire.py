@@ -29,7 +29,6 @@ PSN_MASK: Final = (1 << PSN_BITS) - 1
 PSN_HALF: Final = 1 << (PSN_BITS - 1)
 ENDPOINT_QPN: Final = 0x2
 """Destination QP of endpoint requests and responses: they belong to no connection."""
-P_KEY_DEFAULT: Final = 0xFFFF
 MPR_UNIT: Final = 128
 """PSNs in one unit of the MPR (maximum PSN range) fields."""
 SACK_BITS: Final = 64
