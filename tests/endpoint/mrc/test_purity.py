@@ -15,10 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("nic", "mrc", "roce", "workloads")
-ALONE = (
-    "blame", "completion", "decoder", "denylist", "host", "landed", "packet_sampling", "prober", "record_count",
-    "region", "transport",
-)  # fmt: skip
+ALONE = ("blame", "completion", "decoder", "denylist", "host", "packet_sampling", "prober", "region", "transport")
 WORKLOADS = ROOT / "endpoint/workloads"
 FILES = sorted(
     [
@@ -87,7 +84,7 @@ def test_a_file_imports_only_what_computes(file: Path) -> None:
         known = module in ALLOWED or module.startswith(PURE) or (module == "endpoint" and set(names) <= FROM_ENDPOINT)
         known |= file.parent == WORKLOADS and module in IN_WORKLOADS
         known |= (module, names) == ("sys", ["intern"])  # equal strings kept once: nothing that a program can see
-        known |= file.name in ("progress.py", "schedule.py") and module.partition(".")[0] in OF_SCHEDULES
+        known |= file.name == "schedule.py" and module.partition(".")[0] in OF_SCHEDULES
         assert known, f"{file.name} imports {module}"
         if module == "random":
             assert set(names) <= RANDOM_NAMES, f"{file.name} takes {names} from random"
@@ -98,7 +95,8 @@ def test_a_file_makes_no_generator_and_opens_nothing(file: Path) -> None:
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             seeded = file.parent == WORKLOADS and node.func.id == "Random" and node.args
-            assert seeded or node.func.id not in {"Random", "open", "print", "input", "exec", "eval"}, (
+            composed = file.name == "headers.py" and node.func.id == "exec"  # methods, of a table in the same file
+            assert seeded or composed or node.func.id not in {"Random", "open", "print", "input", "exec", "eval"}, (
                 f"line {node.lineno}"
             )
 
