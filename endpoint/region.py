@@ -6,7 +6,12 @@ from collections.abc import Callable
 
 
 class Landed:
-    """Ranges of bytes that have arrived and were not taken: sorted, apart from each other, at most one per gap."""
+    """Ranges of bytes that have arrived and were not taken: sorted, apart from each other, at most one per gap.
+
+    Where payload is counted and not kept, each packet's range is noted when the packet is placed, and each message's
+    range is taken once it has to be whole. So a byte that never came, came twice or elsewhere is found, as a receiver
+    that compares contents finds it.
+    """
 
     def __init__(self) -> None:
         self._starts: list[int] = []

@@ -54,7 +54,12 @@ def pause_times(frame: bytes | memoryview) -> dict[int, int]:
 
 
 class FlowControl:
-    """The pauses of one port, whose `paused_ns` says until when the data of the baseline must wait."""
+    """The pauses of one port, whose `paused_ns` says until when the data of the baseline must wait (IEEE 802.1Qbb).
+
+    A PFC frame (802.3, annex 31D) is `destination 01:80:C2:00:00:01 | source | 0x8808 | 0x0101 | class-enable vector |
+    eight times`; times are quanta of 512 bit times, and 0 ends a pause. Acknowledgements and notifications are of
+    another priority and are never paused.
+    """
 
     def __init__(self, port: Port, classes: int) -> None:
         """`classes` are the lossless priorities, bit n for priority n: the baseline's data is of one of these."""

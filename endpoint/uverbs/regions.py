@@ -20,7 +20,13 @@ Sink = Callable[[int, memoryview], bool]
 
 class ProgramMemory:
     """The address space of a process, opened with the first region: `process` gives its number then. `secret` has been
-    told to the program, which runs as `user`."""
+    told to the program, which runs as `user`.
+
+    The program's pages are never mapped here: the agent writes by the file `/proc/PID/mem`, where an unmapped page is
+    an error of the call and no signal. The file belongs to the address space that was there when it was opened, so a
+    process number that is used again leads nowhere. Whether it is the right one is proved: the program keeps the
+    secret of the session where it says, and the agent reads it there.
+    """
 
     def __init__(self, process: Callable[[], int], secret: bytes, user: int) -> None:
         self.secret = secret
