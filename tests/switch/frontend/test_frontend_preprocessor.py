@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p4c.frontend.diagnostics import Diagnostics
+from p4c.frontend.diagnostics import CompileError, Diagnostics
 from p4c.frontend.parse.lexer import integer, tokenize
 from p4c.frontend.parse.preprocessor import STANDARD_INCLUDE, Preprocessor
 
@@ -37,6 +38,10 @@ def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
         ("#define F (x)\nF", "( x )"),
         ("#ifdef A\n1\n#else\n2\n#endif", "2"),
         ("#define A\n#ifndef A\n1\n#elif defined(A) && 1\n2\n#else\n3\n#endif", "2"),
+        ("#define CAT(a, b) a##b\nCAT(x, 1) CAT(, y) CAT(x,) CAT(1, 2)", "x1 y x 12"),
+        ("#define X 9\n#define CAT(a, b) a ## b\n#define VIA(a) CAT(a, 1) a\nCAT(X, 1) VIA(X)", "X1 91 9"),
+        ("#define XY 7\n#define CAT(a, b, c) a##b##c\nCAT(X, Y,) CAT(1 X, Y 2, 3)", "7 1 7 23"),
+        ("#define AB a ## b\nAB", "ab"),
         ("#if 0\n#if 1\n1\n#else\n2\n#endif\n#else\n3\n#endif", "3"),
         ("#define V 20\n#if V >= 20 && (V * 2 == 40 || !V)\n1\n#endif", "1"),
         ("#if UNKNOWN\n1\n#else\n2\n#endif", "2"),
@@ -45,6 +50,27 @@ def preprocessed(tmp_path: Path, text: str, **definitions: str) -> str:
 )
 def test_text_is_preprocessed(tmp_path: Path, text: str, expected: str) -> None:
     assert preprocessed(tmp_path, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#define A ## b\nA", "## must have a token on each side"),
+        ("#define A a ##\nA", "## must have a token on each side"),
+        ("#define A(x) x ## +\nA(a)", "## must make one token (got 'a+')"),
+        ("#define A(x) #x\nA(a)", "the # operator is not supported"),
+        (
+            "#define C(a, b) a##b\n" + "".join(f"C(x, {i})\n" for i in range(1001)),
+            "a program must make at most 1000 different tokens with ##",
+        ),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "main.p4").write_text(text)
+    diagnostics = Diagnostics()
+    with contextlib.suppress(CompileError):
+        Preprocessor(diagnostics).run(tmp_path / "main.p4")
+    assert [d.message for d in diagnostics.errors] == [message]
 
 
 def test_definitions_come_from_the_command_line(tmp_path: Path) -> None:

@@ -96,11 +96,19 @@ def _overloaded(cx: CheckContext, e: ast.CallExpression, symbol: Symbol) -> Call
     declaration = found.declaration
     assert isinstance(declaration, ast.Prototype | ast.Function)
     kind = "extern_function" if isinstance(declaration, ast.Prototype) else "function"
+    _deprecated(cx, e, declaration)
     callee = Callee(kind, symbol.name, found, parameters=found.parameters)
     bound = bind(cx, e, callee, declaration.type_parameters)
     callee.returns = ty.substitute(found.type, bound)
     callee.type_arguments = [bound.get(p, ty.ANY) for p in declaration.type_parameters]
     return callee
+
+
+def _deprecated(cx: CheckContext, e: ast.CallExpression, declaration: ast.Declaration) -> None:
+    tag = declaration.annotation("deprecated")
+    if tag is not None and tag.expressions and isinstance(tag.expressions[0], ast.String):
+        note = tag.expressions[0].text
+        cx.diagnostics.warning("types", f"{declaration.name} is deprecated: {note}", e.span)
 
 
 def _accepts(parameters: list[ParameterInfo], count: int) -> bool:

@@ -26,7 +26,11 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
     plain = ty.strip(to)
     if isinstance(e, ast.Default):
         return True
-    if t == ty.INT and isinstance(plain, ty.Bits) and not isinstance(to, ty.NewType | ty.Enum):
+    if t == ty.INT and isinstance(plain, ty.Bits) and not isinstance(to, ty.Enum):
+        if isinstance(to, ty.NewType):
+            shows = shown(e.value) if isinstance(e.value, int) else "…"
+            message = f"an integer becomes a {to} without a cast, as in p4c; P4_16 asks for one: ({to}) {shows}"
+            cx.diagnostics.warning("types", message, e.span)
         return _coerce_number(cx, e, plain, to)
     if isinstance(t, ty.Enum) and t.underlying is not None and isinstance(to, ty.Bits) and ty.same(t.underlying, to):
         e.type = to
@@ -40,6 +44,12 @@ def coerce(cx: CheckContext, e: ast.Expression, to: ty.Type, what: str = "") -> 
     if isinstance(e, ast.ConditionalExpression) and t == ty.INT:
         e.type = to
         return coerce(cx, e.then, to, what) and coerce(cx, e.otherwise, to, what)
+    if t == ty.INVALID:
+        if isinstance(to, ty.CompositeType) and to.kind != "struct":
+            e.type = to
+            return True
+        cx.type_error(f"{{#}} can stand only for a header or header union, not for {to}", e.span)
+        return False
     note = ""
     if isinstance(plain, ty.Bits) and isinstance(ty.strip(t), ty.Bits):
         note = f"write a cast: ({to}) …"

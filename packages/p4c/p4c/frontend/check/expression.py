@@ -5,7 +5,7 @@ from __future__ import annotations
 from p4c.frontend.check import fold
 from p4c.frontend.check.context import CheckContext, Handlers
 from p4c.frontend.check.type_ref import type_of
-from p4c.frontend.check.types import ANY, BOOL, INT, STRING, Bits, CompositeType, FieldType, Meta, Tuple, Type
+from p4c.frontend.check.types import ANY, BOOL, INT, INVALID, STRING, Bits, CompositeType, FieldType, Meta, Tuple, Type
 from p4c.frontend.diagnostics import article, shown
 from p4c.frontend.parse import ast
 
@@ -63,6 +63,10 @@ def _listexpression(cx: CheckContext, e: ast.ListExpression) -> Type:
     return Tuple(tuple(cx.expression(i) for i in e.items))
 
 
+def _invalidheader(_cx: CheckContext, _e: ast.InvalidHeader) -> Type:
+    return INVALID
+
+
 def _structexpression(cx: CheckContext, e: ast.StructExpression) -> Type:
     fields: dict[str, FieldType] = {}
     for name, item in e.items:
@@ -81,4 +85,5 @@ EXPRESSIONS: Handlers = {
     ast.TypeExpression: _typeexpression,
     ast.ListExpression: _listexpression,
     ast.StructExpression: _structexpression,
+    ast.InvalidHeader: _invalidheader,
 }

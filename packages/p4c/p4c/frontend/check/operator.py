@@ -116,6 +116,10 @@ def _equality(cx: CheckContext, e: ast.BinaryExpression, left: ty.Type, right: t
     elif right == ty.INT and isinstance(ty.strip(left), ty.Bits):
         coerce(cx, e.right, ty.strip(left))
         right = e.right.type = left
+    if ty.INVALID in (left, right):
+        known, other = (e.left, e.right) if right == ty.INVALID else (e.right, e.left)
+        coerce(cx, other, known.type)
+        left, right = e.left.type, e.right.type
     if isinstance(e.right, ast.ListExpression | ast.StructExpression) and isinstance(left, ty.CompositeType | ty.Tuple):
         coerce(cx, e.right, left)
         right = e.right.type
@@ -181,7 +185,7 @@ def _cast(cx: CheckContext, e: ast.CastExpression) -> ty.Type:
     if ty.ANY in (t, to):
         return to
     source, plain = ty.strip(t), ty.strip(to)
-    if isinstance(e.operand, ast.ListExpression | ast.StructExpression) or ty.same(t, to):
+    if isinstance(e.operand, ast.ListExpression | ast.StructExpression | ast.InvalidHeader) or ty.same(t, to):
         coerce(cx, e.operand, to, "the cast")
         e.value = e.operand.value
         return to

@@ -39,6 +39,7 @@ ERROR = Simple("error")
 STRING = Simple("string")
 VOID = Simple("void")
 MATCH_KIND = Simple("match_kind")
+INVALID = Simple("{#}")  # of a header, until it is known of which
 ANY = Simple("_")  # a wildcard, and the type of an expression after a complaint
 
 

@@ -94,6 +94,8 @@ extern action_selector {
 extern void random<T>(out T result, in T lo, in T hi);
 extern void digest<T>(in bit<32> receiver, in T data);
 extern void mark_to_drop(inout standard_metadata_t standard_metadata);
+@deprecated("use mark_to_drop(standard_metadata)")
+extern void mark_to_drop();
 extern void hash<O, T, D, M>(out O result, in HashAlgorithm algo, in T base, in D data, in M max);
 extern void verify_checksum<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
 extern void update_checksum<T, O>(in bool condition, in T data, inout O checksum, HashAlgorithm algo);
@@ -103,6 +105,17 @@ extern void clone(in CloneType type, in bit<32> session);
 extern void clone_preserving_field_list(in CloneType type, in bit<32> session, bit<8> index);
 extern void resubmit_preserving_field_list(bit<8> index);
 extern void recirculate_preserving_field_list(bit<8> index);
+@deprecated("use clone_preserving_field_list and @field_list")
+extern void clone3<T>(in CloneType type, in bit<32> session, in T data);
+@deprecated("use resubmit_preserving_field_list and @field_list")
+extern void resubmit<T>(in T data);
+@deprecated("use recirculate_preserving_field_list and @field_list")
+extern void recirculate<T>(in T data);
+@deprecated("use verify_checksum/update_checksum")
+extern Checksum16 {
+    Checksum16();
+    bit<16> get<D>(in D data);
+}
 extern void truncate(in bit<32> length);
 extern void assert(in bool check);
 extern void assume(in bool check);

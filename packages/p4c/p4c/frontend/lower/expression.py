@@ -10,7 +10,7 @@ from p4c.frontend.lower.assignment import evaluated
 from p4c.frontend.lower.context import Expressions, LowerContext, RefusalError
 from p4c.frontend.lower.inline import call_function
 from p4c.frontend.lower.states.lookahead import lookahead
-from p4c.frontend.lower.storage import header_field, temporary
+from p4c.frontend.lower.storage import allocate, header_field, temporary
 from p4c.frontend.lower.table import apply_table
 from p4c.frontend.lower.values import (
     Aggregate,
@@ -165,7 +165,17 @@ def validity(value: Value, span: SourceSpan) -> Scalar:
     raise RefusalError("validity is a property of headers", span)
 
 
+def _invalidheader(cx: LowerContext, e: ast.InvalidHeader) -> Value:
+    """A header that nothing writes, one per type."""
+    key = ("invalid", e.type)
+    if key not in cx.known:
+        cx.known[key] = allocate(cx, "invalid", e.type, e.span)
+    found: Value = cx.known[key]
+    return found
+
+
 EXPRESSIONS: Expressions = {
+    ast.InvalidHeader: _invalidheader,
     ast.Name: _name,
     ast.MemberExpression: _member,
     ast.IndexExpression: _index,

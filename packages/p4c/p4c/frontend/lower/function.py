@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from p4c.frontend.check.types import Bits, CompositeType
+from p4c.frontend.check.types import INT, Bits, CompositeType
 from p4c.frontend.declared import DeclaredDigest
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import ParserStep
@@ -45,6 +45,30 @@ def _clone(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> 
 def _clone_preserving_field_list(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     op = _clone_kind(cx, a[0], e.span)
     cx.emit(op, number(cx, a[1]), _preserved(cx, a[2], e.span), span=e.span)
+
+
+def _clone3(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
+    op = _clone_kind(cx, a[0], e.span)
+    cx.emit(op, number(cx, a[1]), _listed(cx, a[2], e.span), span=e.span)
+
+
+def _again_listed(op: str, cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
+    cx.emit(op, _listed(cx, a[0], e.span), span=e.span)
+
+
+def _listed(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldList:
+    """The fields that a call of v1model before 2021 lists itself; a number, as in recirculate(0), lists none."""
+    items = [] if e.type == INT or e.value is not None else flat(cx, cx.value_of(e), span)
+    fields = tuple(item.of for item in items if isinstance(item.of, FieldRef))
+    key = ("field list", *map(identity, fields))
+    if not fields:
+        return empty_field_list(cx, "fl")
+    if key not in cx.known:
+        lists = cx.program.field_lists
+        cx.known[key] = FieldList(f"fl_{len(lists) + 1}", len(lists) + 1, fields)
+        lists.append(cx.known[key])
+    found: FieldList = cx.known[key]
+    return found
 
 
 def _again(op: str, cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
@@ -119,6 +143,9 @@ FUNCTIONS: Functions = {
     "clone_preserving_field_list": (_PIPELINES, _clone_preserving_field_list),
     "resubmit_preserving_field_list": (("ingress",), partial(_again, "resubmit")),
     "recirculate_preserving_field_list": (("egress",), partial(_again, "recirculate")),
+    "clone3": (_PIPELINES, _clone3),
+    "resubmit": (("ingress",), partial(_again_listed, "resubmit")),
+    "recirculate": (("egress",), partial(_again_listed, "recirculate")),
     "digest": (("ingress",), _digest),
     "verify": (("parser",), _verify),
     "mark_to_drop": (_PIPELINES, _mark_to_drop),

@@ -55,6 +55,7 @@ def extern_object(cx: LowerContext, d: ast.Instance, t: Extern, callee: Callee, 
         raise RefusalError(
             f"BMv2's simple_switch has no extern {t.name}",
             d.span,
+            f"{t.name} is deprecated: use verify_checksum/update_checksum" if t.name == "Checksum16" else "",
             "externs: action_profile, action_selector, counter, direct_counter, direct_meter, meter, register",
         )
     made.annotations, made.span = d.annotations, d.span

@@ -9,7 +9,7 @@ from p4c.frontend.flow import Branch, assigned
 from p4c.frontend.lower.assignment import assign_scalar, evaluated
 from p4c.frontend.lower.context import Expressions, LowerContext, RefusalError, as_expression
 from p4c.frontend.lower.storage import temporary
-from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, Value
+from p4c.frontend.lower.values import Aggregate, HeaderValue, Literal, UnionValue, Value
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, computed, constant, slice_of
 from p4c.model.expressions import Binary, Unary, ValidBit
@@ -147,7 +147,7 @@ def _conditional(cx: LowerContext, e: ast.ConditionalExpression) -> Value:
 
 def _cast(cx: LowerContext, e: ast.CastExpression) -> Value:
     value = cx.value_of(e.operand)
-    if isinstance(value, Aggregate | HeaderValue | Literal):
+    if isinstance(value, Aggregate | HeaderValue | UnionValue | Literal):
         return value
     return cast(as_expression(value, e.span), e.type, e.span)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.types import Extern, strip, width
 from p4c.frontend.declared import DeclaredAction, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredTable
@@ -158,11 +160,14 @@ def _made_in_place(cx: LowerContext, table: DeclaredTable, p: ast.Property) -> V
     named = next((a for a in p.annotations if a.name == "name"), None)
     if not isinstance(callee, Callee) or not isinstance(callee.returns, Extern):
         raise RefusalError(f"{p.name} of table {table.name} must be an extern object", p.span)
-    if named is None:
-        note = "declare it before the table and give its name here"
-        raise RefusalError(f"the {callee.name} of table {table.name} has no name", p.span, note)
     d = ast.Instance(p.span, "", ast.NamedTypeRef(p.span, callee.name), [], annotations=p.annotations)
     name = control_plane_name(d, cx.frame.prefix)
+    if named is None:
+        noun = "action_profile" if p.name == "implementation" else callee.name.removeprefix("direct_")
+        name = next(f"{noun}_{n}" for n in count() if ("in place", f"{noun}_{n}") not in cx.claimed)
+        cx.claim("in place", name, p.span)
+        message = f"the {callee.name} of table {table.name} has no name: it is called {name}, as in p4c's JSON"
+        cx.diagnostics.warning("target", f'{message}; write @name("…") before {p.name}', p.span)
     return extern_object(cx, d, callee.returns, callee, name)
 
 

@@ -135,6 +135,10 @@ class CallExpression(Expression):
     arguments: list[Argument]
 
 
+class InvalidHeader(Expression):
+    """`{#}`."""
+
+
 class ListExpression(Expression):
     items: list[Expression]
 

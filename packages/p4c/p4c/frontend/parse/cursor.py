@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan
+from p4c.frontend.parse.lexer import open_string_note
 from p4c.frontend.parse.tokens import CHUNK, Token, Tokens
 
 # Reserved words (specification, section 6.3.3): never names. The other keywords only mean something in their place.
@@ -87,7 +88,11 @@ class Cursor:
         """The exception to raise at a syntax error."""
         if self.guessing:
             return BacktrackError()
-        self.diagnostics.error("parse", message, span or self.token.span)
+        before = self.tokens[self.at - 1] if self.at and not span else None
+        notes = []
+        if before is not None and before.kind == "str" and "\n" in before.text:
+            notes = [open_string_note(before.line)]
+        self.diagnostics.error("parse", message, span or self.token.span, *notes)
         return SyntaxFailureError()
 
     def listed(self, read: Callable[[], T], closing: str, where: str = "") -> list[T]:

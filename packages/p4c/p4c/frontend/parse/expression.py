@@ -160,7 +160,9 @@ def read_primary(p: Cursor) -> ast.Expression:
 def _braces(p: Cursor) -> ast.Expression:
     opening = p.expect("{")
     if p.on("#"):
-        raise p.fail("the invalid-header expression {#} is not supported")
+        p.take()
+        p.expect("}", "in the invalid header {#}")
+        return ast.InvalidHeader(opening.span)
     if p.token.kind == "id" and p.peek().text == "=":
         return ast.StructExpression(opening.span, p.listed(lambda: _named_value(p), "}"))
     return ast.ListExpression(opening.span, p.listed(lambda: read_expression(p), "}", "after a list of values"))

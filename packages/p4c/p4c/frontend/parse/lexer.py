@@ -17,10 +17,10 @@ _TOKEN = re.compile(
     r"(?P<id>[A-Za-z_][A-Za-z0-9_]*+)"
     r"|(?P<int>\d+[ws](?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|[0-9_]+)"
     r"|0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|0[dD][0-9_]+|\d[0-9_]*+)"
-    r'|(?P<str>"(?:[^"\\\n]++|\\.)*+")'
+    r'|(?P<str>"(?:[^"\\]++|\\.)*+")'
     r"|(?P<op>[{}()\[\],;:?@~]|(?!/\*)(?:" + "|".join(map(re.escape, _LONG.split())) + r"|[<>.=+\-*/%&|^!#]))"
     r"|(?P<newline>\n)"
-    r'|(?P<open>/\*)|(?P<string>"[^\n]*+)|(?P<odd>.)|(?P<end>\Z))',
+    r'|(?P<open>/\*)|(?P<string>")|(?P<odd>.)|(?P<end>\Z))',
     re.DOTALL,
 )
 _KINDS = (0, ID, INT, STR, OP)
@@ -40,9 +40,11 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
     before = -1  # where the token before ends
     first = True  # no token of the line so far
 
-    def error(message: str, start: int, length: int = 1) -> None:
+    over = -1  # where the first string of several lines begins
+
+    def error(message: str, start: int, length: int = 1, note: str = "") -> None:
         _, line, line_start, _ = texts.place(base + start)
-        diagnostics.error("lex", message, SourceSpan(file, line, base + start - line_start + 1, length))
+        diagnostics.error("lex", message, SourceSpan(file, line, base + start - line_start + 1, length), note)
 
     if len(texts.text) > PLACE:
         error(f"a program must have at most {PLACE} characters, with all it includes", 0)
@@ -53,6 +55,8 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
         start, end = m.span(group)
         if group < _NEWLINE:
             kind = kinds[group]
+            if kind == STR and over < 0 and "\n" in m[group]:
+                over = start
             if kind == INT and not (end - start <= _PLAIN_MAX and m[group].isdecimal()):
                 try:
                     integer(m[group])
@@ -73,12 +77,18 @@ def tokenize(text: str, file: str, diagnostics: Diagnostics, most: int = TOKENS_
             error("this comment is never closed", start, 2)
             break
         elif group == _STRING:
-            error("this string is not closed on its line", start)
+            line = texts.place(base + over)[1] if over >= 0 else 0
+            error("this string is never closed", start, 1, open_string_note(line) if line else "")
+            break
         elif group == _ODD:
             error(f"the character {text[start]!r} has no meaning in P4", start)
     end = base + len(text)
     add(end | end + 1 << END_AT | NEWLINE)
     return Tokens(codes, texts)
+
+
+def open_string_note(line: int) -> str:
+    return f"the string that begins on line {line} goes on over line ends: is its closing quote missing?"
 
 
 _BASES = {"0x": 16, "0b": 2, "0o": 8, "0d": 10}

@@ -24,6 +24,7 @@ _EXPANSION_MAX = 50_000
 _MACRO_DEPTH_MAX = 256
 _MACRO_COUNT_MAX = 10_000
 _BRANCH_DEPTH_MAX = 256  # of #if
+_PASTED_MAX = 1000  # tokens that ## makes: each adds to all texts, which are copied
 _DIRECTIVE_TOKENS_MAX = 20_000  # the tokens of a directive are all made at once
 _WORDS = "include define undef if ifdef ifndef elif else endif error warning pragma line"
 _DIRECTIVES = _WORDS.split()
@@ -36,6 +37,7 @@ class Macro:
     name: str
     parameters: tuple[str, ...] | None
     body: array[int]
+    pastes: bool = False  # it has a ##
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Preprocessor:
     _tokens: int = 0
     _depth: int = 0
     _expanded: int = 0  # tokens that macros took in and gave so far
+    _pasted: dict[str, int] = field(default_factory=dict)  # made by ##
 
     def define(self, definitions: Mapping[str, str]) -> None:
         """Macros as `-D NAME=VALUE` gives them."""
@@ -258,13 +261,17 @@ class Preprocessor:
                 return
             parameters = tuple(t.text for t in body[1:close] if t.text != ",")
             body = body[close + 1 :]
-        for token in body:
-            if token.text in ("#", "##"):
-                self.diagnostics.error("preprocess", f"the {token.text} operator is not supported", token.span)
+        for place, token in enumerate(body):
+            if token.text == "#":
+                self.diagnostics.error("preprocess", "the # operator is not supported", token.span)
+            if token.text == "##" and place in (0, len(body) - 1):
+                self.diagnostics.error("preprocess", "## must have a token on each side", token.span)
+                return
         if len(self.macros) >= _MACRO_COUNT_MAX and name not in self.macros:
             message = f"a program must define at most {_MACRO_COUNT_MAX} macros"
             self.diagnostics.last("preprocess", message, word.span)
-        self.macros[name] = Macro(name, parameters, codes[len(rest) - len(body) :])
+        pastes = any(token.text == "##" for token in body)
+        self.macros[name] = Macro(name, parameters, codes[len(rest) - len(body) :], pastes)
 
     # --- macro expansion -------------------------------------------------------------------------------------------
 
@@ -281,6 +288,7 @@ class Preprocessor:
             if macro is None or name in hidden or not self._may_expand(code, len(macro.body), hidden):
                 continue
             bound: dict[str, array[int]] = {}
+            given: dict[str, array[int]] = {}
             commas, behind = array("I"), index + 1
             if macro.parameters is not None:
                 if behind >= len(codes) or text_of(codes[behind], texts) != "(":
@@ -289,26 +297,68 @@ class Preprocessor:
             out.extend(codes[done:index])
             done = behind
             if macro.parameters is not None:
-                given = 0 if not macro.parameters and commas[1] - commas[0] == 1 else len(commas) - 1
-                if given != len(macro.parameters):
-                    message = f"macro {name} takes {count(len(macro.parameters), 'argument')}, not {given}"
+                number = 0 if not macro.parameters and commas[1] - commas[0] == 1 else len(commas) - 1
+                if number != len(macro.parameters):
+                    message = f"macro {name} takes {count(len(macro.parameters), 'argument')}, not {number}"
                     self.diagnostics.error("preprocess", message, self._span(code))
                     continue
                 if not self._may_expand(code, behind - index - 1, hidden):
                     continue
                 for place, parameter in enumerate(macro.parameters):
                     bound[parameter] = array("Q")
-                    self.expand(codes[commas[place] + 1 : commas[place + 1]], bound[parameter], hidden)
+                    given[parameter] = codes[commas[place] + 1 : commas[place + 1]]
+                    self.expand(given[parameter], bound[parameter], hidden)
             use = len(texts.uses) << USE_AT
             texts.uses.append(code)
             body = array("Q", (c if c >> USE_AT else c | use for c in macro.body))
-            if bound:
+            if bound or macro.pastes:
                 words = [text_of(b, texts) for b in body]
-                if not self._may_expand(code, sum(len(bound.get(word, ())) for word in words), hidden):
+                size = sum(max(len(bound.get(word, ())), len(given.get(word, ()))) for word in words)
+                if not self._may_expand(code, size, hidden):
                     continue
-                body = array("Q", (c for b, word in zip(body, words, strict=True) for c in bound.get(word, (b,))))
+                body = self._replaced(body, words, bound, given)
             self.expand(body, out, hidden | {name})
         out.extend(codes[done:] if done else codes)
+
+    def _replaced(
+        self, body: array[int], words: list[str], bound: dict[str, array[int]], given: dict[str, array[int]]
+    ) -> array[int]:
+        """A macro's text with its arguments: as they were `given` beside ##, which joins two tokens, else `bound`."""
+        out = array("Q")
+        place = 0
+        while place < len(body):
+            if words[place + 1 : place + 2] != ["##"]:
+                out.extend(bound.get(words[place], (body[place],)))
+                place += 1
+                continue
+            left = array("Q", given.get(words[place], (body[place],)))
+            while words[place + 1 : place + 2] == ["##"]:
+                sign, place = body[place + 1], place + 2
+                right = array("Q", given.get(words[place], (body[place],)))
+                if left and right:
+                    right[0] = self._joined(left.pop(), right[0], sign)
+                left.extend(right)
+            out.extend(left)
+            place += 1
+        return out
+
+    def _joined(self, left: int, right: int, sign: int) -> int:
+        """One token of two; its place is a text of its own, and the macro's use tells where it comes from."""
+        texts = self.diagnostics.texts
+        text = text_of(left, texts) + text_of(right, texts)
+        if text not in self._pasted:
+            if len(self._pasted) >= _PASTED_MAX:
+                message = f"a program must make at most {_PASTED_MAX} different tokens with ##"
+                self.diagnostics.last("preprocess", message, self._span(sign))
+            file, secret = f"<## {len(self._pasted) + 1}>", self.diagnostics.secret
+            if any(texts.place(code & PLACE)[0] in secret for code in (left, right)):
+                secret.add(file)
+            token, *rest = tokenize(text, file, self.diagnostics).codes
+            if len(rest) != 1:
+                self.diagnostics.error("preprocess", f"## must make one token (got {text!r})", self._span(sign))
+                return right
+            self._pasted[text] = token
+        return self._pasted[text] | sign >> USE_AT << USE_AT
 
     def _may_expand(self, macro: int, size: int, hidden: frozenset[str]) -> bool:
         """Count `size` more tokens of macros. False, with a complaint the first time, where that is too much."""

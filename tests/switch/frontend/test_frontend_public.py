@@ -1,0 +1,147 @@
+"""Constructs of public teaching programs that our own programs lack. Values are the specification's or p4c's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from p4c.frontend import CompileError
+from p4c.frontend.compilation import Compilation
+from p4c.model import load
+from switch.engine import PortConfig
+from switch.reference import ReferenceEngine
+
+WHOLE = """#include <core.p4>
+#include <v1model.p4>
+header h_t {{ bit<8> a; bit<8> b; }}
+struct headers {{ h_t h; h_t i; }}
+struct meta_t {{ bit<8> x; bit<8> y; }}
+{top}
+parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {{
+    {values}
+    state start {{ p.extract(hdr.h); {states} }}
+}}
+control V(inout headers hdr, inout meta_t m) {{ apply {{ }} }}
+control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{
+    {local}
+    apply {{ s.egress_spec = 1; {ingress} }}
+}}
+control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ {egress} }} }}
+control C(inout headers hdr, inout meta_t m) {{ apply {{ {compute} }} }}
+control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+class Made:
+    """A program made of parts; the warnings without their source lines."""
+
+    def __init__(self, folder: Path, **parts: str) -> None:
+        path = folder / "main.p4"
+        names = ("top", "values", "local", "ingress", "egress", "compute")
+        path.write_text(WHOLE.format(**dict.fromkeys(names, "") | {"states": "transition accept;"} | parts))
+        self.compilation = Compilation(path)
+        self.compiled = self.compilation.run()
+        self.warnings = [d.message for d in self.compilation.diagnostics.items]
+        self.json: dict[str, Any] = self.compiled.json
+
+    def sent(self, frame: str) -> list[tuple[int, str]]:
+        """Port and bytes of the frames that leave a switch for one that comes in by port 2."""
+        engine = ReferenceEngine()
+        engine.load(load(self.json))
+        for port in range(4):
+            engine.configure_port(port, PortConfig(), 0)
+        engine.receive(2, bytes.fromhex(frame), 0)
+        return [(out.port, out.frame.hex()) for out in engine.advance(0)]
+
+
+def refused(folder: Path, **parts: str) -> str:
+    with pytest.raises(CompileError) as caught:
+        Made(folder, **parts)
+    return str(caught.value)
+
+
+# --- the language's own examples -------------------------------------------------------------------------------------
+
+
+def test_a_string_goes_on_over_line_ends_and_an_annotation_keeps_them(tmp_path: Path) -> None:
+    """P4_16, "String literals": a string may hold line terminators. p4_pdpi of sonic-pins has such restrictions."""
+    table = 'action n() {}\n@entry_restriction("a == 1;\n  b == 2;") table t { key = { m.x: exact; } actions = { n; } }'
+    made = Made(tmp_path, local=table, ingress="t.apply();")
+    assert r'annotations: "@entry_restriction(\"a == 1;\n  b == 2;\")"' in made.compiled.p4info_text
+
+
+@pytest.mark.parametrize("more", ["", '\nlog_msg("three);'])
+def test_an_error_behind_a_string_of_several_lines_tells_where_the_string_begins(more: str, tmp_path: Path) -> None:
+    text = refused(tmp_path, ingress='log_msg("one);\nlog_msg("two");' + more)
+    assert text.count("error[") == 1
+    assert "note: the string that begins on line 14 goes on over line ends: is its closing quote missing?" in text
+
+
+def test_a_header_becomes_invalid_by_its_invalid_value(tmp_path: Path) -> None:
+    """P4_16 1.2.4, "Invalid header expression": {#} is an invalid header, and equal to every invalid header."""
+    made = Made(tmp_path, ingress="if (hdr.i == {#}) { hdr.i = {7, 8}; } hdr.h = (h_t){#}; if (hdr.h == {#}) m.x = 1;")
+    assert made.sent("0102aa") == [(1, "0708aa")]
+    assert "{#} can stand only for a header" in refused(tmp_path, ingress="m.x = {#};")
+
+
+# --- what p4c takes ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "today"),
+    [
+        ("mark_to_drop();", "mark_to_drop(standard_metadata)"),
+        ("clone3(CloneType.I2E, 7, {m.x});", "clone_preserving_field_list"),
+        ("resubmit({m.x});", "resubmit_preserving_field_list"),
+    ],
+)
+def test_deprecated_names_of_v1model_are_taken_with_a_note_of_todays_names(
+    call: str, today: str, tmp_path: Path
+) -> None:
+    """p4c's v1model.p4 (34b86e9) declares them as deprecated, with these names in their place."""
+    (warning,) = Made(tmp_path, ingress=call).warnings
+    assert "is deprecated" in warning
+    assert today in warning
+
+
+def test_a_deprecated_drop_drops(tmp_path: Path) -> None:
+    assert Made(tmp_path, ingress="mark_to_drop();").sent("0102") == []
+
+
+def test_a_deprecated_resubmit_keeps_the_data_that_it_is_given(tmp_path: Path) -> None:
+    """simple_switch.md: the metadata fields of the list keep their values, all others are zero again."""
+    ingress = (
+        "hdr.h.a = m.x; hdr.h.b = m.y; m.x = 5; m.y = 6; if (s.instance_type != 6) resubmit({m.x, s.ingress_port});"
+    )
+    assert Made(tmp_path, ingress=ingress).sent("0102") == [(1, "0500")]
+    assert Made(tmp_path, egress="if (s.instance_type != 4) { m.x = 9; recirculate(0); } else hdr.h.a = m.x;").json
+
+
+def test_a_deprecated_checksum_object_is_refused_with_todays_names(tmp_path: Path) -> None:
+    """p4c's simple_switch backend has no Checksum16 either."""
+    text = refused(tmp_path, local="Checksum16() ck;", ingress="m.x = (bit<8>) ck.get({hdr.h.a});")
+    assert "verify_checksum/update_checksum" in text
+
+
+def test_an_integer_becomes_a_value_of_a_new_type_with_a_warning(tmp_path: Path) -> None:
+    """The specification asks for a cast; p4c takes it without (its sample newtype.p4, line 32; sonic-pins)."""
+    made = Made(tmp_path, top="type bit<8> vrf_t; const vrf_t NONE = 0;", ingress="vrf_t v = 3; hdr.h.a = (bit<8>) v;")
+    assert made.sent("0102") == [(1, "0302")]
+    assert made.warnings == [
+        f"an integer becomes a vrf_t without a cast, as in p4c; P4_16 asks for one: (vrf_t) {n}" for n in (0, 3)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["action_profile(16)", "action_selector(HashAlgorithm.crc16, 16, 8)"])
+def test_a_profile_without_a_name_is_called_as_in_the_json_of_p4c(kind: str, tmp_path: Path) -> None:
+    """p4c makes `action_profile_0`, as the extern has the name without a number."""
+    key = "m.x: exact; m.y: selector;" if "selector" in kind else "m.x: exact;"
+    table = f"action n() {{}} table t {{ key = {{ {key} }} actions = {{ n; }} implementation = {kind}; }}"
+    made = Made(tmp_path, local=table, ingress="t.apply();")
+    (profile,) = made.json["pipelines"][0]["action_profiles"]
+    assert profile["name"] == "action_profile_0"
+    assert 'name: "action_profile_0"' in made.compiled.p4info_text
+    assert 'write @name("…") before implementation' in made.warnings[0]
