@@ -44,7 +44,7 @@ class PortSpec(Frozen):
 
 
 class DeviceConfig(Frozen):
-    """One switch: `device_id` from 1 as P4Runtime counts, ports without the CPU's, `seed` of its random numbers."""
+    """One switch: its `device_id`, ports without the CPU's, `seed` of its random numbers."""
 
     device_id: int
     name: str
@@ -113,7 +113,7 @@ def parse_address(value: object, where: str) -> str:
 def parse_device(document: object, where: str = "device") -> DeviceConfig:
     """Check one device's object, found at `where` of the document. Raises ConfigError."""
     body = Fields(where, document, SwitchConfigError, ("device_id", "name", "cpu_port", "seed", "engine", "ports"))
-    device_id = body.integer("device_id", 1, SEED_MAX)
+    device_id = body.integer("device_id", 0, SEED_MAX)
     ports = tuple(_parse_port(row) for row in body.rows("ports", (*PORT_FIELDS, *PORT_KEYS), ()))
     cpu_port = body.integer("cpu_port", 1, PORT_MAX, CPU_PORT_DEFAULT)
     _distinct([spec.port for spec in ports] + [cpu_port], f"{where}: ports (with the CPU port)")
@@ -132,7 +132,7 @@ def _parse_port(body: Fields) -> PortSpec:
     for queue in body.rows("queues", ("priority", *QUEUE_KEYS), ()):
         config = _changed_queue(config, queue)
     return PortSpec(
-        port=body.integer("port", 1, PORT_MAX),
+        port=body.integer("port", 0, PORT_MAX),
         interface=body.string("interface") if body.has("interface") else None,
         netns=body.string("netns") if body.has("netns") else None,
         config=config,

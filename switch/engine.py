@@ -33,6 +33,10 @@ class EngineError(RuntimeError):
     """A request that the data plane cannot carry out; nothing was changed."""
 
 
+class NoRoomError(EngineError):
+    """The same for want of memory, or of room in a table."""
+
+
 # --- externs and packet replication -----------------------------------------------------------------------------
 
 
@@ -165,13 +169,13 @@ class Engine(Protocol):
 
     # tables
     def insert_entry(self, table: str, entry: Entry) -> int:
-        """Return a handle that stays valid until the entry is deleted. EngineError: full, duplicate, constant."""
+        """Return a handle that stays valid until the entry is deleted. NoRoomError; EngineError for a duplicate."""
 
     def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
         """Change what an entry does; its key, handle and direct counter stay."""
 
     def delete_entry(self, table: str, handle: int) -> None:
-        """EngineError: no such handle, or the table's entries are constant."""
+        """EngineError: no such handle."""
 
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
         """None restores the program's own default."""
@@ -221,8 +225,11 @@ class Engine(Protocol):
     def delete_multicast_group(self, group_id: int) -> None:
         """Packets to the group are dropped from then on."""
 
-    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        """Make or change a session, numbered from 0 to 32767. `truncate_bytes` 0: whole copies."""
+    def set_clone_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int = 0
+    ) -> None:
+        """Make or change a session, numbered from 0 to 32767. `truncate_bytes` 0: whole copies. `class_of_service`: the
+        priority of the clones; 0: what the program preserves, else 0."""
 
     def delete_clone_session(self, session_id: int) -> None:
         """Clones to the session are not made from then on."""

@@ -101,11 +101,6 @@ def check_initial(table: Table) -> None:
         checked_call(f"table {table.name}", actions, entry.action)
 
 
-def check_changeable(table: Table) -> None:
-    if table.const_entries:
-        raise EngineError(f"table {table.name}: its entries are constant")
-
-
 def check_default_changeable(table: Table, call: ActionCall | None) -> None:
     if call is not None and table.default is not None and table.default.const:
         raise EngineError(f"table {table.name}: its default action is constant")
@@ -182,11 +177,13 @@ def check_multicast_group(group_id: int) -> None:
         raise EngineError(f"multicast groups are numbered from 1, not {group_id}: 0 means no multicast")
 
 
-def check_clone_session(session_id: int, truncate_bytes: int) -> None:
+def check_clone_session(session_id: int, truncate_bytes: int, class_of_service: int) -> None:
     if not 0 <= session_id <= SESSION_MAX:
         raise EngineError(f"clone sessions are numbered 0 to {SESSION_MAX}, not {session_id}")
     if truncate_bytes < 0:
         raise EngineError(f"a clone cannot be truncated to {truncate_bytes} bytes")
+    if not 0 <= class_of_service < PRIORITIES:
+        raise EngineError(f"a class of service is 0 to {PRIORITIES - 1}, not {class_of_service}")
 
 
 # --- ports and packets ------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from switch.engine import (
     CounterValue,
     EngineError,
     MeterConfig,
+    NoRoomError,
     PortConfig,
     PortCounters,
     Replica,
@@ -60,7 +61,7 @@ class NativeEngine:
         self._own_pool = None if pool else self._c.pool_create()
         self._device: int | None = self._c.device_create(seed & binding.NEVER, pool or self._own_pool)
         if not self._device:
-            raise EngineError("out of memory for a device")
+            raise NoRoomError("out of memory for a device")
         self._guard = guard if guard is not None else contextlib.nullcontext()
         self._program: LoadedProgram | None = None
         self._ports: dict[int, PortConfig] = {}
@@ -104,7 +105,7 @@ class NativeEngine:
         with self._guard:
             self._forget()
             if self._c.device_load(self.device, address):
-                raise EngineError("out of memory for the program's tables and externs")
+                raise NoRoomError("out of memory for the program's tables and externs")
             self._program = loaded
             for table in loaded.tables.values():
                 self._set_default(table, table.initial_default)
@@ -131,7 +132,6 @@ class NativeEngine:
     def insert_entry(self, table: str, entry: Entry) -> int:
         with self._guard:
             loaded = self._loaded.table(table)
-            rules.check_changeable(loaded.table)
             rules.check_kind_of_action(loaded.table, entry.action)
             return self._insert(loaded, entry)
 
@@ -147,7 +147,6 @@ class NativeEngine:
     def modify_entry(self, table: str, handle: int, action: EntryAction) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
-            rules.check_changeable(loaded.table)
             rules.check_kind_of_action(loaded.table, action)
             kind, number, args = self._target(loaded, action)
             self._check(self._c.access_modify(self.device, loaded.index, handle, kind, number, args), table)
@@ -155,7 +154,6 @@ class NativeEngine:
     def delete_entry(self, table: str, handle: int) -> None:
         with self._guard:
             loaded = self._loaded.table(table)
-            rules.check_changeable(loaded.table)
             self._check(self._c.access_delete(self.device, loaded.index, handle), table)
 
     def set_default_action(self, table: str, action: ActionCall | None) -> None:
@@ -181,7 +179,8 @@ class NativeEngine:
     @staticmethod
     def _check(code: int, what: str) -> None:
         if code < 0:
-            raise EngineError(f"{what}: {_ERRORS[code]}")
+            kind = NoRoomError if code in (binding.TABLE_FULL, binding.TABLE_NO_MEMORY) else EngineError
+            raise kind(f"{what}: {_ERRORS[code]}")
 
     @property
     def _loaded(self) -> LoadedProgram:
@@ -286,24 +285,29 @@ class NativeEngine:
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         rules.check_multicast_group(group_id)
-        self._set_replicas(self._groups, group_id, replicas, 0)
+        self._set_replicas(self._groups, group_id, replicas)
 
     def delete_multicast_group(self, group_id: int) -> None:
         self._delete_replicas(self._groups, group_id, "multicast group")
 
-    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        rules.check_clone_session(session_id, truncate_bytes)
-        self._set_replicas(self._sessions, session_id, replicas, truncate_bytes)
+    def set_clone_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int = 0
+    ) -> None:
+        rules.check_clone_session(session_id, truncate_bytes, class_of_service)
+        self._set_replicas(self._sessions, session_id, replicas, truncate_bytes, class_of_service)
 
     def delete_clone_session(self, session_id: int) -> None:
         self._delete_replicas(self._sessions, session_id, "clone session")
 
-    def _set_replicas(self, known: set[int], number: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
+    def _set_replicas(
+        self, known: set[int], number: int, replicas: Sequence[Replica], truncate_bytes: int = 0, priority: int = 0
+    ) -> None:
         ports, rids = numbers([r.port for r in replicas]), numbers([r.instance for r in replicas])
         sessions = known is self._sessions
         with self._guard:
-            if self._c.device_set_replicas(self.device, sessions, number, ports, rids, len(replicas), truncate_bytes):
-                raise EngineError("out of memory for replicas")
+            made = (self.device, sessions, number, ports, rids, len(replicas), truncate_bytes, priority)
+            if self._c.device_set_replicas(*made):
+                raise NoRoomError("out of memory for replicas")
             known.add(number)
 
     def _delete_replicas(self, known: set[int], number: int, what: str) -> None:
@@ -324,7 +328,7 @@ class NativeEngine:
             values += queue.limits
         with self._guard:
             if self._c.device_configure_port(self.device, port, words(values), now_ns):
-                raise EngineError(f"port {port}: out of memory")
+                raise NoRoomError(f"port {port}: out of memory")
             self._ports[port] = config
 
     def port_counters(self, port: int, now_ns: int) -> PortCounters:

@@ -5,17 +5,17 @@ Specification, "Write RPC" and "Read RPC". The caller holds the device's lock an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from google.protobuf import any_pb2
 from google.rpc import status_pb2
 
-from switch.engine import EngineError
+from switch.engine import EngineError, NoRoomError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
 from switch.p4rt.limits import REFUSED_MAX, UPDATES_MAX, WILDCARDS_MAX
+from switch.p4rt.rollback import undoing
 from switch.p4rt.store import EntityStore
 
 __all__ = ["write_updates"]
@@ -24,8 +24,10 @@ __all__ = ["write_updates"]
 READ_RESPONSE_BYTES = 256 * 1024
 # Objects and entities between two such messages, so that a Read does not hold the server.
 STEPS_PER_TURN = 256
-# Status details travel as gRPC metadata, of which a client by default accepts 8 KiB.
+# Status details travel as gRPC metadata, of which a client by default accepts 8 KiB. A longer status never arrives:
+# gRPC puts RESOURCE_EXHAUSTED in its place.
 STATUS_BYTES_MAX = 6 * 1024
+_PLAIN_URL, _SHORT_URL = "type.googleapis.com/", "/"  # before the type of each error; both are a protobuf.Any's
 
 _ENTITIES = wire.tag(p4rt.ReadResponse, "entities")
 
@@ -61,56 +63,79 @@ class BatchError(RuntimeError):
     """At least one element failed; `errors` has one item an element, None where it succeeded."""
 
     def __init__(self, what: str, errors: list[P4RuntimeError | None]) -> None:
-        failed = [error for error in errors if error is not None]
-        super().__init__(f"{len(failed)} of {len(errors)} {what} failed; the first: {failed[0]}")
+        failed = [(place, error) for place, error in enumerate(errors) if error is not None]
+        first, error = next((f for f in failed if f[1].code is not Code.ABORTED), failed[0])
+        super().__init__(f"{len(failed)} of {len(errors)} {what} failed; the first, at index {first}: {error}")
         self.errors = errors
+        self._failed = len(failed)
 
     def status_bytes(self) -> bytes:
         """A serialised google.rpc.Status with a p4.v1.Error for each element, for `grpc-status-details-bin`.
 
-        Beyond STATUS_BYTES_MAX codes are kept but messages are left out, so that a client with gRPC's default limit on
-        metadata still gets the codes of a batch of about 100 updates.
+        A client with gRPC's default limit on metadata gets it, so near STATUS_BYTES_MAX types are named shortly, then
+        messages are left out, and at last, with about 370 elements, all details: the status itself tells the first.
         """
         status = status_pb2.Status(code=int(Code.UNKNOWN), message=str(self))
-        size = len(self.errors) * 50 + 2 * len(status.message.encode())  # which gRPC's own status has as well
+        size = 2 * len(status.message.encode())  # gRPC's own status has the message as well
+        plain = size + len(self.errors) * 36 + self._failed * 6
+        url = _PLAIN_URL if plain <= STATUS_BYTES_MAX else _SHORT_URL
+        size += len(self.errors) * (36 if url == _PLAIN_URL else 16) + self._failed * 6
+        if size > STATUS_BYTES_MAX:
+            return bytes(status.SerializeToString())
         for error in self.errors:
             detail = p4rt.Error(canonical_code=int(error.code) if error else int(Code.OK))
             if error is not None:
-                size += len(error.message.encode())
+                size += len(error.message.encode()) + 4
                 if size <= STATUS_BYTES_MAX:
                     detail.message = error.message
-            packed = any_pb2.Any()
-            packed.Pack(detail)
-            status.details.append(packed)
+            status.details.add(type_url=f"{url}p4.v1.Error", value=detail.SerializeToString())
         return bytes(status.SerializeToString())
 
 
 def write(store: EntityStore, request: Any) -> None:
     """All updates in order. Raises BatchError when any fails, P4RuntimeError when none was tried."""
-    if request.atomicity != p4rt.WriteRequest.CONTINUE_ON_ERROR:
-        name = p4rt.WriteRequest.Atomicity.Name(request.atomicity)
-        raise unimplemented(f"atomicity {name} is not supported; only CONTINUE_ON_ERROR is")
     if len(request.updates) > UPDATES_MAX:
         raise exhausted(f"a Write must have at most {UPDATES_MAX} updates (got {len(request.updates)})")
-    write_updates(store, request.updates)
+    if request.atomicity == p4rt.WriteRequest.ROLLBACK_ON_ERROR:
+        _write_all_or_none(store, request.updates)
+    elif request.atomicity == p4rt.WriteRequest.DATAPLANE_ATOMIC:
+        reason = "packets wait between ingress and egress"
+        raise unimplemented(f"atomicity DATAPLANE_ATOMIC is not supported ({reason}); ROLLBACK_ON_ERROR is")
+    else:
+        write_updates(store, request.updates)
 
 
 def write_updates(store: EntityStore, updates: Iterable[Any]) -> None:
     """p4.v1.Update messages in order. Raises BatchError when any fails."""
-    errors: list[P4RuntimeError | None] = []
-    failed = False
-    for update in updates:
-        try:
-            _write_one(store, update)
-            errors.append(None)
-        except P4RuntimeError as error:
-            errors.append(error)
-            failed = True
-        except EngineError as error:
-            errors.append(exhausted(str(error)))
-            failed = True
-    if failed:
+    errors = [_tried(store, update) for update in updates]
+    if any(errors):
         raise BatchError("updates", errors)
+
+
+def _write_all_or_none(store: EntityStore, updates: Sequence[Any]) -> None:
+    back: list[Any] = []
+    for place, update in enumerate(updates):
+        undo = undoing(store, update, _selected)
+        error = _tried(store, update)
+        if error is None:
+            back += undo
+            continue
+        for undone in reversed(back):
+            _write_one(store, undone)
+        rest = P4RuntimeError(Code.ABORTED, "not done, since another update of the batch failed")
+        raise BatchError("updates", [error if i == place else rest for i in range(len(updates))])
+
+
+def _tried(store: EntityStore, update: Any) -> P4RuntimeError | None:
+    try:
+        _write_one(store, update)
+    except P4RuntimeError as error:
+        return error
+    except NoRoomError as error:
+        return exhausted(str(error))
+    except EngineError as error:  # the server has checked what a client can do wrong
+        return P4RuntimeError(Code.INTERNAL, str(error))
+    return None
 
 
 def _write_one(store: EntityStore, update: Any) -> None:

@@ -13,7 +13,7 @@ from switch import rules
 from switch.engine import EngineError
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2
-from switch.p4rt.errors import choices, invalid
+from switch.p4rt.errors import P4RuntimeError, choices, invalid
 from switch.p4rt.limits import FIELDS_MAX, write_bytes_max
 from switch.p4rt.p4info import MatchKind, P4Info, TableInfo, parse_p4info
 
@@ -107,7 +107,7 @@ class PipelineCache:
             raise invalid("pipeline config: p4_device_config is missing; it must be the program as BMv2 JSON")
         p4info = parse_p4info(parts[_P4INFO])
         try:
-            program = self._load_program(parts[_DEVICE_CONFIG])
+            program = self._load_program(_unwrapped(parts[_DEVICE_CONFIG]))
         except ValueError as error:
             raise invalid(f"pipeline config: p4_device_config: {error}") from None
         check_names(p4info, program)
@@ -117,6 +117,18 @@ class PipelineCache:
         except EngineError as error:
             raise invalid(f"pipeline config: p4_device_config: {error}") from None
         return ForwardingPipeline(p4info, program, parts[_P4INFO], parts[_DEVICE_CONFIG], parts.get(_COOKIE))
+
+
+def _unwrapped(config: bytes) -> bytes:
+    """The program of a p4.tmp.P4DeviceConfig, as p4runtime_lib of p4lang's tutorials sends it; other bytes as they are.
+
+    Its `device_data` has the number 2 or 3, by its version. No JSON is such a message: `{` begins a group of field 15.
+    """
+    try:
+        parts = [config[start:end] for _, kind, start, end in wire.fields(config) if kind == wire.LENGTH]
+    except P4RuntimeError:
+        return config
+    return next((part for part in parts if part.lstrip().startswith(b"{")), config)
 
 
 def check_names(p4info: P4Info, program: Program) -> None:

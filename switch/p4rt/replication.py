@@ -10,7 +10,7 @@ from switch.engine import COPIES_MAX, PRIORITIES, Replica
 from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode
-from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented
+from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found
 from switch.p4rt.store import CloneSessionRow, EntityStore, MulticastGroup, chosen
 from switch.rules import SESSION_MAX
 
@@ -84,12 +84,10 @@ def _write_clone(store: EntityStore, kind: int, message: Any) -> None:
     owner = f"clone session {session_id}"
     if not 0 <= message.class_of_service < PRIORITIES:
         raise invalid(f"{owner}: class_of_service {message.class_of_service} must be 0..{PRIORITIES - 1}")
-    if message.class_of_service:
-        raise unimplemented(f"{owner}: class_of_service is not supported; leave it 0")
     if message.packet_length_bytes < 0:
         raise invalid(f"{owner}: packet_length_bytes must not be negative, is {message.packet_length_bytes}")
     replicas = _replicas(owner, message.replicas)
-    store.engine.set_clone_session(session_id, replicas, message.packet_length_bytes)
+    store.engine.set_clone_session(session_id, replicas, message.packet_length_bytes, message.class_of_service)
     store.clones[session_id] = CloneSessionRow(
         replicas, message.class_of_service, message.packet_length_bytes, message.SerializeToString()
     )

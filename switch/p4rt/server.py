@@ -9,7 +9,7 @@ This is one of the two files that import gRPC.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,7 +17,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from switch.device import Device, DeviceEvent, Devices
-from switch.engine import EngineError
+from switch.engine import Engine, EngineError
 from switch.p4rt import batch, wire
 from switch.p4rt.answer import Answer
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
@@ -31,6 +31,7 @@ from switch.p4rt.limits import (
     STREAM_BYTES_MAX,
 )
 from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache, ProgramLoader
+from switch.p4rt.saved import SavedPipeline
 from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
 
@@ -41,14 +42,26 @@ SetRequest = p4rt.SetForwardingPipelineConfigRequest
 GetRequest = p4rt.GetForwardingPipelineConfigRequest
 _CONFIG_FIELD = SetRequest.DESCRIPTOR.fields_by_name["config"].number
 _GET_CONFIG = wire.tag(p4rt.GetForwardingPipelineConfigResponse, "config")
+_ACTIONS = (
+    SetRequest.VERIFY,
+    SetRequest.VERIFY_AND_SAVE,
+    SetRequest.VERIFY_AND_COMMIT,
+    SetRequest.COMMIT,
+    SetRequest.RECONCILE_AND_COMMIT,
+)
 _STATUS_DETAILS = "grpc-status-details-bin"
 
 
 class P4RuntimeServer:
     """Serves the devices of a table. `start` and `stop` belong to one running loop."""
 
-    def __init__(self, devices: Devices, load_program: ProgramLoader) -> None:
+    def __init__(
+        self, devices: Devices, load_program: ProgramLoader, spare_engine: Callable[[], Engine] | None = None
+    ) -> None:
+        """`spare_engine` makes the engines of pipelines that are saved; the reference by default."""
         self._devices = devices
+        self._spare_engine = spare_engine or _reference_engine
+        self._saved: dict[int, SavedPipeline] = {}
         self._pipelines = PipelineCache(load_program)
         self._turns: dict[int, asyncio.Lock] = {}
         self._long = asyncio.Lock()
@@ -110,6 +123,7 @@ class P4RuntimeServer:
         if event is DeviceEvent.ADDED:
             device.packet_in = lambda frame: self._streams.packet_in_arrived(device, frame)
         if event in (DeviceEvent.CRASHED, DeviceEvent.REMOVED):
+            self._saved.pop(device.device_id, None)
             self._streams.forget(device, f"device {device.name} was {event.value}")
 
     # --- unary requests ---------------------------------------------------------------------------------------------
@@ -142,8 +156,9 @@ class P4RuntimeServer:
         try:
             async with self._parsed(p4rt.WriteRequest, data) as request, self._turn(request.device_id) as device:
                 self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
+                saved = self._saved.get(device.device_id)
                 with device.lock:
-                    batch.write(store_of(device), request)
+                    saved.write(request) if saved else batch.write(store_of(device), request)
         except batch.BatchError as error:
             await _abort_batch(context, error)
         except P4RuntimeError as error:
@@ -156,7 +171,7 @@ class P4RuntimeServer:
             # Collected in the device's turn, as the specification asks. All but a long answer is sent after: a slow
             # reader then delays no other.
             async with self._parsed(p4rt.ReadRequest, data) as request, self._turn(request.device_id) as device:
-                await _collect(device, request, answer)
+                await _collect(lambda: self._store(device), device, request, answer)
         except batch.BatchError as error:
             await answer.flush()
             await _abort_batch(context, error)
@@ -201,16 +216,16 @@ class P4RuntimeServer:
         device = find_device(self._devices, request.device_id)
         self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
         action = request.action
-        if action not in (SetRequest.VERIFY, SetRequest.VERIFY_AND_COMMIT, SetRequest.RECONCILE_AND_COMMIT):
-            code = Code.INVALID_ARGUMENT if action == SetRequest.UNSPECIFIED else Code.UNIMPLEMENTED
-            raise P4RuntimeError(
-                code,
-                f"pipeline action {SetRequest.Action.Name(action)} is not supported; supported: VERIFY, "
-                "VERIFY_AND_COMMIT, and RECONCILE_AND_COMMIT of the pipeline that is already loaded",
-            )
-        if config is None:
+        if action not in _ACTIONS:
+            raise invalid(f"pipeline action {action} must be one of {', '.join(map(SetRequest.Action.Name, _ACTIONS))}")
+        pipeline = None
+        if action == SetRequest.COMMIT:
+            if config is not None:
+                raise invalid("pipeline config: must be left out to COMMIT the pipeline that is saved")
+        elif config is None:
             raise invalid("pipeline config: is missing")
-        pipeline = await self._loop.run_in_executor(None, self._read_pipeline, config)
+        else:
+            pipeline = await self._loop.run_in_executor(None, self._read_pipeline, config)
         if action == SetRequest.VERIFY:
             return
         async with self._turn(request.device_id) as device:
@@ -219,12 +234,26 @@ class P4RuntimeServer:
             with device.lock:
                 if device.removed:
                     raise not_found(f"device {device.name} has been removed")
-                if action == SetRequest.RECONCILE_AND_COMMIT:
-                    _reconcile(device, pipeline)
+                if action == SetRequest.VERIFY_AND_SAVE:
+                    assert pipeline is not None
+                    self._saved[device.device_id] = SavedPipeline(pipeline, self._spare_engine())
                     return
-                store = EntityStore(pipeline, device.engine)
-                device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
-                device.store = store
+                if pipeline is None:
+                    if device.device_id not in self._saved:
+                        raise not_found(f"device {device.name} has no saved pipeline; save one with VERIFY_AND_SAVE")
+                    device.store = self._saved[device.device_id].commit(device.engine)
+                elif action == SetRequest.RECONCILE_AND_COMMIT:
+                    _reconcile(device, pipeline)
+                else:
+                    store = EntityStore(pipeline, device.engine)
+                    device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
+                    device.store = store
+                self._saved.pop(device.device_id, None)
+
+    def _store(self, device: Device) -> EntityStore:
+        """What Read and Write refer to: the pipeline that was saved last, else the one that is loaded."""
+        saved = self._saved.get(device.device_id)
+        return saved.store if saved else store_of(device)
 
     def _read_pipeline(self, config: bytes) -> ForwardingPipeline:
         """Parse and compile. This may take seconds, and is done once for each distinct config."""
@@ -240,6 +269,12 @@ class P4RuntimeServer:
             await self._streams.serve(_stream_requests(requests), context.write)
         except P4RuntimeError as error:
             await _abort(context, error)
+
+
+def _reference_engine() -> Engine:
+    from switch.reference.engine import ReferenceEngine  # rarely needed
+
+    return ReferenceEngine()
 
 
 def _as_is(data: bytes) -> bytes:
@@ -261,13 +296,13 @@ async def _stream_requests(messages: AsyncIterator[bytes]) -> AsyncIterator[Any]
         yield _message(p4rt.StreamMessageRequest, data)
 
 
-async def _collect(device: Device, request: Any, answer: Answer) -> None:
+async def _collect(store: Callable[[], EntityStore], device: Device, request: Any, answer: Answer) -> None:
     """The answers to a Read, in the device's turn: no Write comes in between, but the control socket may crash it."""
     with device.lock:
-        blocks = batch.read(store_of(device), request)
+        blocks = batch.read(store(), request)
     while True:
         with device.lock:
-            store_of(device)
+            store()
             block = next(blocks, None)
         if block is None:
             return

@@ -111,7 +111,7 @@ class EntityStore:
         for handle, entry in enumerate(compiled.entries):
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
             entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
-            self.rows[table.id][entry.priority, matches] = StoredEntry(entry, handle, const=compiled.const_entries)
+            self.rows[table.id][entry.priority, matches] = StoredEntry(entry, handle, const=table.const)
 
     @property
     def program_name(self) -> str:
@@ -166,7 +166,8 @@ class EntityStore:
         for group_id, group in self.multicast.items():
             engine.set_multicast_group(group_id, group.replicas)
         for session_id, session in self.clones.items():
-            engine.set_clone_session(session_id, session.replicas, session.packet_length_bytes)
+            cut, service = session.packet_length_bytes, session.class_of_service
+            engine.set_clone_session(session_id, session.replicas, cut, service)
 
     @staticmethod
     def _copy_profile(engine: Engine, name: str, state: ActionProfileState) -> None:

@@ -171,8 +171,10 @@ class ReferenceEngine:
     def delete_multicast_group(self, group_id: int) -> None:
         self.machine.replication.delete_group(group_id)
 
-    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        self.machine.replication.set_session(session_id, replicas, truncate_bytes)
+    def set_clone_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int = 0
+    ) -> None:
+        self.machine.replication.set_session(session_id, replicas, truncate_bytes, class_of_service)
 
     def delete_clone_session(self, session_id: int) -> None:
         self.machine.replication.delete_session(session_id)

@@ -161,16 +161,18 @@ class Machine:
             # Parsed again, since the pipeline changed the headers; the parser may look at the port.
             self.set(twin, "ingress_port", packet.ingress_port)
             self._parser.parse(twin)
-            self._finish_clone(packet, twin, preserved, INGRESS_CLONE, replica, session.truncate_bytes)
+            self._finish_clone(packet, twin, preserved, INGRESS_CLONE, replica, session)
 
     def _finish_clone(
-        self, packet: Packet, twin: Packet, preserved: FieldList, instance: int, replica: Replica, truncate_bytes: int
+        self, packet: Packet, twin: Packet, preserved: FieldList, instance: int, replica: Replica, session: CloneSession
     ) -> None:
         self._keep(packet, twin, preserved)
         self.set(twin, "instance_type", instance)
         self.set(twin, "egress_rid", replica.instance)
-        if truncate_bytes:
-            twin.truncate = truncate_bytes
+        if session.truncate_bytes:
+            twin.truncate = session.truncate_bytes
+        if session.class_of_service:
+            self.set(twin, "priority", session.class_of_service)
         self._outlets.enqueue(twin, replica.port)
 
     def _tell_clone(self, packet: Packet, twin: Packet, session: int, replica: Replica) -> None:
@@ -258,4 +260,4 @@ class Machine:
             twin = packet.copy(self._outlets.new_id())
             twin.passes = packet.passes + 1
             self._tell_clone(packet, twin, session_id, replica)
-            self._finish_clone(packet, twin, preserved, EGRESS_CLONE, replica, session.truncate_bytes)
+            self._finish_clone(packet, twin, preserved, EGRESS_CLONE, replica, session)

@@ -12,6 +12,7 @@ from switch.engine import Replica
 class CloneSession(Frozen):
     replicas: tuple[Replica, ...]
     truncate_bytes: int  # 0: whole
+    class_of_service: int = 0
 
 
 class Replication:
@@ -27,9 +28,11 @@ class Replication:
         rules.check_known(self.groups, "multicast group", group_id)
         del self.groups[group_id]
 
-    def set_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        rules.check_clone_session(session_id, truncate_bytes)
-        self.sessions[session_id] = CloneSession(tuple(replicas), truncate_bytes)
+    def set_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int
+    ) -> None:
+        rules.check_clone_session(session_id, truncate_bytes, class_of_service)
+        self.sessions[session_id] = CloneSession(tuple(replicas), truncate_bytes, class_of_service)
 
     def delete_session(self, session_id: int) -> None:
         rules.check_known(self.sessions, "clone session", session_id)

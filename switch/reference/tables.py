@@ -14,7 +14,7 @@ from p4c.model import Action
 from p4c.model.expressions import FieldRef
 from p4c.model.pipelines import Key, Table
 from switch import rules
-from switch.engine import EngineError
+from switch.engine import EngineError, NoRoomError
 from switch.reference.expressions import Reader
 from switch.reference.externs import CounterCell, MeterCell
 from switch.reference.packet import Packet
@@ -59,9 +59,8 @@ class TableState:
 
     def insert(self, entry: Entry) -> int:
         name = self.table.name
-        rules.check_changeable(self.table)
         if len(self.entries) >= self.table.max_size:
-            raise EngineError(f"table {name}: full at {self.table.max_size} entries")
+            raise NoRoomError(f"table {name}: full at {self.table.max_size} entries")
         self.check_action(entry.action)
         return self._install(entry)
 
@@ -93,13 +92,11 @@ class TableState:
 
     def modify(self, handle: int, action: EntryAction) -> None:
         entry = self.entry(handle)
-        rules.check_changeable(self.table)
         self.check_action(action)
         entry.action = action
 
     def delete(self, handle: int) -> None:
         entry = self.entry(handle)
-        rules.check_changeable(self.table)
         del self.entries[handle]
         if self._is_hashed:
             masks = tuple(p[1] for p in entry.pairs)

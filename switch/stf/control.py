@@ -141,7 +141,8 @@ class StfControl:
     def _clone(self, command: SwitchCommand, now_ns: int) -> None:
         session, replicas = command.operands
         truncate = int(command.options.get("truncate", "0"), 0)
-        self.engine.set_clone_session(int(session, 0), _replicas(replicas), truncate)
+        service = int(command.options.get("class", "0"), 0)
+        self.engine.set_clone_session(int(session, 0), _replicas(replicas), truncate, service)
 
     def _mirroring_add(self, command: SwitchCommand, now_ns: int) -> None:
         session, port = command.operands

@@ -60,13 +60,13 @@ def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        ({}, "device.device_id is missing; present: nothing; it must be an integer from 1 to"),
-        ({"device_id": 0}, "device.device_id is 0; it must be an integer from 1 to"),
+        ({}, "device.device_id is missing; present: nothing; it must be an integer from 0 to"),
+        ({"device_id": -1}, "device.device_id is -1; it must be an integer from 0 to"),
         ({"device_id": 1, "engine": "bmv2"}, "device.engine is 'bmv2'; it must be one of 'native'"),
         ({"device_id": 1, "prots": []}, "device.prots is no key here; valid: device_id, name, cpu_port"),
         (
             {"device_id": 1, "ports": [{"port": 511}]},
-            r"device.ports\[0\].port is 511; it must be an integer from 1 to 510",
+            r"device.ports\[0\].port is 511; it must be an integer from 0 to 510",
         ),
         ({"device_id": 1, "ports": [{"port": 1}, {"port": 1}]}, "must be distinct, but 1 occurs 2 times"),
         ({"device_id": 1, "ports": [{"port": 510}]}, "must be distinct, but 510"),
@@ -90,6 +90,12 @@ def test_a_file_that_is_missing_or_not_json_is_refused_by_name(tmp_path):
 def test_a_bad_device_is_refused_with_the_key_and_the_rule(device, message):
     with pytest.raises(SwitchConfigError, match=message):
         parse_device(device)
+
+
+def test_device_0_and_port_0_are_taken():
+    """The P4Runtime specification reserves neither; PTF's suites use both (device 0, 0@veth0)."""
+    device = parse_device({"device_id": 0, "ports": [{"port": 0}]})
+    assert (device.device_id, device.ports[0].port) == (0, 0)
 
 
 def test_two_devices_may_not_share_an_id_a_name_or_an_interface():

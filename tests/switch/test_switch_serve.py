@@ -199,8 +199,8 @@ def test_the_last_counters_are_sampled_at_the_end(tmp_path):
     ("changes", "message"),
     [
         (
-            {"devices": [{"device_id": 1, "ports": [{"port": 0}]}]},
-            "devices[0].ports[0].port is 0; it must be an integer from 1 to 510",
+            {"devices": [{"device_id": 1, "ports": [{"port": 511}]}]},
+            "devices[0].ports[0].port is 511; it must be an integer from 0 to 510",
         ),
         ({"grcp": "x"}, "grcp is no key here; valid: grpc, control, journal"),
         ({"devices": [{"device_id": 1, "ports": [{"port": 1, "interface": "absent-if0"}]}]}, "absent-if0"),

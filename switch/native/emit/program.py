@@ -164,6 +164,12 @@ class Passes:
         lines += ["    default:", "        break;", "    }"]
         lines += [line.replace("p->", "to->") for line in self._set(i.instance_type, "p->instance_type")]
         lines += [line.replace("p->", "to->") for line in self._set(i.packet_length, "p->packet_length")]
+        if i.priority is not None:
+            lines.append(
+                "    if (to->priority && (to->instance_type == INGRESS_CLONE || to->instance_type == EGRESS_CLONE)) {"
+            )
+            lines += self._set(i.priority, "to->priority")
+            lines.append("    }")
         lines += self._get("to->priority", i.priority)
         return [*lines, "}", ""]
 

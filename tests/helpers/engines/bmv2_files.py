@@ -99,8 +99,10 @@ class Bmv2Files:
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         self._multicast(group_id, replicas)
 
-    def set_clone_session(self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int) -> None:
-        assert truncate_bytes == 0, "simple_switch does not truncate clones"
+    def set_clone_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int = 0
+    ) -> None:
+        assert truncate_bytes == class_of_service == 0, "simple_switch neither truncates clones nor gives them a class"
         self._multicast(1000 + session_id, replicas)
         self._commands.append(f"mirroring_add_mc {session_id} {1000 + session_id}")
 

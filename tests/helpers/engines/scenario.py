@@ -104,7 +104,7 @@ class Scenario:
         for session in (0, 1, 3):
             # steer.p4 clones every clone into session 1: with two replicas that is COPIES_MAX packets.
             replicas = control.replicas()[:1] if session == 1 else control.replicas()
-            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)))
+            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)), rng.choice((0, 0, 5)))
         for meter in self.program.meters:
             for index in range(min(meter.size, 6)):
                 pair("set_meter", meter.name, index, control.meter())

@@ -10,8 +10,8 @@ import pytest
 from p4c.frontend import CompileError
 from p4c.frontend.compilation import Compilation
 from p4c.model import load
-from switch.engine import PortConfig
-from switch.reference import ReferenceEngine
+from switch.engine import Engine, PortConfig, Replica
+from switch.stf.programs import ENGINES, make_engine
 
 WHOLE = """#include <core.p4>
 #include <v1model.p4>
@@ -47,12 +47,16 @@ class Made:
         self.warnings = [d.message for d in self.compilation.diagnostics.items]
         self.json: dict[str, Any] = self.compiled.json
 
-    def sent(self, frame: str) -> list[tuple[int, str]]:
-        """Port and bytes of the frames that leave a switch for one that comes in by port 2."""
-        engine = ReferenceEngine()
+    def engine(self, name: str = "reference") -> Engine:
+        engine = make_engine(name)
         engine.load(load(self.json))
         for port in range(4):
             engine.configure_port(port, PortConfig(), 0)
+        return engine
+
+    def sent(self, frame: str, engine: Engine | None = None) -> list[tuple[int, str]]:
+        """Port and bytes of the frames that leave a switch for one that comes in by port 2."""
+        engine = engine or self.engine()
         engine.receive(2, bytes.fromhex(frame), 0)
         return [(out.port, out.frame.hex()) for out in engine.advance(0)]
 
@@ -145,3 +149,17 @@ def test_a_profile_without_a_name_is_called_as_in_the_json_of_p4c(kind: str, tmp
     assert profile["name"] == "action_profile_0"
     assert 'name: "action_profile_0"' in made.compiled.p4info_text
     assert 'write @name("…") before implementation' in made.warnings[0]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("kind", ["I2E", "E2E"])
+def test_a_clone_has_the_class_of_service_of_its_session(kind: str, name: str, tmp_path: Path) -> None:
+    """P4Runtime, "CloneSessionEntry". v1model's class of service is standard_metadata.priority, queue 7 first."""
+    call = f"if (s.instance_type == 0) clone(CloneType.{kind}, 5);"
+    egress = "hdr.h.a = (bit<8>) s.priority; hdr.h.b = (bit<8>) s.instance_type;"
+    made = Made(tmp_path, **{"ingress": call, "egress": egress} if kind == "I2E" else {"egress": egress + call})
+    engine = made.engine(name)
+    for service in (0, 6):
+        engine.set_clone_session(5, [Replica(3, 0)], 0, service)
+        instance = 1 if kind == "I2E" else 2
+        assert sorted(made.sent("0102", engine)) == [(1, "0000"), (3, f"{service:02x}{instance:02x}")]

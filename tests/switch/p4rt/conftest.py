@@ -18,7 +18,7 @@ from google.rpc import status_pb2
 from p4c.entries import ActionCall, Entry, Exact
 from switch.config import DeviceConfig, PortSpec
 from switch.device import Devices, Lateness
-from switch.engine import CounterValue, EngineError, PortCounters
+from switch.engine import CounterValue, EngineError, NoRoomError, PortCounters
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
@@ -105,7 +105,9 @@ class RememberingEngine:
 
     def insert_entry(self, table, entry):
         if entry.matches and entry.matches[0] == Exact(0xBAD):
-            raise EngineError(f"table {table}: the data plane has no room")
+            raise NoRoomError(f"table {table}: the data plane has no room")
+        if entry.matches and entry.matches[0] == Exact(0xBAE):
+            raise EngineError(f"table {table}: the data plane is broken")
         handle = next(self.handles)
         self.entries[table, handle] = entry
         return handle
@@ -163,8 +165,8 @@ class RememberingEngine:
     def delete_multicast_group(self, group_id):
         del self.multicast[group_id]
 
-    def set_clone_session(self, session_id, replicas, truncate_bytes):
-        self.clones[session_id] = (tuple(replicas), truncate_bytes)
+    def set_clone_session(self, session_id, replicas, truncate_bytes, class_of_service=0):
+        self.clones[session_id] = (tuple(replicas), truncate_bytes, class_of_service)
 
     def delete_clone_session(self, session_id):
         del self.clones[session_id]
@@ -302,7 +304,8 @@ class Harness:
         for device_id in (1, 2):
             self.devices.add(DeviceConfig(device_id, f"s{device_id}", ports=(PortSpec(1), PortSpec(2))))
         self.loop = asyncio.new_event_loop()
-        self.server = P4RuntimeServer(self.devices, load_program)
+        spare: Any = RememberingEngine
+        self.server = P4RuntimeServer(self.devices, load_program, spare)
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.port = self.run(self.server.start("127.0.0.1:0"))

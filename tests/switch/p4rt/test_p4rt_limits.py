@@ -233,8 +233,9 @@ def test_a_long_value_is_shown_by_its_beginning_and_a_client_with_default_limits
             write(request, timeout=30)
     assert raised.value.code() is grpc.StatusCode.UNKNOWN
     assert raised.value.details() == (
-        "1 of 1 updates failed; the first: INVALID_ARGUMENT: table ingress.hosts: field hdr.ethernet.dst (exact, "
-        f"bit<48>): 0x{'ab' * 32}… (5000 bytes) needs 40000 bits, but the width is bit<48> (at most 0xffffffffffff)"
+        "1 of 1 updates failed; the first, at index 0: INVALID_ARGUMENT: table ingress.hosts: field hdr.ethernet.dst "
+        "(exact, bit<48>): "
+        f"0x{'ab' * 32}… (5000 bytes) needs 40000 bits, but the width is bit<48> (at most 0xffffffffffff)"
     )
 
 

@@ -165,11 +165,101 @@ def test_the_errors_of_a_batch_fit_the_metadata_that_a_default_client_accepts(ha
     plain.close()
 
 
-def test_other_atomicities_are_unimplemented_before_anything_is_tried(client):
+def test_one_bad_update_of_a_thousand_is_named_to_a_default_client(harness, client, errors_of):
+    """All details would be 16,000 bytes or more. A client by default refuses more than 8 KiB, and is told nothing."""
+    plain = grpc.insecure_channel(f"127.0.0.1:{harness.port}")
+    call = plain.unary_unary("/p4.v1.P4Runtime/Write", p4rt.WriteRequest.SerializeToString)
+    for count in (300, 1000):
+        request = p4rt.WriteRequest(device_id=1)
+        request.election_id.low = 1
+        for _ in range(count):
+            text_format.Parse(
+                f"type: MODIFY entity {{ table_entry {{ table_id: {ROUTES} is_default_action: true }} }}",
+                request.updates.add(),
+            )
+        request.updates[count - 7].entity.table_entry.table_id = 1
+        with pytest.raises(grpc.RpcError) as caught:
+            call(request)
+        assert caught.value.code() is grpc.StatusCode.UNKNOWN
+        told = f"1 of {count} updates failed; the first, at index {count - 7}: INVALID_ARGUMENT: no table with id 1"
+        assert caught.value.details().startswith(told)
+        if count == 300:
+            errors = errors_of(caught.value)
+            assert [i for i, (code, _) in enumerate(errors) if code] == [293]
+            assert "no table with id 1" in errors[293][1]
+    plain.close()
+
+
+def test_a_data_plane_that_fails_is_no_lack_of_room(client, errors_of):
+    """google.rpc.Code: RESOURCE_EXHAUSTED is for lack of room, INTERNAL for a broken server."""
+    for value, code in (("\\013\\255", Code.RESOURCE_EXHAUSTED), ("\\013\\256", Code.INTERNAL)):
+        with pytest.raises(grpc.RpcError) as caught:
+            client.write(update("INSERT", host().replace("\\002", value)))
+        assert errors_of(caught.value)[0][0] == code
+
+
+def test_a_batch_of_all_or_none_leaves_all_as_it_was_after_an_error(client, engine, errors_of):
+    """ROLLBACK_ON_ERROR: "software and data plane state is consistent with the state before the batch"."""
+    default = f"table_entry {{ table_id: {ROUTES} is_default_action: true action {{ {forward(7)} }} }}"
+    member = f"action_profile_member {{ action_profile_id: {PROFILE} member_id: 1 {forward(2)} }}"
+    group = "multicast_group_entry { multicast_group_id: 5 replicas { egress_port: 1 } }"
+    clone = "clone_session_entry { session_id: 6 replicas { egress_port: 1 } }"
+    group, clone = (f"packet_replication_engine_entry {{ {entry} }}" for entry in (group, clone))
+    register = 'register_entry { register_id: 369098753 index { index: 2 } data { bitstring: "\\001" } }'
+    counter = "counter_entry { counter_id: 301989889 index { index: 1 } data { packet_count: 7 byte_count: 8 } }"
+    meter = "meter_entry { meter_id: 335544321 index { index: 3 } config { cir: 10 cburst: 1 pir: 20 pburst: 2 } }"
+    metered = ACL_ENTRY[:-1] + "meter_config { cir: 1 cburst: 1 pir: 1 pburst: 1 } }"
+    there = [host(2, "counter_data { packet_count: 5 byte_count: 6 }"), metered, member, group, clone]
+    client.write(*(update("INSERT", entity) for entity in there))
+
+    def state():
+        kinds = (
+            "table_entry action_profile_member meter_entry counter_entry register_entry packet_replication_engine_entry"
+        )
+        read = [str(e) for kind in kinds.split() for e in client.read(f"{kind} {{ }}")]
+        tables = (
+            f"table_entry {{ table_id: {HOSTS} counter_data {{ }} }}",
+            f"table_entry {{ table_id: {ACL} meter_config {{ }} }}",
+        )
+        read += [str(e) for table in tables for e in client.read(table)]
+        kept = (
+            engine.entries.values(),
+            engine.members,
+            engine.multicast,
+            engine.clones,
+            engine.direct_counters.values(),
+        )
+        return sorted(read), sorted(map(str, kept[0])), str(kept[1:4]), sorted(set(map(str, kept[4])))
+
+    before = state()
+    good = [
+        update("DELETE", host(2)),
+        update("INSERT", host(3)),
+        update("MODIFY", host(3, port=4)),
+        update("DELETE", metered),
+        update("MODIFY", default),
+        update("MODIFY", member.replace("\\002", "\\003")),
+        update("MODIFY", group.replace("egress_port: 1", "egress_port: 4")),
+        update("DELETE", clone),
+        update("MODIFY", register),
+        update("MODIFY", counter),
+        update("MODIFY", meter),
+    ]
+    atomicity = p4rt.WriteRequest.ROLLBACK_ON_ERROR
     with pytest.raises(grpc.RpcError) as caught:
-        client.write(update("INSERT", host()), atomicity=p4rt.WriteRequest.ROLLBACK_ON_ERROR)
+        client.write(*good, update("INSERT", "table_entry { table_id: 1 }"), good[1], atomicity=atomicity)
+    assert [code for code, _ in errors_of(caught.value)] == [Code.ABORTED] * 11 + [Code.INVALID_ARGUMENT, Code.ABORTED]
+    assert "at index 11: INVALID_ARGUMENT: no table with id 1" in caught.value.details()
+    assert state() == before
+    client.write(*good, atomicity=atomicity)
+    assert state() != before
+
+
+def test_data_plane_atomic_batches_are_unimplemented_before_anything_is_tried(client):
+    with pytest.raises(grpc.RpcError) as caught:
+        client.write(update("INSERT", host()), atomicity=p4rt.WriteRequest.DATAPLANE_ATOMIC)
     assert caught.value.code() is grpc.StatusCode.UNIMPLEMENTED
-    assert "ROLLBACK_ON_ERROR is not supported" in caught.value.details()
+    assert "DATAPLANE_ATOMIC is not supported" in caught.value.details()
     assert client.read("table_entry { table_id: 33554433 }") == []
 
 
@@ -394,11 +484,11 @@ def test_multicast_groups_and_clone_sessions_are_kept(client, engine):
     )
     clone = (
         "packet_replication_engine_entry { clone_session_entry { session_id: 6 "
-        'replicas { port: "\\001\\376" instance: 1 } packet_length_bytes: 100 } }'
+        'replicas { port: "\\001\\376" instance: 1 } class_of_service: 3 packet_length_bytes: 100 } }'
     )
     client.write(update("INSERT", multicast), update("INSERT", clone))
     assert engine.multicast[5] == (Replica(1, 1), Replica(2, 9))
-    assert engine.clones[6] == ((Replica(510, 1),), 100)
+    assert engine.clones[6] == ((Replica(510, 1),), 100, 3)
     assert client.read("packet_replication_engine_entry { multicast_group_entry { } }") == [parsed(multicast)]
     assert client.read("packet_replication_engine_entry { clone_session_entry { session_id: 6 } }") == [parsed(clone)]
     assert len(client.read("packet_replication_engine_entry { }")) == 2

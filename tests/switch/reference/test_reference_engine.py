@@ -68,11 +68,6 @@ def test_a_full_table_refuses_and_keeps_what_it_has(compiled: Compiled) -> None:
         ("In.selector_table", Entry((Exact(1),), METERED), r"an action profile member or group is expected"),
         ("In.profile_table", Entry((Exact(1),), GroupRef(1)), r"has no selector, so no groups"),
         ("In.exact_table", Entry((Exact(1), Exact(1)), MemberRef(1)), r"it has no action profile"),
-        (
-            "In.constant_table",
-            Entry((Ternary(0, 0),), ActionCall("In.set_value", (1,)), 1),
-            r"its entries are constant",
-        ),
     ],
 )
 def test_what_a_table_cannot_hold_is_refused(compiled: Compiled, table: str, entry: Entry, message: str) -> None:

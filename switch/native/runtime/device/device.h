@@ -75,6 +75,7 @@ struct replica {
 struct replica_list {
     u32 id;
     u32 truncate_bytes; /* 0: whole */
+    u32 priority;       /* of clones; 0: what the program preserves */
     u32 count;
     struct replica *replica;
 };
@@ -143,7 +144,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
 int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_counters *out);
 
 int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
-                        u32 truncate_bytes);
+                        u32 truncate_bytes, u32 priority);
 void device_delete_replicas(struct device *d, bool session, u32 id);
 
 /* A frame arrives. The device works off everything that is due by now_ns. */

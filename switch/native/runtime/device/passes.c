@@ -68,7 +68,7 @@ static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
     copy->instance_type = INGRESS_CLONE;
     d->program->arrive(copy, now_ns);
     d->program->parse(d, copy, now_ns);
-    copy->priority = 0;
+    copy->priority = (u16)session->priority;
     d->program->preserve(copy, p, p->clone_list);
     traffic_replicate(d, copy, session, now_ns);
     pool_give(d->pool, copy);
@@ -87,7 +87,7 @@ static void clone_egress(struct device *d, struct packet *p, u64 now_ns)
     copy->parsed = parsed;
     copy->passes++;
     copy->instance_type = EGRESS_CLONE;
-    copy->priority = 0;
+    copy->priority = (u16)session->priority;
     d->program->preserve(copy, p, p->clone_list);
     traffic_replicate(d, copy, session, now_ns);
     pool_give(d->pool, copy);

@@ -11,7 +11,7 @@ struct replica_list *traffic_replicas(struct replication *r, u32 id)
 }
 
 int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
-                        u32 truncate_bytes)
+                        u32 truncate_bytes, u32 priority)
 {
     struct replication *r = session ? &d->sessions : &d->multicast;
     struct replica *replicas = malloc((count + 1) * sizeof *replicas);
@@ -34,6 +34,7 @@ int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports
     list->replica = replicas;
     list->count = count;
     list->truncate_bytes = truncate_bytes;
+    list->priority = priority;
     return 0;
 }
 

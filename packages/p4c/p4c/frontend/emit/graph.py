@@ -165,6 +165,7 @@ class _Builder:
         t = node.table
         by_hit = _HIT in node.next
         profile = t.profile.profile if t.profile is not None else None
+        size = t.size or DEFAULT_TABLE_SIZE
         default = DefaultAction(_action_of(t.default), tuple(t.default_arguments), t.default_const)
         return Table(
             name=t.name,
@@ -172,7 +173,7 @@ class _Builder:
             match=match_type(t),
             keys=tuple(_key(k) for k in t.keys),
             actions=tuple(_action_of(a) for a, _ in t.actions),
-            max_size=len(t.entries) if t.entries else t.size or DEFAULT_TABLE_SIZE,
+            max_size=len(t.entries) if t.entries and t.entries_const else max(size, len(t.entries or ())),
             default=default if profile is None else None,
             initial=t.entries or (),
             const_entries=t.entries is not None,

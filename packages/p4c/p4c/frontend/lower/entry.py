@@ -36,7 +36,8 @@ def _const_ranks(entries: list[ast.EntryElement]) -> list[int]:
 
 
 def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.EntryElement]) -> list[int]:
-    cx.diagnostics.warning("target", "BMv2 holds these entries for constant, as if written const entries", d.span)
+    message = "BMv2 holds these entries for constant, as if written const entries; the embedded switch lets them change"
+    cx.diagnostics.warning("target", message, d.span)
     wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
     largest = wins is None or bool(wins.value.value)
     delta = int(step.value.value) if step is not None else 1

@@ -1,0 +1,46 @@
+"""Pipelines that are saved and not yet committed (specification, "SetForwardingPipelineConfig", VERIFY_AND_SAVE)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from switch.engine import Engine
+from switch.p4rt.batch import BatchError, write, write_updates
+from switch.p4rt.errors import exhausted
+from switch.p4rt.pipeline import ForwardingPipeline
+from switch.p4rt.store import EntityStore
+
+
+class SavedPipeline:
+    """Writes change `store`, on an engine that forwards nothing, and are kept to be made again when it is committed."""
+
+    def __init__(self, pipeline: ForwardingPipeline, engine: Engine) -> None:
+        self.pipeline = pipeline
+        engine.load(pipeline.program)
+        self.store = EntityStore(pipeline, engine)
+        self._updates: list[Any] = []
+        self._bytes = 0
+
+    def write(self, request: Any) -> None:
+        """As `batch.write`. RESOURCE_EXHAUSTED beyond the longest message that the program has use for."""
+        size, most = request.ByteSize(), self.pipeline.message_bytes_max
+        if self._bytes + size > most:
+            raise exhausted(f"writes to a saved pipeline must have at most {most} bytes together; commit it first")
+        try:
+            write(self.store, request)
+        except BatchError as error:
+            self._keep(u for u, failed in zip(request.updates, error.errors, strict=True) if failed is None)
+            raise
+        self._keep(request.updates)
+
+    def _keep(self, done: Iterable[Any]) -> None:
+        self._updates += done
+        self._bytes = sum(update.ByteSize() for update in self._updates)
+
+    def commit(self, engine: Engine) -> EntityStore:
+        """The store of an engine that runs the pipeline, with all writes made."""
+        store = EntityStore(self.pipeline, engine)
+        engine.load(self.pipeline.program)
+        write_updates(store, self._updates)
+        return store

@@ -1,0 +1,100 @@
+"""Entries that the program gives a table and that are not const (specification, "Preinitialized tables")."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from p4c.frontend import compile_program
+from p4c.model import load_program
+from switch.engine import PortConfig
+from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.pipeline import PipelineCache
+from switch.p4rt.store import EntityStore
+from switch.reference import ReferenceEngine
+
+PROGRAM = """#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct headers { h_t h; }
+struct meta_t { }
+parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {
+    state start { p.extract(hdr.h); transition accept; }
+}
+control V(inout headers hdr, inout meta_t m) { apply { } }
+control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {
+    action to(bit<9> port) { s.egress_spec = port; }
+    table t {
+        key = { hdr.h.a: exact; }
+        actions = { to; }
+        default_action = to(3);
+        KIND entries = { 1: to(1); 2: to(2); }
+    }
+    apply { t.apply(); }
+}
+control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
+control C(inout headers hdr, inout meta_t m) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+class Switch:
+    def __init__(self, folder: Path, kind: str) -> None:
+        (folder / "main.p4").write_text(PROGRAM.replace("KIND", kind))
+        compiled = compile_program(folder / "main.p4", folder)
+        config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
+        text_format.Parse(compiled.p4info_text, config.p4info)
+        pipeline = PipelineCache(load_program).read(config.SerializeToString())
+        (self.table,) = pipeline.p4info.tables.values()
+        self.action = next(id_ for id_, action in self.table.actions.items() if action.name == "I.to")
+        self.engine = ReferenceEngine()
+        self.store = EntityStore(pipeline, self.engine)
+        self.engine.load(pipeline.program)
+        for port in range(8):
+            self.engine.configure_port(port, PortConfig(), 0)
+
+    def write(self, kind: str, key: int, port: int) -> None:
+        update = p4rt.Update(type=kind)
+        entry = update.entity.table_entry
+        entry.table_id = self.table.id
+        entry.match.add(field_id=1).exact.value = bytes((key,))
+        entry.action.action.action_id = self.action
+        entry.action.action.params.add(param_id=1, value=bytes((port,)))
+        write_updates(self.store, [update])
+
+    def ports(self) -> list[int]:
+        """Where frames for the keys 1 to 4 leave."""
+        for key in range(1, 5):
+            self.engine.receive(0, bytes((key, 0)), 0)
+        return [out.port for out in self.engine.advance(0)]
+
+    def entries(self) -> list[Any]:
+        request = p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry(table_id=self.table.id))])
+        return [
+            e.table_entry for part in read(self.store, request) for e in p4rt.ReadResponse.FromString(part).entities
+        ]
+
+
+def test_entries_that_are_not_const_can_be_inserted_modified_and_deleted(tmp_path: Path) -> None:
+    switch = Switch(tmp_path, "")
+    assert switch.ports() == [1, 2, 3, 3]
+    assert not any(entry.is_const for entry in switch.entries())
+    switch.write("INSERT", 4, 5)
+    switch.write("MODIFY", 1, 6)
+    switch.write("DELETE", 2, 0)
+    assert switch.ports() == [6, 3, 3, 5]
+    assert len(switch.entries()) == 2
+
+
+@pytest.mark.parametrize("kind", ["INSERT", "MODIFY", "DELETE"])
+def test_entries_that_are_const_cannot(kind: str, tmp_path: Path) -> None:
+    switch = Switch(tmp_path, "const")
+    assert all(entry.is_const for entry in switch.entries())
+    with pytest.raises(BatchError, match="PERMISSION_DENIED"):
+        switch.write(kind, 4 if kind == "INSERT" else 1, 5)
+    assert switch.ports() == [1, 2, 3, 3]
