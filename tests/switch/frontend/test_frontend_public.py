@@ -163,3 +163,20 @@ def test_a_clone_has_the_class_of_service_of_its_session(kind: str, name: str, t
         engine.set_clone_session(5, [Replica(3, 0)], 0, service)
         instance = 1 if kind == "I2E" else 2
         assert sorted(made.sent("0102", engine)) == [(1, "0000"), (3, f"{service:02x}{instance:02x}")]
+
+
+def test_a_translated_type_has_the_width_of_its_annotation(tmp_path: Path) -> None:
+    """P4Runtime, "Translation of user-defined types": bit<W> is sdn_bitwidth W, string is sdn_string."""
+    top = '@p4runtime_translation("a/b", {kind}) type bit<9> port_t;'
+    table = "action to(port_t p) { s.egress_spec = (bit<9>) p; } table t { actions = { to; } }"
+    for kind, told in (("bit<32>", "sdn_bitwidth: 32"), ("32", "sdn_bitwidth: 32"), ("string", "sdn_string {")):
+        made = Made(tmp_path, top=top.format(kind=kind), local=table, ingress="t.apply();")
+        assert told in made.compiled.p4info_text
+
+
+def test_a_switch_in_an_action_is_taken_with_a_warning(tmp_path: Path) -> None:
+    """The language has it (1.2.2); p4c's backend for BMv2 refuses it (its sample issue3299)."""
+    action = "action a(bit<8> n) { switch (n) { 1: { m.x = 5; } default: { m.x = 6; } } hdr.h.a = m.x; }"
+    made = Made(tmp_path, local=action, ingress="a(hdr.h.b);")
+    assert made.sent("0001") == [(1, "0501")]
+    assert "p4c refuses a switch in an action" in made.warnings[0]

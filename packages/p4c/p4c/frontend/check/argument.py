@@ -55,6 +55,9 @@ def parameter_infos(
         t = type_of(cx, p.type)
         if isinstance(t, ApplicableType) and not blocks:
             t = cx.type_error(f"parameter {p.name} cannot be of type {t}", p.span)
+        if t == INT and p.direction:
+            note = "an int has no width, so its value must be known at compile time"
+            t = cx.type_error(f"parameter {p.name} of type int must have no direction", p.span, note)
         symbol = Symbol("parameter", p.name, p, t, direction=p.direction, span=p.span)
         infos.append(ParameterInfo(p.name, p.direction, t, p, symbol))
     cx.scope = outer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from p4c.frontend.check import types as ty
 from p4c.frontend.check.argument import bind_constructor, block_fits, parameter_infos
 from p4c.frontend.check.context import CheckContext, Handlers
@@ -11,10 +13,16 @@ from p4c.frontend.check.statement import always_returns, declare_constant
 from p4c.frontend.check.type_ref import bounded, type_of
 from p4c.frontend.parse import ast
 
+_TRANSLATION = r'"[^"]*" , (bit < \w+ >|string|\d\w*)( ,)?'
+
 
 def _typedef(cx: CheckContext, d: ast.Typedef) -> None:
     base = type_of(cx, d.type)
     t = ty.NewType(d.name, base, d.annotations) if d.fresh else base
+    for a in d.annotations:
+        if a.name == "p4runtime_translation" and not re.fullmatch(_TRANSLATION, a.source):
+            message = '@p4runtime_translation takes a URI and then bit<W>, string or a number of bits: ("…", bit<32>)'
+            cx.type_error(message, a.span)
     cx.declare(Symbol("type", d.name, d, t), d.span)
 
 
@@ -153,7 +161,10 @@ def _variable(cx: CheckContext, d: ast.Variable) -> None:
 def _instance(cx: CheckContext, d: ast.Instance) -> None:
     t = type_of(cx, d.type)
     symbol = Symbol("instance", d.name, d, t)
-    if isinstance(t, ty.Extern | ty.ApplicableType):
+    if isinstance(t, ty.ApplicableType) and t.kind in ("control", "parser") and cx.scope.parent is None:
+        note = f"declare it in the {t.kind} that applies it, or write {t.name}() as an argument of V1Switch"
+        cx.type_error(f"{d.name}: a {t.kind} cannot be instantiated at the top level", d.span, note)
+    elif isinstance(t, ty.Extern | ty.ApplicableType):
         call = ast.CallExpression(d.span, ast.Name(d.span, d.name), [], d.arguments)
         callee = Callee("constructor", t.name, symbol, returns=t)
         bound = bind_constructor(cx, call, callee, t)

@@ -44,7 +44,36 @@ def check_table(cx: CheckContext, d: ast.TableDecl) -> None:
         _entry(cx, d, entry, listed)
     for p in d.properties.values():
         _property(cx, d, p)
+    _priorities(cx, d)
     cx.declare(symbol, d.span)
+
+
+def _priorities(cx: CheckContext, d: ast.TableDecl) -> None:
+    """Which entries may and must have a priority, and that those worked out are none below 0 (as in p4c)."""
+    entries = d.entries or []
+    first = next((e for e in entries if e.priority is not None), None)
+    if first is None or first.priority is None:
+        return
+    if d.entries_const:
+        cx.type_error("const entries have no priority: of those that fit, the first wins", first.priority.span)
+    elif all(k.match_kind in ("exact", "lpm") for k in d.keys):
+        message = f"entries of table {d.name} have no priority, since its keys are exact or lpm"
+        cx.type_error(message, first.priority.span)
+    elif entries[0].priority is None:
+        message = f"the first entry of table {d.name} must have a priority, since a later one has"
+        cx.type_error(message, entries[0].span, f"the later one is on line {first.priority.span.line}")
+    else:
+        wins, step = (d.properties.get(name) for name in ("largest_priority_wins", "priority_delta"))
+        falls = wins is None or wins.value.value is not False
+        delta = step.value.value if step is not None else 1
+        priority = 0
+        for e in entries:
+            given = None if e.priority is None else e.priority.value
+            priority = given if isinstance(given, int) else priority - delta if falls and isinstance(delta, int) else 0
+            if priority < 0:
+                note = "give it one, or make priority_delta smaller"
+                cx.type_error(f"this entry's priority would be {priority}: it must be at least 0", e.span, note)
+                return
 
 
 def _key(cx: CheckContext, d: ast.TableDecl, key: ast.KeyElement) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from p4c.frontend.check import types as ty
 from p4c.frontend.emit.textproto import TextMessage
-from p4c.frontend.parse.ast import Annotation, Number, String
+from p4c.frontend.parse.ast import Annotation, BaseTypeRef, Number, String, TypeExpression
 
 
 class TypeInfo:
@@ -47,6 +47,8 @@ class TypeInfo:
         if translation is not None:
             translated = TextMessage().add("uri", _text(translation))
             second = translation.expressions[1] if len(translation.expressions) > 1 else None
+            if isinstance(second, TypeExpression) and isinstance(second.ref, BaseTypeRef):
+                second = second.ref.width  # of bit<W>; string has none
             if isinstance(second, Number):
                 width_seen = second.number
                 translated.add("sdn_bitwidth", second.number)

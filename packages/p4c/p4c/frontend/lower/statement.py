@@ -111,6 +111,9 @@ def _switch(cx: LowerContext, s: ast.SwitchStatement) -> None:
     if isinstance(subject, ast.MemberExpression) and subject.name == "action_run":
         _switch_on_action(cx, s, subject)
         return
+    if cx.in_action:
+        message = "p4c refuses a switch in an action for BMv2: write if and else for a program that both compile"
+        cx.diagnostics.warning("target", message, s.span)
     value = cx.scalar_of(subject)
     if not isinstance(value.of, Const | FieldRef | Local):
         kept = temporary(cx, value.type)

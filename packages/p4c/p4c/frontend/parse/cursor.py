@@ -17,7 +17,7 @@ _RESERVED = """
 """
 RESERVED = frozenset(_RESERVED.split())
 # Reserved, yet used as names by grammar productions that allow it (nonTypeName, nonTableKwName).
-SOFT = frozenset(["apply", "state", "type", "list", "default"])
+SOFT = frozenset(["apply", "state", "type", "list"])
 BASE_TYPES = frozenset(["bit", "int", "varbit", "bool", "error", "string", "void", "match_kind", "_"])
 
 

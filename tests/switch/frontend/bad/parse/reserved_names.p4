@@ -1,0 +1,4 @@
+control Other() {
+    action default() { }
+    apply { }
+}
