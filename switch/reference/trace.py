@@ -87,6 +87,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "hash": lambda d: f"    {d['algorithm']}({d['input']}) = {d['value']}",
     "random": lambda d: f"    random({d['low']}..{d['high']}) = {d['value']}",
     "log": lambda d: f"    log: {d['message']}",
+    "assertion": lambda d: f"    assertion failed: {d['failed']}",
     "out_of_range": lambda d: f"    {d['extern']}[{d['index']}] is outside its {d['size']} cells: no effect",
     "clone": lambda d: f"clone session {d['session']}: packet #{d['copy']} to port {d['port']}, rid {d['instance']}",
     "clone_unknown": lambda d: f"clone session {d['session']} does not exist: no clone",

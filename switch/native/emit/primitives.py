@@ -198,6 +198,8 @@ PRIMITIVES: dict[str, Emitter] = {
     "exit": lambda e, scope: ["p->exit = true;"],
     "no_op": lambda e, scope, *args: [],
     "log_msg": lambda e, scope, *args: [],
+    "assert": lambda e, scope, *args: [],  # only a trace tells
+    "assume": lambda e, scope, *args: [],
     "drop": StatementEmitter.drop,
     "mark_to_drop": StatementEmitter.drop,
     "count": _count,

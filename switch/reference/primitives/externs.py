@@ -6,6 +6,7 @@ from collections.abc import Callable, Sized
 from typing import Any
 
 from p4c.model import Vector
+from p4c.model.expressions import Kind
 from switch.reference.calculations import gatherer
 from switch.reference.hashes import ALGORITHMS
 from switch.reference.packet import Packet
@@ -115,6 +116,19 @@ def _random(runtime: Runtime, target: Any, low: Any, high: Any) -> Effect:
         runtime.record(packet, "random", low=lo, high=hi, value=value)
 
     return run
+
+
+@builds("assert", "assume")
+def _assert(runtime: Runtime, condition: Any) -> Effect:
+    """simple_switch ends its process when one fails. The trace says so here, and the packet goes on."""
+    expressions = runtime.expressions
+    holds = expressions.test(condition) if condition.kind is Kind.BOOL else expressions.reader(condition)
+
+    def check(packet: Packet) -> None:
+        if runtime.trace is not None and not holds(packet):
+            runtime.record(packet, "assertion", failed=str(condition))
+
+    return check
 
 
 @builds("log_msg")

@@ -69,6 +69,9 @@ def _primitive(at: JsonCursor, scope: LoadScope, locals_count: int) -> Primitive
 def _argument(word: str, at: JsonCursor, scope: LoadScope, locals_count: int) -> Argument:
     if word in _KINDS:
         return kinded(at, scope, _KINDS[word], locals_count)
+    if word == "truth":
+        condition = expression(at, scope, locals_count)
+        return condition if condition.kind is Kind.BOOL else kinded(at, scope, Kind.DATA, locals_count)
     if word == "lvalue":
         target = expression(at, scope, locals_count)
         if isinstance(target, ValidBit) or not isinstance(target, FieldRef | LastField | AccessField):
