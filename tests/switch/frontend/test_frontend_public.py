@@ -195,3 +195,67 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
     assert [step.kind for step in trace.steps].count("assertion") == (condition != "m.x == 0")
     assert "assertion failed" in trace.text() or condition == "m.x == 0"
     assert made.sent("0102", made.engine("native")) == [(1, "0102")]
+
+
+# --- loops (P4_16 1.2.5, "For statement"): each value is worked out by hand -------------------------------------------
+
+LOOPS = {
+    "for (bit<8> i = 1; i <= 4; i = i + 1) { n = n + i; }": 10,
+    "for (bit<8> i = 0; i < 10; i = i + 1) { if (i < 5) { n = n + 1; } }": 5,
+    "for (bit<3> i = 0; i < 7; i = i + 3) { n = n + (bit<8>) i; }": 0 + 3 + 6 + 1 + 4,
+    "bit<3> i; for (i = 0; i < 7; i = i + 3) { n = n + 1; } n = n + (bit<8>) i;": 5 + 7,
+    "for (bit<8> i = 0, bit<8> j = i; i < 3; i = i + 1, j = j + 2) { n = n + j; }": 0 + 2 + 4,
+    "for (bit<8> i = 0, bit<8> j = i; i < 3; i = i + 1) { j = j + 5; n = n + j; }": 5 + 10 + 15,
+    "for (bit<8> i = 0; i < 3; i = i + 1) { for (bit<8> j = i; j < 3; j = j + 1) { n = n + 1; } }": 6,
+    "for (bit<8> i = 0; i < 8; i = i + 1) { if (i == hdr.h.a) { break; } n = n + 1; }": 3,
+    "for (bit<8> i = 0; i < 8; i = i + 1) { if (i == hdr.h.a) { continue; } n = n + i; }": 28 - 3,
+    "for (bit<8> i = 0; i < 8; i = i + 1) { if (i == 1) { continue; } if (i == hdr.h.a) { break; } n = n + i; }": 0 + 2,
+    "for (bit<8> i = 0; i < hdr.h.a; i = i + 1) { n = n + 2; }": 6,
+    "bit<3> c = (bit<3>) hdr.h.a; for (bit<3> i = 0; i < c; i = i + 1) { for (bit<3> j = 0; j < c; j = j + 1) {"
+    " n = n + 1; } }": 9,
+    "for (bit<8> i in 1..5) { n = n + i; }": 15,
+    "for (bit<8> i in 1..5) { i = i + 1; n = n + i; }": 20,
+    "for (bit<8> i in 5..1) { n = n + i; }": 0,
+    "bit<8> m = 4; for (bit<8> i in (list<bit<8>>) {1, 2, m, m + 1}) { n = n + i; m = 32; }": 12,
+    "for (bit<8> i in 0..3) { bit<8> k = i; k = k + 1; n = n + k; }": 10,
+    "for (bit<8> i = 0; i < 4; i = i + 1) { if (i == hdr.h.a) { hdr.h.b = n; return; } n = n + 7; } n = 99;": 21,
+    "for (bit<8> i in 0..1) { for (bit<8> j in 0..3) { if (j == 1) { continue; }"
+    " if (j == hdr.h.a) { hdr.h.b = n; return; } n = n + 1; } }": 2,
+}
+
+
+@pytest.mark.parametrize("body", LOOPS)
+@pytest.mark.parametrize("place", ["control", "action", "function"])
+def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
+    statements = f"bit<8> n = 0; {body} hdr.h.b = n;"
+    if place == "control":
+        made = Made(tmp_path, ingress=statements)
+    elif place == "action":
+        made = Made(tmp_path, local=f"action run() {{ {statements} }}", ingress="run();")
+    else:
+        inside = statements.replace("hdr.h.", "h.")
+        made = Made(tmp_path, top=f"void run(inout h_t h) {{ {inside} }}", ingress="run(hdr.h);")
+    assert made.sent("03ff") == [(1, f"03{LOOPS[body]:02x}")]
+
+
+@pytest.mark.parametrize(
+    ("loop", "message"),
+    [
+        (
+            "for (bit<8> i = 0; i < 8; i = i + 1) { i = i + 1; }",
+            "a loop must have at most 1024 rounds, told at compile",
+        ),
+        ("for (bit<8> i = m.x; i < 8; i = i + 1) { }", "a loop must have at most 1024 rounds, told at compile time"),
+        ("for (bit<16> i = 0; i < 2000; i = i + 1) { m.x = 1; }", "a loop must have at most 1024 rounds"),
+        ("for (bit<8> i in 1..m.x) { }", "a loop must have at most 1024 rounds, told at compile time"),
+        ("for (i in 1..6) { }", "the variable of a loop over a range or list is declared in it"),
+        ("for (bit<8> i = 0; i < 8; i = i + 1) { } m.x = i;", "there is nothing named i here"),
+        ("for (bit<8> i = 0; i; i = i + 1) { }", "the condition of a loop must be a bool, not bit<8>"),
+        ("break;", "break must stand in a loop"),
+        ("continue;", "continue must stand in a loop"),
+    ],
+)
+def test_a_loop_that_cannot_be_is_refused_with_one_error(loop: str, message: str, tmp_path: Path) -> None:
+    text = refused(tmp_path, ingress=loop)
+    assert message in text
+    assert text.count("error[") == 1

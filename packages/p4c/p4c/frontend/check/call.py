@@ -22,6 +22,7 @@ def _call(cx: CheckContext, e: ast.CallExpression) -> ty.Type:
             cx.expression(argument.expression)
         return ty.ANY
     e.target = callee
+    cx.calls += callee.kind in ("action", "control", "parser", "table")
     if callee.kind == "size":
         e.value = _size(cx, e, callee)
         return ty.INT

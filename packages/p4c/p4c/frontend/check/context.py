@@ -36,6 +36,8 @@ class CheckContext:
     in_parser: bool = False
     action_calls_allowed: bool = True
     apply_allowed: bool = False  # only in the body of a control or a parser
+    loops: list[ast.LoopStatement] = field(default_factory=list)  # around the present statement
+    calls: int = 0  # of actions, controls and parsers, which may write any variable
     action_arguments_needed: bool = True  # not in a table's action list, where the control plane gives action data
 
     @contextmanager

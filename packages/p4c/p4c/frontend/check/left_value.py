@@ -21,12 +21,14 @@ def is_left_value(cx: CheckContext, e: ast.Expression) -> bool:
 
 
 def need_left_value(cx: CheckContext, e: ast.Expression, what: str) -> None:
-    """Complain unless `e` can be written."""
-    if e.type == ANY or is_left_value(cx, e):
-        return
+    """Complain unless `e` can be written; count that it is."""
     root = e
     while isinstance(root, ast.MemberExpression | ast.IndexExpression | ast.SliceExpression):
         root = root.base
+    if isinstance(root, ast.Name) and root.target is not None:
+        root.target.written += 1
+    if e.type == ANY or is_left_value(cx, e):
+        return
     note = ""
     if isinstance(root, ast.Name) and root.target is not None:
         symbol = root.target

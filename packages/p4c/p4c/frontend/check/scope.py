@@ -26,6 +26,7 @@ class Symbol(Mutable):
     value: Any = None
     direction: str = ""
     span: SourceSpan | None = None
+    written: int = 0  # how often, as far as the program is checked
     overloads: list[Symbol] = field(default_factory=list)
     parameters: list[ParameterInfo] = field(default_factory=list)
 

@@ -72,6 +72,66 @@ def _if(cx: CheckContext, s: ast.IfStatement) -> None:
             _block(cx, ast.BlockStatement(branch.span, [branch]))
 
 
+def _for(cx: CheckContext, s: ast.ForStatement) -> None:
+    with cx.nested():
+        for clause in s.initial:
+            cx.statement(clause)
+        t = cx.expression(s.condition)
+        if t not in (BOOL, ANY):
+            cx.type_error(f"the condition of a loop must be a bool, not {t}", s.condition.span)
+        inside = [d.declaration.name for d in s.initial if isinstance(d, ast.DeclarationStatement)]
+        names = {
+            *inside,
+            *(
+                a.target.name
+                for a in s.initial
+                if isinstance(a, ast.AssignmentStatement) and isinstance(a.target, ast.Name)
+            ),
+        }
+        found = [symbol for name in sorted(names) if (symbol := cx.scope.lookup(name)) is not None]
+        before, calls = [symbol.written for symbol in found], cx.calls
+        _loop_body(cx, s)
+        s.fixed = [
+            symbol
+            for symbol, count in zip(found, before, strict=True)
+            if symbol.written == count and (symbol.name in inside or cx.calls == calls)
+        ]
+        for clause in s.updates:
+            cx.statement(clause)
+
+
+def _loop_body(cx: CheckContext, s: ast.LoopStatement) -> None:
+    cx.loops.append(s)
+    _block(cx, ast.BlockStatement(s.body.span, [s.body]))
+    cx.loops.pop()
+
+
+def _for_in(cx: CheckContext, s: ast.ForInStatement) -> None:
+    t = type_of(cx, s.variable.type)
+    if isinstance(s.first, ast.ListExpression) and s.last is None:
+        for item in s.first.items:
+            converted(cx, item, t, "a value of the list")
+        s.first.type = t
+    elif s.last is None:
+        cx.expression(s.first)
+        cx.type_error("a loop goes over a range or a list: 1..6 or (list<bit<8>>){1, 2}", s.first.span)
+    else:
+        for end in (s.first, s.last):
+            converted(cx, end, t, "an end of the range")
+    with cx.nested():
+        symbol = cx.declare(Symbol("variable", s.variable.name, s.variable, t), s.variable.span)
+        _loop_body(cx, s)
+        s.fixed = [] if symbol.written else [symbol]
+
+
+def _break(cx: CheckContext, s: ast.BreakStatement | ast.ContinueStatement) -> None:
+    word = "break" if isinstance(s, ast.BreakStatement) else "continue"
+    if not cx.loops:
+        cx.type_error(f"{word} must stand in a loop", s.span)
+    elif word == "continue":
+        cx.loops[-1].continues = True
+
+
 def _switch(cx: CheckContext, s: ast.SwitchStatement) -> None:
     t = cx.expression(s.subject)
     for case, following in zip(s.cases, s.cases[1:], strict=False):
@@ -190,5 +250,9 @@ STATEMENTS: Handlers = {
     ast.CallStatement: _callstatement,
     ast.IfStatement: _if,
     ast.SwitchStatement: _switch,
+    ast.ForStatement: _for,
+    ast.ForInStatement: _for_in,
+    ast.BreakStatement: _break,
+    ast.ContinueStatement: _break,
     ast.DeclarationStatement: _declare,
 }

@@ -108,8 +108,10 @@ def variable(cx: LowerContext, d: ast.Variable) -> None:
     symbol = cx.symbol_of(d)
     name = f"{cx.frame.prefix}.{d.name}" if cx.frame.prefix else d.name
     assert isinstance(symbol.type, Type)
-    storage = allocate(cx, name, symbol.type, d.span)
-    cx.frame.bind(symbol, storage)
+    storage = cx.frame.bindings.get(id(symbol)) if cx.loops else None  # of an earlier round
+    if storage is None:
+        storage = allocate(cx, name, symbol.type, d.span)
+        cx.frame.bind(symbol, storage)
     if d.initial is not None:
         assign(cx, storage, cx.value_of(d.initial), d.span)
     else:

@@ -46,6 +46,16 @@ Functions = dict[
 Methods = dict[str, Callable[["LowerContext", ast.CallExpression, list[ast.Expression], ExternValue], None]]
 
 
+@dataclass(slots=True)
+class Loop:
+    """A loop being unrolled: one Region, and in it one per round if a statement goes on with the next (`continues`)."""
+
+    continues: bool
+    place: tuple[int, int]  # `depth` and `in_action` of its function
+    broken: Scalar | None = None  # set by a break that leaves a round's Region before the loop's
+    returned: Scalar | None = None  # set by a return
+
+
 class RefusalError(Exception):
     """Valid P4 that this compiler or BMv2 cannot carry out. Caught at the nearest statement or declaration."""
 
@@ -72,6 +82,7 @@ class LowerContext:
     calls: int = 0  # put in place so far
     parts: Counter[str] = field(default_factory=Counter)  # that were made so far, by the block or action around them
     parts_total: int = 0
+    loops: list[Loop] = field(default_factory=list)  # around the present statement, in its function
     in_action: int = 0  # > 0 inside an action's body
     pipeline: DraftPipeline | None = None
     conditions: list[Scalar] = field(default_factory=list)  # around a checksum
@@ -116,6 +127,11 @@ class LowerContext:
                 f" with all calls put in place (the largest parts so far: {largest})"
             )
             self.diagnostics.last("target", message, span)
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether a loop of the present function is around."""
+        return bool(self.loops) and self.loops[-1].place == (self.depth, self.in_action)
 
     def symbol_of(self, d: ast.Declaration) -> Symbol:
         return self.checked.declared[id(d)]

@@ -7,7 +7,7 @@ from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.types import ApplicableType, CompositeType, Enum, EnumValue, Extern, strip
 from p4c.frontend.diagnostics import NOWHERE, Diagnostics, SourceSpan
 from p4c.frontend.draft import Draft, DraftPipeline
-from p4c.frontend.lower import expression, operator, statement
+from p4c.frontend.lower import expression, loop, operator, statement
 from p4c.frontend.lower.argument import flat
 from p4c.frontend.lower.block import block_value, control_body, instance
 from p4c.frontend.lower.checksum import checksums
@@ -42,7 +42,8 @@ def lower(program: ast.P4Program, checked: Checked, diagnostics: Diagnostics, fi
     made = Draft(file=file, errors=dict(checked.errors))
     frame = Bindings(None, "")
     expressions = expression.EXPRESSIONS | operator.EXPRESSIONS
-    cx = LowerContext(made, checked, diagnostics, expressions, statement.STATEMENTS, frame, frame)
+    statements = statement.STATEMENTS | loop.STATEMENTS
+    cx = LowerContext(made, checked, diagnostics, expressions, statements, frame, frame)
     with cx.refusals():
         _lower(cx, program)
     return made

@@ -53,6 +53,10 @@ def _exit(cx: LowerContext, _s: ast.ExitStatement) -> None:
 def _return(cx: LowerContext, s: ast.ReturnStatement) -> None:
     if s.value is not None and cx.result is not None:
         assign(cx, cx.result, cx.value_of(s.value), s.span)
+    if cx.in_loop:
+        loop = cx.loops[-1]
+        loop.returned = loop.returned or temporary(cx, BOOL)
+        assign_scalar(cx, loop.returned, constant(1, BOOL), s.span)
     cx.out.append(Leave())
 
 

@@ -190,6 +190,39 @@ class BlockStatement(Statement):
     annotations: list[Annotation] = field(default_factory=list)
 
 
+class LoopStatement(Statement):
+    """What the checker finds of a loop: whether one of its statements is `continue`, and the symbols of variables that
+    only the loop's own clauses write while it runs."""
+
+    body: Statement
+    continues: bool = field(default=False, init=False, repr=False)
+    fixed: list[Any] = field(default_factory=list, init=False, repr=False)
+
+
+class ForStatement(LoopStatement):
+    """`for (initial; condition; updates) body`."""
+
+    initial: list[Statement]
+    condition: Expression
+    updates: list[Statement]
+
+
+class ForInStatement(LoopStatement):
+    """`for (type variable in first..last) body`, or over the values of a list (`last` is None)."""
+
+    variable: Variable
+    first: Expression
+    last: Expression | None
+
+
+class BreakStatement(Statement):
+    pass
+
+
+class ContinueStatement(Statement):
+    pass
+
+
 class EmptyStatement(Statement):
     pass
 

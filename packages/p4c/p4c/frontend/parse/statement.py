@@ -49,8 +49,12 @@ def read_statement(p: Cursor) -> ast.Statement:
         return _switch(p)
     if p.on("const"):
         return ast.DeclarationStatement(token.span, read_constant(p))
-    if p.on("for", "break", "continue") and p.peek().text in ("(", ";"):
-        raise p.fail("loops are not supported: BMv2 has none; unroll this one by hand")
+    if p.on("for") and p.peek().text == "(":
+        return _for(p)
+    if p.on("break", "continue") and p.peek().text == ";":
+        word = p.take().text
+        p.take()
+        return (ast.BreakStatement if word == "break" else ast.ContinueStatement)(token.span)
     declaration = read_local_declaration(p)
     if declaration is not None:
         return ast.DeclarationStatement(token.span, declaration)
@@ -65,6 +69,50 @@ def _if(p: Cursor) -> ast.Statement:
     then = read_statement(p)
     otherwise = read_statement(p) if p.accept("else") else None
     return ast.IfStatement(token.span, condition, then, otherwise)
+
+
+def _for(p: Cursor) -> ast.Statement:
+    token = p.take()
+    p.expect("(")
+    read_annotations(p)
+    if p.token.kind == "id" and p.peek().text == "in":
+        raise p.fail("the variable of a loop over a range or list is declared in it: for (bit<8> i in 1..6)")
+    over = p.attempt(_typed_in)
+    if over is not None:
+        ref, word = over
+        first = read_expression(p)
+        last = read_expression(p) if p.accept("..") else None
+        p.expect(")", "after what the loop goes over")
+        # (list<bit<8>>){1, 2} has values of the variable's type
+        if isinstance(first, ast.CastExpression) and isinstance(first.to, ast.TupleTypeRef):
+            first = first.operand
+        variable = ast.Variable(word.span, word.text, ref, None)
+        return ast.ForInStatement(token.span, read_statement(p), variable, first, last)
+    initial = _clauses(p, ";")
+    condition = read_expression(p)
+    p.expect(";", "after the loop's condition")
+    updates = _clauses(p, ")")
+    return ast.ForStatement(token.span, read_statement(p), initial, condition, updates)
+
+
+def _typed_in(p: Cursor) -> tuple[ast.TypeRef, Token] | None:
+    ref = read_type(p)
+    word = p.name()
+    return (ref, word) if p.accept("in") else None
+
+
+def _clauses(p: Cursor, end: str) -> list[ast.Statement]:
+    return p.listed(lambda: _clause(p), end, "in the head of a loop")
+
+
+def _clause(p: Cursor) -> ast.Statement:
+    at = p.token
+    head = p.attempt(_head)
+    if head is None or head[1] is not None:
+        return _assignment_or_call(p, None)
+    ref, _, word = head
+    p.expect("=", "after a loop's variable")
+    return ast.DeclarationStatement(at.span, ast.Variable(word.span, word.text, ref, read_expression(p)))
 
 
 def _switch(p: Cursor) -> ast.Statement:
@@ -84,18 +132,20 @@ def _switch(p: Cursor) -> ast.Statement:
     return ast.SwitchStatement(token.span, subject, cases)
 
 
-def _assignment_or_call(p: Cursor) -> ast.Statement:
+def _assignment_or_call(p: Cursor, end: str | None = ";") -> ast.Statement:
+    """With `end` behind it, if there is one."""
     token = p.token
     # `|+|=`, `|-|=` and the shifts are two tokens.
     target = read_postfix(p, read_primary(p))
-    if isinstance(target, ast.CallExpression) and p.accept(";"):
+    if isinstance(target, ast.CallExpression) and (end is None or p.accept(end)):
         return ast.CallStatement(token.span, target)
     op = p.token
     joined = op.text in ("|+|", "|-|", "<<") and p.peek().text == "="
     if joined or op.text in _ASSIGNMENTS:
         text = p.take().text + (p.take().text if joined else "")
         value = read_expression(p)
-        p.expect(";", "after an assignment")
+        if end is not None:
+            p.expect(end, "after an assignment")
         return ast.AssignmentStatement(op.span, target, text, value)
     if isinstance(target, ast.CallExpression):
         raise p.fail(f"expected ';' after a call, found {p.shown()}")

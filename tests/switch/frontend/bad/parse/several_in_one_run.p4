@@ -11,7 +11,7 @@ control C(inout fine_t f) {
     apply {
         f.d == 2;
         if f.d == 1 { f.d = 2; }
-        for (bit<8> i in 0..3) { f.d = i; }
+        for (i in 0..3) { f.d = i; }
         f.d = (1 + ;
     }
 }
