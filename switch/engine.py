@@ -218,6 +218,10 @@ class Engine(Protocol):
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set one cell."""
 
+    # parser
+    def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
+        """All members of a value set, each with a value per part of the key."""
+
     # replication
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         """Make or change a group, numbered from 1."""

@@ -10,7 +10,7 @@ from dataclasses import astuple
 from typing import TypeVar
 
 from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
-from p4c.model import Action, Register
+from p4c.model import Action, Program, Register
 from p4c.model.pipelines import ActionProfile, Key, Table
 from switch.engine import (
     DROP_PORT,
@@ -170,6 +170,23 @@ def check_meter(config: MeterConfig | None) -> None:
 def check_register(register: Register, value: int) -> None:
     if not 0 <= value < 1 << register.width_bits:
         raise EngineError(f"register {register.name}: {value:#x} does not fit {register.width_bits} bits")
+
+
+def check_value_set(program: Program, name: str, members: Sequence[tuple[int, ...]]) -> int:
+    """The place of a value set in its program, once `members` are found to fit."""
+    found = find({v.name: v for v in program.value_sets}, name, "value set")
+    if len(members) > found.size:
+        raise EngineError(f"value set {name}: {found.size} members at most, not {len(members)}")
+    widths = {
+        tuple(part.width_bits for part in state.key)
+        for state in program.parser.states
+        if any(t.value_set == name for t in state.transitions)
+    }
+    for member in members:
+        for parts in widths:
+            if len(member) != len(parts) or any(v >> w for v, w in zip(member, parts, strict=True)):
+                raise EngineError(f"value set {name}: a member must have values of {parts} bits, unlike {member}")
+    return program.value_sets.index(found)
 
 
 def check_multicast_group(group_id: int) -> None:

@@ -38,6 +38,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "device_port_counters": (c_int, (c_void_p, c_uint32, c_uint64, _WORDS)),
     "device_set_replicas": (c_int, (c_void_p, c_bool, c_uint32, _NUMBERS, _NUMBERS, c_uint32, c_uint32, c_uint32)),
     "device_delete_replicas": (None, (c_void_p, c_bool, c_uint32)),
+    "device_set_value_set": (c_int, (c_void_p, c_uint32, _WORDS, c_uint32, c_uint32)),
     "device_receive": (None, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
     "device_record": (None, (c_void_p, c_void_p, c_uint32)),
     "device_advance": (None, (c_void_p, c_uint64)),

@@ -281,6 +281,20 @@ class NativeEngine:
             if self._c.access_register(self.device, register.index, index, True, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
 
+    # --- parser -----------------------------------------------------------------------------------------------
+
+    def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
+        with self._guard:
+            program = self._loaded.program
+            number = rules.check_value_set(program, name, members)
+            state = next((s for s in program.parser.states for t in s.transitions if t.value_set == name), None)
+            sizes = [(part.width_bits + 63) // 64 for part in state.key] if state is not None else []
+            parts = [
+                v >> 64 * w & binding.NEVER for m in members for v, s in zip(m, sizes, strict=False) for w in range(s)
+            ]
+            if self._c.device_set_value_set(self.device, number, words(parts), len(members), sum(sizes)):
+                raise NoRoomError("out of memory for value sets")
+
     # --- replication ------------------------------------------------------------------------------------------
 
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:

@@ -15,7 +15,6 @@ from switch.p4rt import meters, profiles, replication, resources, tablereads, ta
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
 from switch.p4rt.limits import REFUSED_MAX, UPDATES_MAX, WILDCARDS_MAX
-from switch.p4rt.rollback import undoing
 from switch.p4rt.store import EntityStore
 
 __all__ = ["write_updates"]
@@ -44,6 +43,7 @@ WRITERS: dict[str, Writer] = {
     "direct_counter_entry": resources.write_direct_counter,
     "packet_replication_engine_entry": replication.write,
     "register_entry": resources.write_register,
+    "value_set_entry": resources.write_value_set,
 }
 READERS: dict[str, Reader] = {
     "table_entry": tablereads.read,
@@ -55,6 +55,7 @@ READERS: dict[str, Reader] = {
     "direct_counter_entry": resources.read_direct_counter,
     "packet_replication_engine_entry": replication.read,
     "register_entry": resources.read_register,
+    "value_set_entry": resources.read_value_set,
 }
 _UPDATE_TYPES = (p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE)
 
@@ -115,7 +116,7 @@ def write_updates(store: EntityStore, updates: Iterable[Any]) -> None:
 def _write_all_or_none(store: EntityStore, updates: Sequence[Any]) -> None:
     back: list[Any] = []
     for place, update in enumerate(updates):
-        undo = undoing(store, update, _selected)
+        undo = _undoing(store, update)
         error = _tried(store, update)
         if error is None:
             back += undo
@@ -124,6 +125,43 @@ def _write_all_or_none(store: EntityStore, updates: Sequence[Any]) -> None:
             _write_one(store, undone)
         rest = P4RuntimeError(Code.ABORTED, "not done, since another update of the batch failed")
         raise BatchError("updates", [error if i == place else rest for i in range(len(updates))])
+
+
+def _undoing(store: EntityStore, update: Any) -> list[Any]:
+    """What brings back the state of before `update`, which has not been tried yet. Nothing if the update cannot do."""
+    if update.type == p4rt.Update.INSERT:
+        return [p4rt.Update(type=p4rt.Update.DELETE, entity=update.entity)]
+    found = [
+        p4rt.Entity.FromString(item) for item in _selected(store, _object(store, update)) if isinstance(item, bytes)
+    ]
+    if update.entity.HasField("table_entry"):
+        for entity in found:
+            _without_what_stays(store, update, entity.table_entry)
+    kind = p4rt.Update.INSERT if update.type == p4rt.Update.DELETE else p4rt.Update.MODIFY
+    return [p4rt.Update(type=kind, entity=entity) for entity in found]
+
+
+def _object(store: EntityStore, update: Any) -> Any:
+    """The entity of a Read for all that the update may change."""
+    asked = p4rt.Entity()
+    asked.CopyFrom(update.entity)
+    table = store.pipeline.p4info.tables.get(asked.table_entry.table_id)
+    if asked.HasField("table_entry") and table is not None and not asked.table_entry.is_default_action:
+        for name in ("action", "metadata", "controller_metadata"):
+            asked.table_entry.ClearField(name)  # a Read would select by them
+        if table.direct_counter is not None:
+            asked.table_entry.counter_data.SetInParent()
+        if table.direct_meter is not None:
+            asked.table_entry.meter_config.SetInParent()
+    return asked
+
+
+def _without_what_stays(store: EntityStore, update: Any, entry: Any) -> None:
+    """A counter that the update does not set goes on counting, and an unchanged default action is the program's."""
+    if update.type == p4rt.Update.MODIFY and not update.entity.table_entry.HasField("counter_data"):
+        entry.ClearField("counter_data")
+    if entry.is_default_action and entry.table_id not in store.defaults:
+        entry.ClearField("action")
 
 
 def _tried(store: EntityStore, update: Any) -> P4RuntimeError | None:
@@ -227,6 +265,8 @@ def _is_wildcard(entity: Any) -> bool:
         return not message.match and not message.is_default_action
     if which == "packet_replication_engine_entry":
         return not message.multicast_group_entry.multicast_group_id and not message.clone_session_entry.session_id
+    if which == "value_set_entry":
+        return not message.value_set_id
     return not (message.member_id if which == "action_profile_member" else message.group_id)
 
 

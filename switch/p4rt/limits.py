@@ -43,4 +43,6 @@ def write_bytes_max(p4info: P4Info) -> int:
         total += array.size * (_ENTRY_BYTES + array.bits // 8)
     for profile in p4info.profiles.values():
         total += (profile.size or _ENTRIES) * (_ENTRY_BYTES + (profile.max_group_size or 1) * _FIELD_BYTES)
+    for value_set in p4info.value_sets.values():
+        total += value_set.size * sum(_FIELD_BYTES + field.bits // 8 for field in value_set.fields)
     return min(max(total, MESSAGE_BYTES_MIN), MESSAGE_BYTES_MAX)

@@ -88,6 +88,15 @@ class Indexed(Frozen):
     bits: int = 0
 
 
+class ValueSetInfo(Frozen):
+    """A parser value set; `fields` in the order of the key."""
+
+    id: int
+    name: str
+    fields: tuple[FieldInfo, ...]
+    size: int
+
+
 class TableInfo(Frozen):
     """A table as P4Info describes it; `fields` in the order of its key."""
 
@@ -150,6 +159,7 @@ class P4Info:
         self.counters = {item.preamble.id: _indexed(item) for item in message.counters}
         self.meters = {item.preamble.id: _indexed(item) for item in message.meters}
         self.registers = {item.preamble.id: _indexed(item, _register_bits(item)) for item in message.registers}
+        self.value_sets = {item.preamble.id: _value_set(item) for item in message.value_sets}
         self.direct_counters = {item.preamble.id: item.preamble.name for item in message.direct_counters}
         self.direct_meters = {item.preamble.id: item.preamble.name for item in message.direct_meters}
         self.tables = {item.preamble.id: self._table(item) for item in message.tables}
@@ -288,6 +298,12 @@ def _profile(item: Any) -> ProfileInfo:
         item.sum_of_members.max_member_weight,
         tuple(item.table_ids),
     )
+
+
+def _value_set(item: Any) -> ValueSetInfo:
+    name = item.preamble.name
+    fields = tuple(_match_field(f"{name} (a value set)", i, entry) for i, entry in enumerate(item.match))
+    return ValueSetInfo(item.preamble.id, name, fields, item.size)
 
 
 def _indexed(item: Any, bits: int = 0) -> Indexed:

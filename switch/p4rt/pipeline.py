@@ -145,6 +145,9 @@ def check_names(p4info: P4Info, program: Program) -> None:
     for profile in p4info.profiles.values():
         if _same("action profile", profile.name, profiles).has_groups != profile.selector:
             raise invalid(f"pipeline config: action profile {profile.name} has a selector in one of P4Info and program")
+    value_sets = {value_set.name: value_set for value_set in program.value_sets}
+    for declared_set in p4info.value_sets.values():
+        _same("value set", declared_set.name, value_sets)
     counters = {counter.name: counter for counter in program.counters if not counter.direct}
     meters = {meter.name: meter for meter in program.meters if not meter.direct}
     registers = {register.name: register for register in program.registers}

@@ -1,7 +1,7 @@
-"""Counters and registers, and what all indexed and direct resources have in common.
+"""Counters, registers and value sets, and what all indexed and direct resources have in common.
 
-Specification: "CounterEntry & DirectCounterEntry", "RegisterEntry". Indexed resources only know MODIFY. Without an
-index a write goes to every element and a read returns every element.
+Specification: "CounterEntry & DirectCounterEntry", "RegisterEntry", "ValueSetEntry". Indexed resources only know
+MODIFY. Without an index a write goes to every element and a read returns every element.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from switch.p4rt import codec, wire
 from switch.p4rt.bindings import p4data_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
-from switch.p4rt.errors import Code, P4RuntimeError, choices, invalid, unimplemented
+from switch.p4rt.errors import Code, P4RuntimeError, choices, exhausted, exists, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table
-from switch.p4rt.p4info import Indexed, TableInfo
+from switch.p4rt.p4info import Indexed, TableInfo, ValueSetInfo
 from switch.p4rt.store import EntityStore, StoredEntry
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
@@ -28,6 +28,8 @@ _DIRECT_TABLE_ENTRY, _DIRECT_DATA = wire.tags(p4rt.DirectCounterEntry, "table_en
 _REGISTER_ENTITY = wire.tag(p4rt.Entity, "register_entry")
 _REGISTER_ID, _REGISTER_INDEX, _REGISTER_DATA = wire.tags(p4rt.RegisterEntry, "register_id", "index", "data")
 _BITSTRING = wire.tag(p4data_pb2.P4Data, "bitstring")
+
+_VALUE_SET_ENTITY = wire.tag(p4rt.Entity, "value_set_entry")
 
 COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
 
@@ -207,3 +209,56 @@ def read_register(store: EntityStore, message: Any) -> Iterator[bytes]:
 def _require_bits(register: Indexed) -> None:
     if not register.bits:
         raise unimplemented(f"register {register.name}: only elements of type bit<W> can be read and written")
+
+
+# --- value sets ---------------------------------------------------------------------------------------------------
+
+
+def write_value_set(store: EntityStore, kind: int, message: Any) -> None:
+    """One update. Raises P4RuntimeError and changes nothing when it is refused."""
+    found = _find_value_set(store, message.value_set_id)
+    owner = f"value set {found.name}"
+    only_modify(owner, kind)
+    if len(message.members) > found.size:
+        raise exhausted(f"{owner}: must have at most {found.size} members (got {len(message.members)})")
+    members: dict[tuple[int, ...], None] = {}
+    for place, item in enumerate(message.members):
+        member = _value_set_member(f"{owner}: member {place}", found, item)
+        if member in members:
+            raise exists(f"{owner}: member {place} is given twice")
+        members[member] = None
+    store.engine.set_value_set(found.name, list(members))
+    store.value_sets[found.id] = tuple(members)
+
+
+def _find_value_set(store: EntityStore, id_: int) -> ValueSetInfo:
+    found = store.pipeline.p4info.value_sets.get(id_)
+    if found is None:
+        known = choices(f"{v.id} {v.name}" for v in store.pipeline.p4info.value_sets.values())
+        raise invalid(f"no value set with id {id_}; value sets: {known}")
+    return found
+
+
+def _value_set_member(owner: str, found: ValueSetInfo, item: Any) -> tuple[int, ...]:
+    given = {match.field_id: match for match in item.match}
+    if len(given) != len(item.match) or set(given) != {field.id for field in found.fields}:
+        raise invalid(f"{owner}: must have one exact match for each of {choices(f'{f.id} {f}' for f in found.fields)}")
+    values = []
+    for field in found.fields:
+        match = given[field.id]
+        if match.WhichOneof("field_match_type") != "exact":
+            raise invalid(f"{owner}: match {field.id} must be exact")
+        values.append(decode(match.exact.value, field.bits, f"{owner}: match {field.id}"))
+    return tuple(values)
+
+
+def read_value_set(store: EntityStore, message: Any) -> Iterator[bytes]:
+    """Serialised entities; id 0 asks for all."""
+    sets = store.pipeline.p4info.value_sets
+    for found in [_find_value_set(store, message.value_set_id)] if message.value_set_id else sets.values():
+        entry = p4rt.ValueSetEntry(value_set_id=found.id)
+        for member in store.value_sets.get(found.id, ()):
+            made = entry.members.add()
+            for field, value in zip(found.fields, member, strict=True):
+                made.match.add(field_id=field.id).exact.value = encode(value)
+        yield wire.block(_VALUE_SET_ENTITY, entry.SerializeToString())

@@ -101,6 +101,7 @@ class EntityStore:
         self.defaults: dict[int, StoredEntry] = {}  # of the tables whose default was changed
         self.profiles = {profile_id: ActionProfileState() for profile_id in info.profiles}
         self.meters: dict[int, dict[int, tuple[MeterConfig, bytes]]] = {meter_id: {} for meter_id in info.meters}
+        self.value_sets: dict[int, tuple[tuple[int, ...], ...]] = {}  # those that were written
         self.multicast: dict[int, MulticastGroup] = {}
         self.clones: dict[int, CloneSessionRow] = {}
         for table in info.tables.values():
@@ -163,6 +164,8 @@ class EntityStore:
                 value = self.engine.read_register(register.name, index)
                 if value:
                     engine.write_register(register.name, index, value)
+        for set_id, members in self.value_sets.items():
+            engine.set_value_set(info.value_sets[set_id].name, members)
         for group_id, group in self.multicast.items():
             engine.set_multicast_group(group_id, group.replicas)
         for session_id, session in self.clones.items():

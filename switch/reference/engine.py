@@ -165,6 +165,10 @@ class ReferenceEngine:
 
     # --- replication ---
 
+    def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
+        rules.check_value_set(self.machine.program, name, members)
+        self.machine.parser.value_sets[name] = set(members)
+
     def set_multicast_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
         self.machine.replication.set_group(group_id, replicas)
 

@@ -52,7 +52,7 @@ class Machine:
         self.replication = Replication()
         self._outlets = outlets
         actions = ActionCompiler(self.runtime)
-        self._parser = ParserRunner(self.runtime)
+        self.parser = ParserRunner(self.runtime)
         self._ingress = PipelineRunner(program.ingress, self.runtime, actions, self.tables)
         self._egress = PipelineRunner(program.egress, self.runtime, actions, self.tables)
         self._checksums = Checksums(self.runtime)
@@ -92,7 +92,7 @@ class Machine:
 
     def ingress(self, packet: Packet) -> None:
         entered_length = packet.length
-        error = self._parser.parse(packet)
+        error = self.parser.parse(packet)
         self.set(packet, "parser_error", error)
         self.set(packet, "checksum_error", int(not self._checksums.verify(packet)))
         self._ingress.run(packet)
@@ -160,7 +160,7 @@ class Machine:
             self._tell_clone(packet, twin, session_id, replica)
             # Parsed again, since the pipeline changed the headers; the parser may look at the port.
             self.set(twin, "ingress_port", packet.ingress_port)
-            self._parser.parse(twin)
+            self.parser.parse(twin)
             self._finish_clone(packet, twin, preserved, INGRESS_CLONE, replica, session)
 
     def _finish_clone(

@@ -32,6 +32,7 @@ class ParserRunner:
         self.errors = runtime.program.errors
         model = runtime.program.parser
         self.init_state = model.init_state
+        self.value_sets: dict[str, set[tuple[int, ...]]] = {v.name: set() for v in runtime.program.value_sets}
         self.states = {state.name: self._state(state) for state in model.states}
 
     def parse(self, packet: Packet) -> int:
@@ -67,15 +68,17 @@ class ParserRunner:
     def _state(self, state: parsers.State) -> tuple[parsers.State, list[Step], Callable[[Packet, int], str | None]]:
         readers = [self._key_part(part) for part in state.key]
         transitions = [
-            (tuple(zip(t.values, t.masks, strict=True)), t.next_state)
-            for t in state.transitions
-            if t.values is not None and t.masks is not None
+            (tuple(zip(t.values, t.masks, strict=True)), t.value_set, t.next_state) for t in state.transitions
         ]
+        sets = self.value_sets
 
         def select(packet: Packet, position: int) -> str | None:
             key = self._key = [read(packet, position) for read in readers]
-            for tests, next_state in transitions:
-                if all(part & mask == value for part, (value, mask) in zip(key, tests, strict=True)):
+            for tests, chosen, next_state in transitions:
+                if chosen is not None:
+                    if tuple(key) in sets[chosen]:
+                        return next_state
+                elif all(part & mask == value for part, (value, mask) in zip(key, tests, strict=True)):
                     return next_state
             return state.default
 

@@ -174,8 +174,9 @@ class Parsers:
             kind = "u64" if part.width_bits <= 64 else "u128"
             lines += self._key(part, name, kind)
         for transition in state.transitions:
-            if transition.values is None:
-                break
+            if transition.value_set is not None:
+                lines += self._value_set(transition.value_set, transition.next_state, state, names)
+                continue
             masks = transition.masks or tuple((1 << part.width_bits) - 1 for part in state.key)
             tests = []
             for name, part, value, mask in zip(names, state.key, transition.values, masks, strict=True):
@@ -189,6 +190,14 @@ class Parsers:
         lines.append(self._go(state.default))
         # A declaration may not be jumped into: keep the keys of each state in a separate block.
         return ["{", *(f"    {line}" for line in lines), "}"]
+
+    def _value_set(self, name: str, next_state: str | None, state: State, names: list[str]) -> list[str]:
+        number = [v.name for v in self.program.value_sets].index(name)
+        words = []
+        for key, part in zip(names, state.key, strict=True):
+            words += [f"(u64){key}"] + ([f"(u64)({key} >> 64)"] if part.width_bits > 64 else [])
+        found = f"VALUE_SET_HAS(d, {number}, (const u64[]){{{', '.join(words)}}})"
+        return [f"if ({found})", f"    {self._go(next_state)}"]
 
     def _key(self, part: KeyPart, name: str, kind: str) -> list[str]:
         if part.width_bits > WIDEST_BITS:

@@ -10,7 +10,7 @@ import pytest
 from p4c.frontend import CompileError
 from p4c.frontend.compilation import Compilation
 from p4c.model import load
-from switch.engine import Engine, PortConfig, Replica
+from switch.engine import Engine, EngineError, PortConfig, Replica
 from switch.reference import ReferenceEngine, Trace
 from switch.stf.programs import ENGINES, make_engine
 
@@ -197,6 +197,45 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
     assert made.sent("0102", made.engine("native")) == [(1, "0102")]
 
 
+# --- value sets (P4_16, "Value sets") ---------------------------------------------------------------------------------
+
+SETS: dict[str, tuple[str, list[tuple[int, ...]], list[str], list[str]]] = {
+    "bit<8>": ("hdr.h.a", [(1,), (7,)], ["0100", "0700", "0701"], ["0001", "0200"]),
+    "pair_t": ("hdr.h.a, hdr.h.b", [(1, 2), (3, 4)], ["0102", "0304"], ["0104", "0302", "0202"]),
+    "bit<100>": ("(bit<100>) hdr.h.a ++ hdr.h.b", [(1 << 8 | 2,)], ["0102"], ["0201", "0002"]),
+    "wide_t": ("92w1 ++ hdr.h.a, hdr.h.b", [(1 << 8 | 5, 9)], ["0509"], ["0905"]),
+}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("kind", SETS)
+def test_a_parser_selects_by_the_members_of_a_value_set(kind: str, name: str, tmp_path: Path) -> None:
+    key, members, inside, outside = SETS[kind]
+    made = Made(
+        tmp_path,
+        top="struct pair_t { bit<8> a; bit<8> b; } struct wide_t { bit<100> a; bit<8> b; }",
+        values=f"value_set<{kind.replace('bit<100>', 'bit<108>')}>(4) chosen;",
+        states=f"transition select({key}) {{ chosen: marked; default: accept; }} }}"
+        " state marked { m.x = 9; transition accept;",
+        ingress="hdr.h.b = m.x;",
+    )
+    engine = made.engine(name)
+
+    def marked() -> list[str]:
+        return [frame for frame in (*inside, *outside) if made.sent(frame, engine) == [(1, frame[:2] + "09")]]
+
+    assert marked() == []
+    engine.set_value_set("P.chosen", members)
+    assert marked() == inside
+    engine.set_value_set("P.chosen", members[:1])
+    assert marked() == [f for f in inside if f != inside[-1]] or len(members) == 1 or kind == "bit<8>"
+    engine.set_value_set("P.chosen", [])
+    assert marked() == []
+    for wrong in ([(0,) * len(members[0])] * 5, [(1 << 200,) * len(members[0])], [(0, 0, 0)]):
+        with pytest.raises(EngineError, match=r"value set P\.chosen"):
+            engine.set_value_set("P.chosen", wrong)
+
+
 # --- loops (P4_16 1.2.5, "For statement"): each value is worked out by hand -------------------------------------------
 
 LOOPS = {
@@ -251,8 +290,8 @@ def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
         ("for (i in 1..6) { }", "the variable of a loop over a range or list is declared in it"),
         ("for (bit<8> i = 0; i < 8; i = i + 1) { } m.x = i;", "there is nothing named i here"),
         ("for (bit<8> i = 0; i; i = i + 1) { }", "the condition of a loop must be a bool, not bit<8>"),
-        ("break;", "break must stand in a loop"),
-        ("continue;", "continue must stand in a loop"),
+        ("break;", "break needs a loop around it"),
+        ("continue;", "continue needs a loop around it"),
     ],
 )
 def test_a_loop_that_cannot_be_is_refused_with_one_error(loop: str, message: str, tmp_path: Path) -> None:

@@ -162,7 +162,6 @@ def test_a_complaint_names_the_place_and_the_rule(
 REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("unknown primitive", lambda p: primitive(p, "resubmit").update(op="teleport"), r"unknown primitive 'teleport'"),
     ("digest", lambda p: primitive(p, "resubmit").update(op="generate_digest"), r"'generate_digest' is not supp"),
-    ("value set", lambda p: p.update(parse_vsets=[{"name": "v"}]), r"parse_vsets\[0\] \(v\): parser value sets"),
     ("extern", lambda p: p.update(extern_instances=[{"name": "e"}]), r"extern instances are not supported"),
     ("version", lambda p: p["__meta__"].update(version=[3, 0]), r"version 3\.0 of the format"),
     (

@@ -74,6 +74,7 @@ def load_program(device_config: bytes):
     return SimpleNamespace(
         tables=[table(t) for t in info.tables],
         profiles=list(profiles.values()),
+        value_sets=[SimpleNamespace(name=v.preamble.name) for v in info.value_sets],
         counters=arrays(info.counters, info.direct_counters),
         meters=arrays(info.meters, info.direct_meters),
         registers=[
@@ -93,7 +94,7 @@ class RememberingEngine:
         self.program = None
         self.entries, self.defaults, self.members, self.groups = {}, {}, {}, {}
         self.counters, self.direct_counters, self.meters, self.direct_meters, self.registers = {}, {}, {}, {}, {}
-        self.multicast, self.clones = {}, {}
+        self.multicast, self.clones, self.value_sets = {}, {}, {}
         self.handles = itertools.count(1000)
 
     def load(self, program):
@@ -158,6 +159,9 @@ class RememberingEngine:
 
     def write_register(self, name, index, value):
         self.registers[name, index] = value
+
+    def set_value_set(self, name, members):
+        self.value_sets[name] = list(members)
 
     def set_multicast_group(self, group_id, replicas):
         self.multicast[group_id] = tuple(replicas)

@@ -113,7 +113,7 @@ class Transition(Frozen):
     values: tuple[int, ...]  # one per part of the state's key; already masked
     masks: tuple[int, ...]  # likewise
     next_state: str | None  # None: accept
-    value_set: str | None = None  # instead of values; compilers emit these, and `load` refuses them
+    value_set: str | None = None  # instead of values: taken when one of its members equals the key
 
     def __str__(self) -> str:
         parts = ", ".join(f"{v:#x} &&& {m:#x}" for v, m in zip(self.values, self.masks, strict=True))

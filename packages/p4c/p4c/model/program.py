@@ -27,7 +27,7 @@ CORE_ERRORS = (
 
 
 class ValueSet(Frozen, eq=False):
-    """A parser value set. Compilers emit these; the engines have none, and `load` refuses them."""
+    """A parser value set: keys that the control plane gives. `width_bits`: of all parts of a key."""
 
     name: str
     width_bits: int

@@ -1,6 +1,7 @@
 #include "device/device.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "device/cells.h"
 #include "device/passes.h"
@@ -40,6 +41,11 @@ static void unload(struct device *d)
     drop_waiting(d);
     replication_close(&d->multicast);
     replication_close(&d->sessions);
+    for (u32 i = 0; i < d->value_set_count; i++)
+        free(d->value_sets[i].members);
+    free(d->value_sets);
+    d->value_sets = NULL;
+    d->value_set_count = 0;
     if (!program)
         return;
     for (u32 i = 0; d->tables && i < program->tables; i++)
@@ -72,6 +78,25 @@ int device_load(struct device *d, const struct program *program)
     if (!ok)
         unload(d);
     return ok ? 0 : -1;
+}
+
+int device_set_value_set(struct device *d, u32 number, const u64 *members, u32 count, u32 words)
+{
+    size_t size = (size_t)count * words * sizeof *members;
+    u64 *kept = malloc(size + 1);
+    struct value_set *sets = d->value_sets;
+    if (kept && number >= d->value_set_count)
+        sets = realloc(sets, (number + 1) * sizeof *sets);
+    if (!kept || !sets) {
+        free(kept);
+        return -1;
+    }
+    for (d->value_sets = sets; d->value_set_count <= number; d->value_set_count++)
+        sets[d->value_set_count] = (struct value_set){0};
+    free(sets[number].members);
+    memcpy(kept, members, size);
+    sets[number] = (struct value_set){count, words, kept};
+    return 0;
 }
 
 struct device *device_create(u64 seed, struct pool *pool)

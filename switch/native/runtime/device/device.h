@@ -85,6 +85,12 @@ struct replication {
     struct replica_list *list;
 };
 
+/* Keys of `words` words each, the parts of one behind the other, the low word of a part first. */
+struct value_set {
+    u32 count, words;
+    u64 *members;
+};
+
 /* What a device is built into. A device on its own has none: its caller fetches frames with device_take. */
 struct joint {
     /* A packet has left by a port and arrives at its t_ns. False, and the packet stays the caller's: out of memory. */
@@ -121,6 +127,8 @@ struct device {
     u32 number; /* by which the recorder knows the switch */
     u32 waiting; /* packets in the queues and in the list above */
     u32 driver_slot;
+    u32 value_set_count;
+    struct value_set *value_sets; /* as many as have been set */
 };
 
 static inline struct port *device_port(const struct device *d, u32 number)
@@ -146,6 +154,8 @@ int device_port_counters(struct device *d, u32 number, u64 now_ns, struct port_c
 int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports, const u32 *rids, u32 count,
                         u32 truncate_bytes, u32 priority);
 void device_delete_replicas(struct device *d, bool session, u32 id);
+/* All members of value set `number`. Returns 0, or -1 when memory is out. */
+int device_set_value_set(struct device *d, u32 number, const u64 *members, u32 count, u32 words);
 
 /* A frame arrives. The device works off everything that is due by now_ns. */
 void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns);

@@ -127,7 +127,7 @@ def _for_in(cx: CheckContext, s: ast.ForInStatement) -> None:
 def _break(cx: CheckContext, s: ast.BreakStatement | ast.ContinueStatement) -> None:
     word = "break" if isinstance(s, ast.BreakStatement) else "continue"
     if not cx.loops:
-        cx.type_error(f"{word} must stand in a loop", s.span)
+        cx.type_error(f"{word} needs a loop around it", s.span)
     elif word == "continue":
         cx.loops[-1].continues = True
 

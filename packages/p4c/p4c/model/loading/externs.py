@@ -12,11 +12,7 @@ from p4c.model.loading.expressions import kinded
 from p4c.model.loading.scope import LoadScope, choices, declare, named
 from p4c.model.registers import Register
 
-_REFUSED = {
-    "extern_instances": "extern instances",
-    "learn_lists": "digests (learn_lists)",
-    "parse_vsets": "parser value sets",
-}
+_REFUSED = {"extern_instances": "extern instances", "learn_lists": "digests (learn_lists)"}
 
 
 def read_externs(root: JsonCursor, scope: LoadScope) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from p4c.model import parsers
 from p4c.model.expressions import Const, Kind, LastField
 from p4c.model.headers import Header, HeaderType, UnionStack
@@ -9,10 +11,13 @@ from p4c.model.limits import BITS_MAX
 from p4c.model.loading.actions import read_primitives
 from p4c.model.loading.cursor import JsonCursor
 from p4c.model.loading.expressions import kinded
-from p4c.model.loading.scope import LoadScope, field_of, named, packet_header
+from p4c.model.loading.scope import LoadScope, declare, field_of, named, packet_header
+from p4c.model.program import ValueSet
 
 
 def read_parser(root: JsonCursor, scope: LoadScope) -> parsers.Parser:
+    for at_set in root.list_of("parse_vsets"):
+        declare(scope.value_sets, at_set, "value set", partial(_value_set, at_set))
     at = _only(root, "parsers", "parser")
     state_list = at.get("parse_states").items()
     names = {s.get("name").text() for s in state_list}
@@ -20,6 +25,10 @@ def read_parser(root: JsonCursor, scope: LoadScope) -> parsers.Parser:
         at.fail("two parser states have the same name")
     states = tuple(_state(i, s, names, scope) for i, s in enumerate(state_list))
     return parsers.Parser(at.get("name").text(), _next(at.get("init_state"), names), states)
+
+
+def _value_set(at: JsonCursor, name: str) -> ValueSet:
+    return ValueSet(name, at.get("compressed_bitwidth").integer(), at.get("max_size").integer())
 
 
 def read_deparser(root: JsonCursor, scope: LoadScope) -> parsers.Deparser:
@@ -56,6 +65,11 @@ def _state(index: int, at: JsonCursor, names: set[str], scope: LoadScope) -> par
             default = next_state
         elif kind is None or kind.text() == "hexstr":
             transitions.append(_transition(transition_at, key, next_state))
+        elif kind.text() == "parse_vset":
+            chosen = named(scope.value_sets, transition_at.get("value"), "value set")
+            if chosen.width_bits != sum(part.width_bits for part in key) or not key:
+                transition_at.fail(f"value set {chosen.name!r} has {chosen.width_bits} bits, unlike the key")
+            transitions.append(parsers.Transition((), (), next_state, chosen.name))
         else:
             transition_at.unsupported(f"a transition of type {kind.text()!r}")
     return parsers.State(at.get("name").text(), index, operations, key, tuple(transitions), default)

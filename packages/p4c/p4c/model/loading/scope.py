@@ -11,6 +11,7 @@ from p4c.model.externs import Calculation, Counter, FieldList, Meter
 from p4c.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
 from p4c.model.loading.cursor import JsonCursor
 from p4c.model.pipelines import ActionProfile
+from p4c.model.program import ValueSet
 from p4c.model.registers import Register
 
 VALID_FIELD = "$valid$"
@@ -37,6 +38,7 @@ class LoadScope:
         self.field_lists: dict[int, FieldList] = {}
         self.actions_by_id: dict[int, Action] = {}
         self.profiles: dict[str, ActionProfile] = {}
+        self.value_sets: dict[str, ValueSet] = {}
         self.table_count = 0
 
     def field(self, at: JsonCursor) -> FieldRef | ValidBit:

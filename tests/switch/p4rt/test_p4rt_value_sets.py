@@ -1,0 +1,104 @@
+"""Value sets over P4Runtime (specification, "ValueSetEntry")."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import text_format
+
+from p4c.frontend import compile_program
+from p4c.model import load_program
+from switch.p4rt.batch import BatchError, read, write_updates
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.pipeline import PipelineCache
+from switch.p4rt.store import EntityStore
+from switch.reference import ReferenceEngine
+
+PROGRAM = """#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct headers { h_t h; }
+struct meta_t { }
+struct pair_t { bit<8> a; bit<8> b; }
+parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {
+    @id(5) value_set<pair_t>(2) pairs;
+    state start { p.extract(hdr.h); transition select(hdr.h.a, hdr.h.b) { pairs: other; default: accept; } }
+    state other { transition accept; }
+}
+control V(inout headers hdr, inout meta_t m) { apply { } }
+control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
+control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
+control C(inout headers hdr, inout meta_t m) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+PAIRS = 0x03000005
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> EntityStore:
+    (tmp_path / "main.p4").write_text(PROGRAM)
+    compiled = compile_program(tmp_path / "main.p4", tmp_path)
+    config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
+    text_format.Parse(compiled.p4info_text, config.p4info)
+    pipeline = PipelineCache(load_program).read(config.SerializeToString())
+    engine = ReferenceEngine()
+    engine.load(pipeline.program)
+    return EntityStore(pipeline, engine)
+
+
+def entry(*members: tuple[int, ...], id_: int = PAIRS) -> Any:
+    made = p4rt.Entity()
+    made.value_set_entry.value_set_id = id_
+    for member in members:
+        match = made.value_set_entry.members.add().match
+        for place, value in enumerate(member):
+            match.add(field_id=place + 1).exact.value = value.to_bytes(2 if value > 255 else 1, "big")
+    return made
+
+
+def write(store: EntityStore, entity: Any, kind: str = "MODIFY") -> None:
+    write_updates(store, [p4rt.Update(type=kind, entity=entity)])
+
+
+def answer(store: EntityStore, id_: int = PAIRS) -> list[Any]:
+    request = p4rt.ReadRequest(entities=[entry(id_=id_)])
+    return [e for part in read(store, request) for e in p4rt.ReadResponse.FromString(part).entities]
+
+
+def test_members_are_written_together_and_read_back(store: EntityStore) -> None:
+    assert answer(store) == answer(store, 0) == [entry()]
+    write(store, entry((1, 2), (3, 4)))
+    assert answer(store) == answer(store, 0) == [entry((1, 2), (3, 4))]
+    assert isinstance(store.engine, ReferenceEngine)
+    assert store.engine.machine.parser.value_sets == {"P.pairs": {(1, 2), (3, 4)}}
+    write(store, entry((5, 6)))
+    copy = ReferenceEngine()
+    store.copy_to(copy)
+    assert copy.machine.parser.value_sets == {"P.pairs": {(5, 6)}}
+    write(store, entry())
+    assert answer(store) == [entry()]
+
+
+@pytest.mark.parametrize(
+    ("entity", "kind", "message"),
+    [
+        (entry((1, 2)), "INSERT", "INVALID_ARGUMENT: value set P.pairs: update type INSERT is not possible"),
+        (entry(), "DELETE", "INVALID_ARGUMENT: value set P.pairs: update type DELETE is not possible"),
+        (entry((1, 2), (3, 4), (5, 6)), "MODIFY", "RESOURCE_EXHAUSTED: value set P.pairs: must have at most 2 members"),
+        (entry((1, 2), (1, 2)), "MODIFY", "ALREADY_EXISTS: value set P.pairs: member 1 is given twice"),
+        (entry((1,)), "MODIFY", "INVALID_ARGUMENT: value set P.pairs: member 0: must have one exact match for each"),
+        (entry((1, 256)), "MODIFY", "INVALID_ARGUMENT: value set P.pairs: member 0: match 2: 0x0100 needs 9 bits"),
+        (entry(id_=9), "MODIFY", "INVALID_ARGUMENT: no value set with id 9; value sets: 50331653 P.pairs"),
+    ],
+)
+def test_what_the_specification_refuses_changes_nothing(
+    entity: Any, kind: str, message: str, store: EntityStore
+) -> None:
+    write(store, entry((7, 8)))
+    with pytest.raises(BatchError) as refused:
+        write(store, entity, kind)
+    assert message in str(refused.value)
+    assert answer(store) == [entry((7, 8))]
