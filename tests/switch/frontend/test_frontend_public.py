@@ -197,6 +197,26 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
     assert made.sent("0102", made.engine("native")) == [(1, "0102")]
 
 
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"ingress": "digest<meta_t>(1, m);"}, "the embedded switch has no digests"),
+        (
+            {
+                "local": "table t { key = { m.x: exact; } actions = { NoAction; } support_timeout = true; }",
+                "ingress": "t.apply();",
+            },
+            "the embedded switch refuses entries with an idle timeout",
+        ),
+    ],
+)
+def test_the_compiler_tells_what_the_embedded_switch_refuses(
+    parts: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    (warning,) = Made(tmp_path, **parts).warnings
+    assert message in warning
+
+
 # --- value sets (P4_16, "Value sets") ---------------------------------------------------------------------------------
 
 SETS: dict[str, tuple[str, list[tuple[int, ...]], list[str], list[str]]] = {

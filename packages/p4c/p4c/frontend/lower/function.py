@@ -90,6 +90,8 @@ def _preserved(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldLi
 
 
 def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
+    message = "the embedded switch has no digests: it refuses this program when it is loaded; BMv2 runs it"
+    cx.diagnostics.warning("target", message, e.span)
     t = a[1].type
     callee = e.target
     if callee.type_arguments and isinstance(callee.type_arguments[0], CompositeType):
