@@ -9,13 +9,18 @@ from switch.engine import Engine
 from switch.p4rt.batch import BatchError, write, write_updates
 from switch.p4rt.errors import exhausted
 from switch.p4rt.pipeline import ForwardingPipeline
-from switch.p4rt.store import EntityStore
+from switch.p4rt.store import CELLS_COPIED_MAX, EntityStore
 
 
 class SavedPipeline:
     """Writes change `store`, on an engine that forwards nothing, and are kept to be made again when it is committed."""
 
     def __init__(self, pipeline: ForwardingPipeline, engine: Engine) -> None:
+        """RESOURCE_EXHAUSTED for a program whose arrays are too large to be kept twice."""
+        info = pipeline.p4info
+        arrays = (*info.registers.values(), *info.counters.values(), *info.meters.values())
+        if (cells := sum(array.size for array in arrays)) > CELLS_COPIED_MAX:
+            raise exhausted(f"a saved pipeline must have at most {CELLS_COPIED_MAX} cells of arrays (got {cells})")
         self.pipeline = pipeline
         engine.load(pipeline.program)
         self.store = EntityStore(pipeline, engine)

@@ -169,6 +169,20 @@ def test_a_commit_needs_a_saved_pipeline_and_no_config(client):
     assert refusal(client.stub.SetForwardingPipelineConfig, request)[0] == "INVALID_ARGUMENT"
 
 
+def test_a_pipeline_with_arrays_too_large_to_keep_twice_is_not_saved(client, monkeypatch):
+    monkeypatch.setattr("switch.p4rt.saved.CELLS_COPIED_MAX", 3)
+    code, message = refusal(client.set_pipeline, action="VERIFY_AND_SAVE")
+    assert code == "RESOURCE_EXHAUSTED"
+    assert message.startswith("a saved pipeline must have at most 3 cells of arrays (got ")
+
+
+def test_writes_to_a_saved_pipeline_are_kept_up_to_the_longest_message(client, harness, monkeypatch):
+    client.set_pipeline(action="VERIFY_AND_SAVE")
+    client.write(HOST)
+    monkeypatch.setattr(harness.server._saved[1].pipeline, "message_bytes_max", 60)
+    assert refusal(client.write, HOST.replace("002", "003"))[0] == "RESOURCE_EXHAUSTED"
+
+
 def test_a_crash_forgets_the_saved_pipeline(client, harness):
     client.set_pipeline(action="VERIFY_AND_SAVE")
     harness.devices.crash(1)
