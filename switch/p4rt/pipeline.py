@@ -124,6 +124,8 @@ def _unwrapped(config: bytes) -> bytes:
 
     Its `device_data` has the number 2 or 3, by its version. No JSON is such a message: `{` begins a group of field 15.
     """
+    if config.lstrip().startswith(b"{"):
+        return config
     try:
         parts = [config[start:end] for _, kind, start, end in wire.fields(config) if kind == wire.LENGTH]
     except P4RuntimeError:

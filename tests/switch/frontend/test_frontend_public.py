@@ -39,10 +39,10 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 class Made:
     """A program made of parts; the warnings without their source lines."""
 
-    def __init__(self, folder: Path, **parts: str) -> None:
+    def __init__(self, folder: Path, source: str = WHOLE, **parts: str) -> None:
         path = folder / "main.p4"
         names = ("top", "values", "local", "ingress", "egress", "compute")
-        path.write_text(WHOLE.format(**dict.fromkeys(names, "") | {"states": "transition accept;"} | parts))
+        path.write_text(source.format(**dict.fromkeys(names, "") | {"states": "transition accept;"} | parts))
         self.compilation = Compilation(path)
         self.compiled = self.compilation.run()
         self.warnings = [d.message for d in self.compilation.diagnostics.items]
@@ -215,6 +215,27 @@ def test_the_compiler_tells_what_the_embedded_switch_refuses(
 ) -> None:
     (warning,) = Made(tmp_path, **parts).warnings
     assert message in warning
+
+
+def test_a_checksum_covers_joined_fields_like_the_fields_one_by_one(tmp_path: Path) -> None:
+    """p4c takes such data (its sample issue1765). RFC 1071 over 0x0102: the complement is 0xfefd."""
+    data = {"apart": "{hdr.h.a, hdr.h.b}", "joined": "{hdr.h.a ++ hdr.h.b}", "constant": "{8w1 ++ hdr.h.b}"}
+    for name, inputs in data.items():
+        update = f"update_checksum(true, {inputs}, m.sum, HashAlgorithm.csum16);"
+        part = {"compute": update + "update_checksum(true, {m.sum, 16w0xffff}, hdr.i.sum, HashAlgorithm.csum16);"}
+        source = WHOLE.replace("struct meta_t {{ ", "struct meta_t {{ bit<16> sum; ")
+        source = source.replace("h_t h; h_t i;", "h_t h; sum_t i;")
+        source = source.replace("struct headers", "header sum_t {{ bit<16> sum; }}\nstruct headers", 1)
+        made = Made(tmp_path, source, ingress="hdr.i.setValid();", **part)
+        assert made.sent("0102") == [(1, "01020102")], name
+
+
+def test_an_error_is_a_number_in_a_message(tmp_path: Path) -> None:
+    """p4c's sample issue2201. NoMatch is the third error of core.p4."""
+    made = Made(tmp_path, ingress='log_msg("{}", {error.NoMatch});')
+    trace = Trace()
+    made.sent("0102", made.engine("reference", trace))
+    assert [step.data["message"] for step in trace.steps if step.kind == "log"] == ["2"]
 
 
 # --- value sets (P4_16, "Value sets") ---------------------------------------------------------------------------------

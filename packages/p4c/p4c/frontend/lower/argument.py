@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from p4c.frontend.check.types import BOOL, Bits, EnumValue, Type, width
+from p4c.frontend.check.types import BOOL, ERROR, Bits, EnumValue, Type, width
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.lower.assignment import assign_scalar
 from p4c.frontend.lower.context import LowerContext, RefusalError, as_expression
@@ -68,6 +68,8 @@ def flat(cx: LowerContext, value: Value, span: SourceSpan, simple: bool = False)
     if isinstance(scalar.of, FieldRef):
         return [scalar]
     if scalar.number is not None:
+        if scalar.type == ERROR:
+            return [constant(scalar.number, Bits(32))]
         if not isinstance(scalar.type, Bits) and scalar.type != BOOL:
             raise RefusalError("a number in a list of data needs a width: write 16w… or a cast", span)
         return [scalar]

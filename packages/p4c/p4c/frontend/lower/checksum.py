@@ -34,7 +34,8 @@ def _nothing_else(cx: LowerContext, statements: list[Flow], block: BlockValue, a
 
 def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
-    inputs = calculation_inputs(flat(cx, cx.value_of(a[1]), e.span, simple=True))
+    items = [item for part in _joined_parts(a[1]) for item in flat(cx, cx.value_of(part), e.span, simple=True)]
+    inputs = calculation_inputs(items)
     if payload:
         inputs = (*inputs, PayloadInput())
     target = cx.scalar_of(a[2]).of
@@ -45,6 +46,15 @@ def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], 
         condition = operation("&&", (outer, condition), BOOL, e.span)
     name, source = f"cksum_{len(cx.program.checksums)}", cx.diagnostics.source(e.span)
     cx.program.checksums.append(Checksum(name, target, made, condition.operand, verify, not verify, source))
+
+
+def _joined_parts(e: ast.Expression) -> list[ast.Expression]:
+    """The data of a checksum, apart at each `++`: what it is over is joined anyway."""
+    if isinstance(e, ast.ListExpression):
+        return [part for item in e.items for part in _joined_parts(item)]
+    if isinstance(e, ast.BinaryExpression) and e.op == "++" and e.value is None:
+        return [*_joined_parts(e.left), *_joined_parts(e.right)]
+    return [e]
 
 
 def conditional(cx: LowerContext, s: ast.IfStatement) -> None:
