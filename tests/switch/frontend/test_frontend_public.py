@@ -331,6 +331,8 @@ def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
         ("for (i in 1..6) { }", "the variable of a loop over a range or list is declared in it"),
         ("for (bit<8> i = 0; i < 8; i = i + 1) { } m.x = i;", "there is nothing named i here"),
         ("for (bit<8> i = 0; i; i = i + 1) { }", "the condition of a loop must be a bool, not bit<8>"),
+        ("for (bit<8> i = 0; ; i = i + 1) { m.x = i; } m.y = 1;", "expected an expression, found ';'"),
+        ("for (bit<8> i = 0; i < (1; i = i + 1) m.x = 2; m.y = 1;", "expected ')', found ';'"),
         ("break;", "break needs a loop around it"),
         ("continue;", "continue needs a loop around it"),
     ],

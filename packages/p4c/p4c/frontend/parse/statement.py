@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.parse import ast
 from p4c.frontend.parse.annotation import read_annotations
-from p4c.frontend.parse.cursor import RESERVED, SOFT, Cursor
+from p4c.frontend.parse.cursor import RESERVED, SOFT, Cursor, SyntaxFailureError
 from p4c.frontend.parse.expression import read_arguments, read_expression, read_postfix, read_primary, read_type
 from p4c.frontend.parse.tokens import Token
 
@@ -74,6 +77,19 @@ def _if(p: Cursor) -> ast.Statement:
 def _for(p: Cursor) -> ast.Statement:
     token = p.take()
     p.expect("(")
+    try:
+        make = _for_head(p)
+    except SyntaxFailureError:
+        depth = 1  # behind the head, whose semicolons end no statement
+        while depth and not p.on("{", "}") and p.token.kind != "end":
+            text = p.take().text
+            depth += (text == "(") - (text == ")")
+        raise
+    return make(token.span, read_statement(p))
+
+
+def _for_head(p: Cursor) -> Callable[[SourceSpan, ast.Statement], ast.Statement]:
+    """The head of a loop up to its `)`, as what makes the loop of its place and body."""
     read_annotations(p)
     if p.token.kind == "id" and p.peek().text == "in":
         raise p.fail("the variable of a loop over a range or list is declared in it: for (bit<8> i in 1..6)")
@@ -84,15 +100,16 @@ def _for(p: Cursor) -> ast.Statement:
         last = read_expression(p) if p.accept("..") else None
         p.expect(")", "after what the loop goes over")
         # (list<bit<8>>){1, 2} has values of the variable's type
-        if isinstance(first, ast.CastExpression) and isinstance(first.to, ast.TupleTypeRef):
-            first = first.operand
+        values = (
+            first.operand if isinstance(first, ast.CastExpression) and isinstance(first.to, ast.TupleTypeRef) else first
+        )
         variable = ast.Variable(word.span, word.text, ref, None)
-        return ast.ForInStatement(token.span, read_statement(p), variable, first, last)
+        return lambda span, body: ast.ForInStatement(span, body, variable, values, last)
     initial = _clauses(p, ";")
     condition = read_expression(p)
     p.expect(";", "after the loop's condition")
     updates = _clauses(p, ")")
-    return ast.ForStatement(token.span, read_statement(p), initial, condition, updates)
+    return lambda span, body: ast.ForStatement(span, body, initial, condition, updates)
 
 
 def _typed_in(p: Cursor) -> tuple[ast.TypeRef, Token] | None:
