@@ -3,63 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from p4c.frontend import CompileError
-from p4c.frontend.compilation import Compilation
-from p4c.model import load
-from switch.engine import Engine, EngineError, PortConfig, Replica
-from switch.reference import ReferenceEngine, Trace
-from switch.stf.programs import ENGINES, make_engine
-
-WHOLE = """#include <core.p4>
-#include <v1model.p4>
-header h_t {{ bit<8> a; bit<8> b; }}
-struct headers {{ h_t h; h_t i; }}
-struct meta_t {{ bit<8> x; bit<8> y; }}
-{top}
-parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {{
-    {values}
-    state start {{ p.extract(hdr.h); {states} }}
-}}
-control V(inout headers hdr, inout meta_t m) {{ apply {{ }} }}
-control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{
-    {local}
-    apply {{ s.egress_spec = 1; {ingress} }}
-}}
-control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {{ apply {{ {egress} }} }}
-control C(inout headers hdr, inout meta_t m) {{ apply {{ {compute} }} }}
-control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
-
-
-class Made:
-    """A program made of parts; the warnings without their source lines."""
-
-    def __init__(self, folder: Path, source: str = WHOLE, **parts: str) -> None:
-        path = folder / "main.p4"
-        names = ("top", "values", "local", "ingress", "egress", "compute")
-        path.write_text(source.format(**dict.fromkeys(names, "") | {"states": "transition accept;"} | parts))
-        self.compilation = Compilation(path)
-        self.compiled = self.compilation.run()
-        self.warnings = [d.message for d in self.compilation.diagnostics.items]
-        self.json: dict[str, Any] = self.compiled.json
-
-    def engine(self, name: str = "reference", trace: Trace | None = None) -> Engine:
-        engine = make_engine(name) if trace is None else ReferenceEngine(trace=trace)
-        engine.load(load(self.json))
-        for port in range(4):
-            engine.configure_port(port, PortConfig(), 0)
-        return engine
-
-    def sent(self, frame: str, engine: Engine | None = None) -> list[tuple[int, str]]:
-        """Port and bytes of the frames that leave a switch for one that comes in by port 2."""
-        engine = engine or self.engine()
-        engine.receive(2, bytes.fromhex(frame), 0)
-        return [(out.port, out.frame.hex()) for out in engine.advance(0)]
+from switch.reference import Trace
+from tests.helpers.p4.made import WHOLE, Made
 
 
 def refused(folder: Path, **parts: str) -> str:
@@ -152,20 +101,6 @@ def test_a_profile_without_a_name_is_called_as_in_the_json_of_p4c(kind: str, tmp
     assert 'write @name("…") before implementation' in made.warnings[0]
 
 
-@pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("kind", ["I2E", "E2E"])
-def test_a_clone_has_the_class_of_service_of_its_session(kind: str, name: str, tmp_path: Path) -> None:
-    """P4Runtime, "CloneSessionEntry". v1model's class of service is standard_metadata.priority, queue 7 first."""
-    call = f"if (s.instance_type == 0) clone(CloneType.{kind}, 5);"
-    egress = "hdr.h.a = (bit<8>) s.priority; hdr.h.b = (bit<8>) s.instance_type;"
-    made = Made(tmp_path, **{"ingress": call, "egress": egress} if kind == "I2E" else {"egress": egress + call})
-    engine = made.engine(name)
-    for service in (0, 6):
-        engine.set_clone_session(5, [Replica(3, 0)], 0, service)
-        instance = 1 if kind == "I2E" else 2
-        assert sorted(made.sent("0102", engine)) == [(1, "0000"), (3, f"{service:02x}{instance:02x}")]
-
-
 def test_a_translated_type_has_the_width_of_its_annotation(tmp_path: Path) -> None:
     """P4Runtime, "Translation of user-defined types": bit<W> is sdn_bitwidth W, string is sdn_string."""
     top = '@p4runtime_translation("a/b", {kind}) type bit<9> port_t;'
@@ -236,45 +171,6 @@ def test_an_error_is_a_number_in_a_message(tmp_path: Path) -> None:
     trace = Trace()
     made.sent("0102", made.engine("reference", trace))
     assert [step.data["message"] for step in trace.steps if step.kind == "log"] == ["2"]
-
-
-# --- value sets (P4_16, "Value sets") ---------------------------------------------------------------------------------
-
-SETS: dict[str, tuple[str, list[tuple[int, ...]], list[str], list[str]]] = {
-    "bit<8>": ("hdr.h.a", [(1,), (7,)], ["0100", "0700", "0701"], ["0001", "0200"]),
-    "pair_t": ("hdr.h.a, hdr.h.b", [(1, 2), (3, 4)], ["0102", "0304"], ["0104", "0302", "0202"]),
-    "bit<100>": ("(bit<100>) hdr.h.a ++ hdr.h.b", [(1 << 8 | 2,)], ["0102"], ["0201", "0002"]),
-    "wide_t": ("92w1 ++ hdr.h.a, hdr.h.b", [(1 << 8 | 5, 9)], ["0509"], ["0905"]),
-}
-
-
-@pytest.mark.parametrize("name", ENGINES)
-@pytest.mark.parametrize("kind", SETS)
-def test_a_parser_selects_by_the_members_of_a_value_set(kind: str, name: str, tmp_path: Path) -> None:
-    key, members, inside, outside = SETS[kind]
-    made = Made(
-        tmp_path,
-        top="struct pair_t { bit<8> a; bit<8> b; } struct wide_t { bit<100> a; bit<8> b; }",
-        values=f"value_set<{kind.replace('bit<100>', 'bit<108>')}>(4) chosen;",
-        states=f"transition select({key}) {{ chosen: marked; default: accept; }} }}"
-        " state marked { m.x = 9; transition accept;",
-        ingress="hdr.h.b = m.x;",
-    )
-    engine = made.engine(name)
-
-    def marked() -> list[str]:
-        return [frame for frame in (*inside, *outside) if made.sent(frame, engine) == [(1, frame[:2] + "09")]]
-
-    assert marked() == []
-    engine.set_value_set("P.chosen", members)
-    assert marked() == inside
-    engine.set_value_set("P.chosen", members[:1])
-    assert marked() == [f for f in inside if f != inside[-1]] or len(members) == 1 or kind == "bit<8>"
-    engine.set_value_set("P.chosen", [])
-    assert marked() == []
-    for wrong in ([(0,) * len(members[0])] * 5, [(1 << 200,) * len(members[0])], [(0, 0, 0)]):
-        with pytest.raises(EngineError, match=r"value set P\.chosen"):
-            engine.set_value_set("P.chosen", wrong)
 
 
 # --- loops (P4_16 1.2.5, "For statement"): each value is worked out by hand -------------------------------------------
