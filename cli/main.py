@@ -16,7 +16,7 @@ from cli.needs import in_virtual_time, needs, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common.outcome import NOT_DONE, carry_out
-from common.terminal.standard_streams import write_error
+from common.terminal.standard_streams import PROGRAM, write_error
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 DESCRIPTION = "A laboratory for Multipath Reliable Connection (MRC) over an SRv6, packet-trimming P4 fabric."
@@ -44,7 +44,7 @@ class _Version(argparse.Action):
 def parser(word: str | None = None) -> argparse.ArgumentParser:
     """The whole command line, of which only this word can be parsed; the others are named in the help."""
     whole = CommandParser(
-        prog="./lab", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog=PROGRAM, description=DESCRIPTION, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")

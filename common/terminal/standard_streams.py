@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import IO
 
 from common.terminal.printable import printable_text
 
-__all__ = ["write_error", "write_out"]
+__all__ = ["PROGRAM", "named", "write_error", "write_out"]
+
+PROGRAM = "./lab" if (Path(__file__).parents[2] / "lab").is_file() else "mrclab"
+"""What a user types: a clone has the script `lab`, an installed wheel the command `mrclab`."""
+
+_AS_WRITTEN = re.compile(r"\./lab(?![\w./-])")
 
 
 def write_out(text: str, stream: IO[str] | None = None) -> None:
@@ -35,10 +44,23 @@ def write_error(message: str) -> None:
 
 
 def bear_all_texts() -> None:
-    """Have the standard streams write what their encoding lacks as `\\u2192`, and not end the command."""
+    """Have the standard streams write what their encoding lacks as `\\u2192`, and not end the command. They write
+    `./lab` as PROGRAM, so that texts of all rooms name the command that the user has."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+            if PROGRAM != "./lab":
+                stream.write = partial(_write_named, stream.write)  # type: ignore[method-assign]
+
+
+def named(text: str) -> str:
+    """A text that speaks of `./lab`, with PROGRAM in its place."""
+    return _AS_WRITTEN.sub(PROGRAM, text)
+
+
+def _write_named(write: Callable[[str], int], text: str) -> int:
+    write(named(text))
+    return len(text)
 
 
 def silence(stream: IO[str]) -> None:

@@ -57,6 +57,24 @@ def test_a_wheel_of_sources_has_one_folder_at_the_top_and_no_tests(tmp_path: Pat
     assert wanted <= set(held)
     assert {"mrclab_lab/p4/leaf.p4", "mrclab_lab/libmrc/include/mrc.h"} <= set(held)
     assert not [name for name in held if name.endswith((".so", ".pyc"))]
+    says_what_its_user_types(wheel, tmp_path)
+
+
+def says_what_its_user_types(wheel: Path, folder: Path) -> None:
+    """Help, answers, errors and starters of an installed wheel name `mrclab`; there is no `./lab`."""
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    own = [str(folder / line) for line in (folder / "mrclab.pth").read_text().split()]
+    path = os.pathsep.join([*own, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+    for words in (["--help"], ["run", "--help"], ["start", "1"], ["course", "page", "1"], ["step", "1ms"], ["incident"]):
+        done = subprocess.run(
+            [sys.executable, "-S", "-P", "-m", "cli", *words, *(["kinds"] if words == ["incident"] else [])],
+            env={**os.environ, "PYTHONPATH": path}, cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert "mrclab" in said, said
+        assert "./lab" not in said, said
+    assert "mrclab check 1" in (folder / "mylab/usids.py").read_text()
 
 
 @pytest.mark.slow

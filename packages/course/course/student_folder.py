@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import files, plain_file
+from common.terminal.standard_streams import named
 from course.catalogue import LABS
 from course.exercise import Exercise
 from course.result import CheckResult
@@ -62,7 +63,7 @@ class StudentFolder:
         made = []
         seed = student.seed(lab.number)
         for name, text in {lab.file: lab.starter(seed), **lab.extra(seed)}.items():
-            files.write(self.folder / name, text)
+            files.write(self.folder / name, named(text))
             made.append(self.folder / name)
         if from_stage:
             made += self._earlier(lab, student)
