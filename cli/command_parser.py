@@ -23,6 +23,7 @@ class CommandParser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **options})
         self._given: list[str] = []
+        self._negative_number_matcher = re.compile(r"-\.?\d")  # also -5ms is a value: no option begins so
 
     def parse_known_args(  # type: ignore[override]  # argparse's own has two overloads
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

@@ -12,7 +12,7 @@ from cli import huge_pages
 from cli.command_parser import CommandParser
 from cli.command_table import commands, entry, place
 from cli.compiled_form import StartAgainError, start_again
-from cli.needs import in_virtual_time, needs, without_root
+from cli.needs import in_virtual_time, needs, refuse_virtual_time, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common.outcome import NOT_DONE, carry_out
@@ -89,6 +89,7 @@ def _run(words: list[str], whole: bool) -> int:
     namespace.whole = whole
     if whole and in_virtual_time(namespace):
         huge_pages.start_with_them()
+    refuse_virtual_time(namespace)
     known = entry(namespace.command)
     if known and known.root and not without_root(namespace):
         need_root(known.root)

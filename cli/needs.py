@@ -11,6 +11,9 @@ import argparse
 
 from cli.command_table import entry
 
+REAL_LINKS = ("controller", "exec", "launch", "shell")
+"""Commands that know no lab in virtual time."""
+
 
 def in_virtual_time(namespace: argparse.Namespace) -> bool:
     """Whether a command line runs scenarios in virtual time."""
@@ -21,11 +24,32 @@ def without_root(namespace: argparse.Namespace) -> bool:
     """Whether a command that usually needs root does not this time: it is for a lab in virtual time, or only reads."""
     if in_virtual_time(namespace) or (namespace.command == "fault" and namespace.verb is None):
         return True
-    if namespace.command not in ("down", "fault", "undo") or getattr(namespace, "all", False):
+    if namespace.command not in ("down", "fault", "undo"):
         return False
+    if getattr(namespace, "all", False):
+        return True  # ends labs in virtual time, and then asks for root where there are others
     from running.view import find
 
     return find() is not None
+
+
+def refuse_virtual_time(namespace: argparse.Namespace) -> None:
+    """NoLabError where a command for real links finds only a lab in virtual time. Without a lab the command says so."""
+    elsewhere = (getattr(namespace, name, None) for name in ("sdk", "addresses"))
+    if namespace.command not in REAL_LINKS or any(elsewhere):
+        return
+    if getattr(namespace, "planned", False) and namespace.plan:
+        return
+    from running.view import find
+    from topo.emulation import NoLabError, labname, state
+
+    name = labname.chosen()
+    if state.read_record(name.root) is None and find() is not None:
+        at = name.option()
+        raise NoLabError(
+            f"{namespace.command} needs real links, and {name.words()} is in virtual time: ./lab down{at}, then"
+            f" ./lab up PLAN{at}"
+        )
 
 
 def needs(namespace: argparse.Namespace) -> tuple[str, ...]:

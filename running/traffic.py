@@ -81,11 +81,7 @@ class Traffic:
         assert isinstance(self.view, RealLab)  # in virtual time every host has an agent
         lab, plan = self.view.lab, self.view.plan
         chosen = transport_of(name or ("roce" if plan.encapsulation == "none" else "mrc"))
-        if chosen.single_plane != (plan.encapsulation == "none"):
-            needed = "./lab up PLAN --single-plane" if chosen.single_plane else "a lab without --single-plane"
-            raise TrafficError(f"transport {chosen.name} needs {needed}")
-        if chosen.pfc and not plan.pfc.enabled:
-            raise TrafficError(f"transport {chosen.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
+        chosen.check_fits(plan)
         journals = lab.site.journals or lab.root / "agents"
         journals.mkdir(exist_ok=True)
         for asked in self.asked():  # of agents that were all killed: no workload outlives them

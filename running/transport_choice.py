@@ -44,6 +44,14 @@ class TransportChoice:
             check_pfc(built)
         return built
 
+    def check_fits(self, plan: Plan) -> None:
+        """ValueError where a lab of this plan, which is up, is none for this transport."""
+        if self.single_plane != (plan.encapsulation == "none"):
+            needed = "./lab up PLAN --single-plane" if self.single_plane else "a lab without --single-plane"
+            raise ValueError(f"transport {self.name} needs {needed}")
+        if self.pfc and not plan.pfc.enabled:
+            raise ValueError(f"transport {self.name} needs a lossless lab: ./lab up PLAN --single-plane --pfc")
+
 
 LOSSLESS: Mapping[str, Any] = {"dcqcn": False, "window_bdps": 16.0, "timeout_rtts": 256}
 """Settings of RoCE where nothing is lost but by a fault: pauses hold senders back and not a window, and what waits in

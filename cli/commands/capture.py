@@ -16,8 +16,10 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
+from common.terminal.standard_streams import write_error
 from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname
+from topo.show import duration
 
 EXAMPLES = """examples:
   ./lab capture p1l0-p1s2 --count 20
@@ -75,7 +77,11 @@ def in_virtual_time(lab: RemoteLab, arguments: argparse.Namespace) -> int:
     from cli.capturing import interface, packet, section
 
     ends = [near_end(lab.plan, link) for link in arguments.links]
-    crossed = lab.captured(ends, arguments.seconds or VIRTUAL_S)
+    seconds = arguments.seconds or VIRTUAL_S
+    crossed = lab.captured(ends, seconds)
+    if not any(crossed):
+        links, time = ", ".join(arguments.links), duration(round(seconds * 1e9))
+        write_error(f"mrclab: no packet crossed {links} in {time} of lab time: --seconds S looks for longer")
     if arguments.write is None:
         for link, found in zip(arguments.links, crossed, strict=True):
             for one in packets_json(lab.plan, found[: arguments.count]):

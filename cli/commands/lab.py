@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import topo.emulation.cli
+from cli.options import seed_of
 from cli.ownership import hand_over
+from cli.root import need_root
+from common.client import ControlError
 from running import view
 from running.view import RemoteLab
 from topo import Plan, Switch
-from topo.emulation import Lab, Prerequisite
+from topo.emulation import Lab, LabError, Prerequisite, labname
+from topo.emulation.labname import LabName
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,13 +24,24 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 class Virtual(topo.emulation.cli.VirtualLabs):
     """Labs that processes of their own keep."""
 
-    def up(self, plan: Plan) -> RemoteLab:
-        lab = view.up(plan)
+    def up(self, plan: Plan, seed: int | None, transport: str | None) -> RemoteLab:
+        lab = view.up(plan, seed_of(1 if seed is None else seed), transport)
         hand_over(lab.root)
         return lab
 
     def find(self) -> RemoteLab | None:
         return view.find()
+
+    def down_all(self) -> Iterator[tuple[str, str]]:
+        for lab in view.up_here():
+            try:
+                lab.end()
+            except (ControlError, LabError) as error:
+                yield LabName(lab.name).words(), str(error)
+            else:
+                yield LabName(lab.name).words(), ""
+        if labname.named():
+            need_root("down removes network namespaces")
 
 
 def install(lab: Lab, switches: Sequence[Switch]) -> None:

@@ -23,7 +23,9 @@ def seconds(text: str) -> float:
     """A duration such as 10ms."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s)", text, re.ASCII)
     if found is None and text != "0":
-        raise argparse.ArgumentTypeError(f"must be a number with ns, us, ms or s, such as 10ms (got {text!r})")
+        raise argparse.ArgumentTypeError(
+            f"must be a number with ns, us, ms or s, such as 10ms, and not negative (got {text!r})"
+        )
     return float(found[1]) * UNITS_S[found[2]] if found else 0.0
 
 

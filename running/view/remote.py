@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.client import ControlRefusedError, ControlTimeoutError
 from running.directory import RUNS, RunDirectory
+from running.transport_choice import transport
 from running.view import kept
 from running.view.lab_view import Crossing, LabView
 from running.view.real import RealLab
@@ -182,17 +183,25 @@ def find(name: LabName | None = None) -> RemoteLab | None:
     return next((RemoteLab(name, folder.resolve()) for folder in reversed(kept.living(ours))), None)
 
 
+def up_here() -> list[RemoteLab]:
+    """All labs in virtual time that were brought up from this folder, by this user or root."""
+    found = [folder for place in sorted(RUNS.glob("up*")) for folder in kept.living(kept.folders(place)[0])]
+    return [RemoteLab(LabName(folder.parent.name.partition(".")[2] or DEFAULT_LAB.text), folder) for folder in found]
+
+
 def attached() -> RemoteLab | RealLab:
     """The chosen lab, in virtual time or on real links. NoLabError when there is none."""
     return find() or RealLab(Lab.attach())
 
 
-def up(plan: Plan, seed: int = 1) -> RemoteLab:
-    """Bring the chosen lab up in virtual time, in a process that stays. LabRunningError when it is there already."""
+def up(plan: Plan, seed: int = 1, choice: str | None = None) -> RemoteLab:
+    """Bring the chosen lab up in virtual time, in a process that stays; `choice` is a transport's name. LabRunningError
+    when it is there already, ValueError for a transport that the plan is none for."""
     name = labname.chosen()
     if find(name) is not None or state.read_record(name.root) is not None:
         raise LabRunningError(f"{name.words()} is there already: `down{name.option()}` ends it, `--name` makes another")
-    choice = "mrc" if plan.encapsulation != "none" else "roce-pfc" if plan.pfc.enabled else "roce"
+    choice = choice or ("mrc" if plan.encapsulation != "none" else "roce-pfc" if plan.pfc.enabled else "roce")
+    transport(choice).check_fits(plan)
     directory = RunDirectory.create(RUNS.resolve(), _place(name).name, seed)
     directory.write_plan(plan)
     directory.write_options(

@@ -66,11 +66,12 @@ def says_what_its_user_types(wheel: Path, folder: Path) -> None:
         packed.extractall(folder)
     own = [str(folder / line) for line in (folder / "mrclab.pth").read_text().split()]
     path = os.pathsep.join([*own, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
-    for words in (["--help"], ["run", "--help"], ["start", "1"], ["course", "page", "1"], ["step", "1ms"], ["incident"]):
+    for words in ("--help", "run --help", "start 1", "course page 1", "step 1ms", "incident kinds"):
         done = subprocess.run(
-            [sys.executable, "-S", "-P", "-m", "cli", *words, *(["kinds"] if words == ["incident"] else [])],
+            [sys.executable, "-S", "-P", "-m", "cli", *words.split()],
             env={**os.environ, "PYTHONPATH": path}, cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
+        assert done.returncode in (0, 2), done.stderr
         said = done.stdout + done.stderr
         assert "mrclab" in said, said
         assert "./lab" not in said, said

@@ -47,13 +47,17 @@ class VirtualLab(FaultyLab, Protocol):
 class VirtualLabs:
     """Labs in virtual time, of which the fabric alone knows none."""
 
-    def up(self, plan: Plan) -> VirtualLab:
-        """Bring the lab of the chosen name up."""
+    def up(self, plan: Plan, seed: int | None, transport: str | None) -> VirtualLab:
+        """Bring the lab of the chosen name up, by default with seed 1 and the plan's transport."""
         raise LabError("--world simulated needs the whole command line, ./lab")
 
     def find(self) -> VirtualLab | None:
         """The lab of the chosen name, if it is up."""
         return None
+
+    def down_all(self) -> Iterator[tuple[str, str]]:
+        """End every lab of this user: the lab's name, and why it stays, else "". Labs on real links may follow."""
+        return iter(())
 
 
 Check = Callable[[Plan], None]
@@ -144,27 +148,7 @@ def register(
     virtual: VirtualLabs = VirtualLabs(),  # noqa: B008
 ) -> None:
     """Add the commands of a running lab: `up`, `down`, `status`, `doctor`, `fault` and their like."""
-    up = _add(
-        subparsers,
-        "up",
-        "up\n  up wide\n  up tiny --name blue\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
-    )
-    up.add_argument(
-        "plan",
-        nargs="?",
-        default=os.environ.get("MRCLAB_PLAN", "lab"),
-        help=f"{', '.join(shipped_plans())}, or a .toml file (%(default)s)",
-    )
-    up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
-    up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
-    up.add_argument("--pfc", action="store_true", help="with --single-plane: lossless by flow control (802.1Qbb)")
-    up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
-    up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
-    up.add_argument(
-        "--journals", type=Path, metavar="DIR", help="where switches, agents and faults write their journals"
-    )
-    up.add_argument("--world", choices=("emulated", "simulated"), help="real links, or virtual time (emulated)")
-    labname.add_option(up)
+    up = _add_up(subparsers)
     up.set_defaults(run=lambda arguments: run_up(arguments, virtual, provision, check))
 
     end = _add(subparsers, "down", "down\n  down --name blue")
@@ -207,6 +191,35 @@ def register(
     undo.set_defaults(run=lambda arguments: run_undo(arguments, attach()))
 
 
+def _add_up(subparsers: Any) -> argparse.ArgumentParser:
+    up = _add(
+        subparsers,
+        "up",
+        "up\n  up wide\n  up tiny --name blue\n  up tiny --switch bmv2\n  up --set trimming.enabled=false",
+    )
+    up.add_argument(
+        "plan",
+        nargs="?",
+        default=os.environ.get("MRCLAB_PLAN", "lab"),
+        help=f"{', '.join(shipped_plans())}, or a .toml file (%(default)s)",
+    )
+    up.add_argument("--switch", choices=SWITCH_KINDS, help="this kind of switch instead of the plan's")
+    up.add_argument("--single-plane", action="store_true", help="the plan's single-plane equivalent (ECMP)")
+    up.add_argument("--pfc", action="store_true", help="with --single-plane: lossless by flow control (802.1Qbb)")
+    up.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=SET)
+    up.add_argument("--rate", type=float, metavar="MBPS", help="this rate of host ports; delays scale along")
+    up.add_argument(
+        "--journals", type=Path, metavar="DIR", help="where switches, agents and faults write their journals"
+    )
+    up.add_argument("--world", choices=("emulated", "simulated"), help="real links, or virtual time (emulated)")
+    up.add_argument("--seed", type=int, metavar="N", help="in virtual time: repeat random choices (1)")
+    up.add_argument(
+        "--transport", metavar="NAME", help="in virtual time: of the hosts, such as mrc-strict (the plan's)"
+    )
+    labname.add_option(up)
+    return up
+
+
 def _add(subparsers: Any, name: str, examples: str, more: str = "") -> argparse.ArgumentParser:
     usages = "\n".join(f"  ./lab {line.strip()}" for line in examples.splitlines())
     epilog = f"examples:\n{usages}" + (f"\n\n{more}" if more else "")
@@ -243,9 +256,11 @@ def run_up(
     if arguments.world == "simulated":
         if arguments.journals or kind not in (None, "embedded"):
             raise ValueError("up --world simulated takes neither --journals nor a kind of switch: it has its own")
-        folder = virtual.up(plan).status()["folder"]
+        folder = virtual.up(plan, arguments.seed, arguments.transport).status()["folder"]
         print(f"{plan.name} is up{called} in virtual time, which stands still (./lab step): {folder}")
         return 0
+    if arguments.seed is not None or arguments.transport:
+        raise ValueError("--seed and --transport need --world simulated: on real links `traffic` has them")
     if virtual.find() is not None:
         raise LabRunningError(f"{name.words()} is there already, in virtual time: `down{name.option()}` ends it")
     if arguments.journals:
@@ -265,7 +280,7 @@ def run_up(
 def run_down(arguments: argparse.Namespace, virtual: VirtualLabs) -> int:
     started = time.monotonic()
     if arguments.all:
-        return _down_all(arguments.wait)
+        return _down_all(arguments.wait, virtual)
     name, lab = labname.chosen(), virtual.find()
     if lab is not None:
         lab.end()
@@ -275,11 +290,16 @@ def run_down(arguments: argparse.Namespace, virtual: VirtualLabs) -> int:
     return 0
 
 
-def _down_all(wait: bool) -> int:
+def _down_all(wait: bool, virtual: VirtualLabs) -> int:
+    none = "no lab of yours was running"
+    for name, why in virtual.down_all():
+        none = ""
+        print(f"{name} stays: {why}" if why else f"{name} is down", flush=True)
     ended, left = down_all(wait=wait)
-    print(f"down: {', '.join(map(str, ended))}" if ended else "no lab of yours was running")
-    for name, why in left.items():
-        print(f"{name.words()} stays: {why}")
+    if ended or none:
+        print(f"down: {', '.join(map(str, ended))}" if ended else none)
+    for lab, why in left.items():
+        print(f"{lab.words()} stays: {why}")
     return 0
 
 

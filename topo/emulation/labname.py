@@ -17,7 +17,7 @@ from typing import Any
 
 from topo.node import Node
 
-__all__ = ["DEFAULT_LAB", "LabName", "add_option", "chosen"]
+__all__ = ["DEFAULT_LAB", "LabName", "add_option", "chosen", "named"]
 
 DEFAULT = "default"
 VARIABLE = "MRCLAB_NAME"

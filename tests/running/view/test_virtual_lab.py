@@ -24,6 +24,7 @@ from running.view import find, up
 from running.view.kept import SOCKET, KeeperGoneError, ask
 from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger
 from tests.helpers.waiting import eventually
+from topo.emulation import labname
 from topo.planfile import load_plan
 
 Said = Callable[..., str]
@@ -68,6 +69,50 @@ def say(capsys: pytest.CaptureFixture[str]) -> Said:
 def clock(folder: Path) -> dict[str, int]:
     told: dict[str, int] = ask(folder, "clock")
     return told
+
+
+def test_what_needs_real_links_says_so_and_how_to_have_them(lab: Path, say: Said) -> None:
+    how = "needs real links, and lab 'stepped' is in virtual time: ./lab down --name stepped, then ./lab up PLAN --name"
+    for words in (
+        ["exec", "h0", "--", "true"], ["shell"], ["launch", "--ranks", "h0,h1", "--", "true"], ["controller", "verify"]
+    ):  # fmt: skip
+        assert f"{words[0]} {how} stepped" in say(*words, status=2)
+
+
+def test_an_idle_lab_says_that_nothing_was_captured(lab: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["capture", "h0-p0l0", "h0-p1l0"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no packet crossed h0-p0l0, h0-p1l0 in 1 ms of lab time: --seconds S" in captured.err
+
+
+def test_a_negative_step_is_named_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["step", "-5ms"])
+    assert (
+        "argument TIME: must be a number with ns, us, ms or s, such as 10ms, and not negative (got '-5ms')"
+        in " ".join(capsys.readouterr().err.split())
+    )
+
+
+def test_down_all_ends_labs_of_all_names(lab: Path, say: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MRCLAB_NAME", "other")
+    monkeypatch.setattr(labname, "named", list)  # root's labs on real links are others'
+    say("up", "tiny", "--world", "simulated", "--seed", "3", "--transport", "mrc-strict")
+    assert "mrc-strict needs" not in say("status")
+    other = find()
+    assert other is not None
+    options = json.loads((other.root / "options.json").read_text())
+    assert (options["seed"], options["transport"]) == (3, "mrc-strict")
+    assert say("down", "--all").splitlines()[:2] == ["lab 'other' is down", "lab 'stepped' is down"]
+    assert find() is None
+    assert not (lab / SOCKET).exists()
+
+
+def test_a_transport_that_the_plan_is_none_for_is_refused(here: Path, say: Said) -> None:
+    up = ("up", "tiny", "--world", "simulated", "--transport")
+    assert "transport roce needs ./lab up PLAN --single-plane" in say(*up, "roce", status=2)
+    assert "valid are mrc, mrc-strict" in say(*up, "nothing", status=2)
 
 
 def test_commands_step_look_at_break_and_end_a_lab(here: Path, say: Said) -> None:
