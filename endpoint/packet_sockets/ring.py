@@ -1,6 +1,6 @@
 """A packet socket on one port: frames arrive in a memory-mapped ring (TPACKET_V2) and leave by plain `send`.
 
-Measured (`benchmarks/endpoint_rings.py`, 4.2 KB frames over veth): a frame costs about half as much CPU from the ring
+Measured (4.2 KB frames over veth): a frame costs about half as much CPU from the ring
 as from `recv`. The kernel also offers a transmit ring, and it is cheaper still, but wrong here: veth
 orphans the buffer at once, so the kernel reports a slot free while the frame, whose pages are that slot's, still waits
 in the receiver's socket. Reusing the slot would change a packet in flight. A block ring (TPACKET_V3) hands over
