@@ -13,7 +13,7 @@ from controller.entries import Entity
 from controller.items import INSERTED, WRITE_ORDER, Item, encode
 from controller.pipelines import PipelineConfig
 from p4c.model import load_program
-from switch import Engine
+from switch import EngineControl
 from switch.p4rt import EntityStore, batch
 from switch.p4rt import ForwardingPipeline as LoadedPipeline
 from switch.p4rt import p4runtime_pb2 as p4rt
@@ -30,7 +30,7 @@ class DirectControl:
     The engine loads the pipeline's program and so starts empty. Raises P4RuntimeError, BatchError.
     """
 
-    def __init__(self, engine: Engine, pipeline: PipelineConfig) -> None:
+    def __init__(self, engine: EngineControl, pipeline: PipelineConfig) -> None:
         self._pipeline = pipeline
         self._installed: TableItems = {}
         loaded = _loaded(pipeline)

@@ -24,7 +24,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 from switch.config import DeviceConfig, SwitchConfigError
-from switch.engine import Engine, PortConfig, PortCounters
+from switch.engine import EngineControl, PortConfig, PortCounters
 
 if TYPE_CHECKING:
     from p4c.model import Program
@@ -71,7 +71,7 @@ class DataPlane(Protocol):
         Raises the reason if that fails; the message goes to the controller.
         """
 
-    def create(self, config: DeviceConfig, packet_in: PacketIn) -> Engine:
+    def create(self, config: DeviceConfig, packet_in: PacketIn) -> EngineControl:
         """An engine attached to the configured interfaces, with the ports configured, forwarding once it has a program.
 
         `packet_in` is called (from any thread) with each frame that leaves by the CPU port.
@@ -102,7 +102,7 @@ class ControlPlane(Protocol):
 
     def entry_count(self) -> int: ...
 
-    def copy_to(self, engine: Engine) -> None:
+    def copy_to(self, engine: EngineControl) -> None:
         """Bring a fresh engine to the same state."""
 
 
@@ -154,7 +154,7 @@ class Device:
             now_ns = self.data_plane.now_ns()
             return {port: self.engine.port_counters(port, now_ns) for port in self.ports}
 
-    def copy_to(self, engine: Engine) -> None:
+    def copy_to(self, engine: EngineControl) -> None:
         """Bring another engine to this device's program and tables. Raises ConfigError without a program."""
         with self.lock:
             if self.store is None:

@@ -150,8 +150,8 @@ class Transmitted:
     frame: bytes
 
 
-class Engine(Protocol):
-    """One switch's data plane. Without a program an engine drops everything (drop_no_program).
+class EngineControl(Protocol):
+    """What controls one switch's data plane. Without a program it drops everything (drop_no_program).
 
     Anything named here that the program does not have (a table, an action, a cell of an array, a handle, a group) and
     any value wider than its field is an EngineError.
@@ -245,15 +245,19 @@ class Engine(Protocol):
     def port_counters(self, port: int, now_ns: int) -> PortCounters:
         """Totals and queue lengths as of `now_ns`."""
 
+    def next_event_ns(self) -> int | None:
+        """When something next happens; None when nothing waits."""
+
+
+class Engine(EngineControl, Protocol):
+    """One switch's data plane by itself: its caller has the clock and the cables."""
+
     # time and packets
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
         """A frame arrives. Raises EngineError for a port that was never configured, or above FRAME_BYTES_MAX."""
 
     def advance(self, now_ns: int) -> list[Transmitted]:
         """Everything that has left by `now_ns`, in order of time. The CPU port is one more port."""
-
-    def next_event_ns(self) -> int | None:
-        """When `advance` next has something to do; None when nothing waits."""
 
     # packet log
     def record_packets(self, start_ns: int, stop_ns: int) -> None:

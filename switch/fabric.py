@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from switch.engine import Engine
+from switch.engine import EngineControl
 from switch.packet_log import PacketRecord
 
 
@@ -60,7 +60,7 @@ class NicPort:
 class Fabric(Protocol):
     """Switches, numbered from 0, and the ports of hosts, with cables between them. Wrong calls raise EngineError."""
 
-    def switch(self, number: int) -> Engine:
+    def switch(self, number: int) -> EngineControl:
         """The engine of a switch, for control calls at any time that the fabric has reached.
 
         Its frames come and go by cables only. Fetch it anew after each `run`: what is due has then happened.

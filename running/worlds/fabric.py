@@ -11,7 +11,7 @@ from typing import Any
 from common.seeds import Purpose, derive
 from controller import Cells, DirectControl, Entity, Pipelines, compiled_pipelines, counted, encoded
 from controller.tables import tables
-from switch import PRIORITIES, End, Engine, Fabric, NicPort, PortConfig, QueueConfig
+from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, QueueConfig
 from switch.native import NativeFabric
 from switch.p4rt import EntityStore
 from topo import Host, Node, Plan, Switch
@@ -34,7 +34,12 @@ class SimulatedSwitch:
     """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
 
     def __init__(
-        self, plan: Plan, node: Switch, pipelines: Pipelines, fetch: Callable[[], Engine], clock: Callable[[], int]
+        self,
+        plan: Plan,
+        node: Switch,
+        pipelines: Pipelines,
+        fetch: Callable[[], EngineControl],
+        clock: Callable[[], int],
     ) -> None:
         self.node = node
         self._fetch = fetch
@@ -54,7 +59,7 @@ class SimulatedSwitch:
         self.provision()
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> EngineControl:
         """The switch's engine at this instant."""
         return self._fetch()
 
@@ -123,7 +128,7 @@ class SimulatedSwitch:
             for port, drops in self._share_drops(engine).items()
         ]
 
-    def _share_drops(self, engine: Engine) -> dict[int, int]:
+    def _share_drops(self, engine: EngineControl) -> dict[int, int]:
         """By port, since the beginning."""
         found = dict(self._wiped_share_drops)
         if self._control is not None:  # a crashed switch has no program

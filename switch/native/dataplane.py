@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.device import Lateness
-from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters, Transmitted
+from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters
 from switch.native import binding
-from switch.native.engine import CLOSED, NativeEngine
+from switch.native.engine import CLOSED, NativeDevice
 
 if TYPE_CHECKING:
     from p4c.model import Program
@@ -43,7 +43,7 @@ class _Gate:
         self._c.driver_leave(self._driver, self.device)
 
 
-class DrivenEngine(NativeEngine):
+class DrivenEngine(NativeDevice):
     """An engine whose time and packets belong to a driver thread. `receive` lets a frame arrive now."""
 
     def __init__(self, driver: _Driver, *, seed: int) -> None:
@@ -78,11 +78,9 @@ class DrivenEngine(NativeEngine):
         return max(now_ns, latest)
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        """A frame arrives now, as `Engine.receive` has it."""
         with self._guard:
-            super().receive(port, frame, self._now(now_ns))
-
-    def advance(self, now_ns: int) -> list[Transmitted]:
-        raise EngineError("this engine is driven in real time; its packets leave by its interfaces")
+            self._arrive(port, frame, self._now(now_ns))
 
 
 @dataclass(slots=True)
@@ -146,7 +144,7 @@ class NativeDataPlane:
     def prepare(self, program: Program) -> None:
         binding.load_program(program)
 
-    def create(self, config: DeviceConfig, packet_in: PacketIn) -> NativeEngine:
+    def create(self, config: DeviceConfig, packet_in: PacketIn) -> DrivenEngine:
         """Raises ConfigError naming the port whose interface or namespace is missing; nothing is left behind then."""
         driver = min(self._drivers, key=lambda d: d.devices)
         engine = DrivenEngine(driver, seed=config.seed)

@@ -1,4 +1,6 @@
-"""`NativeEngine`: `switch.engine.Engine` over the C runtime, stepped with a given clock over ports in memory."""
+"""`NativeEngine`: `switch.engine.Engine` over the C runtime, stepped with a given clock over ports in memory.
+
+`NativeDevice` is its control plane alone, for a device that a fabric or a driver's thread runs."""
 
 from __future__ import annotations
 
@@ -48,8 +50,8 @@ _ERRORS = {
 }
 
 
-class NativeEngine:
-    """One device of the C runtime.
+class NativeDevice:
+    """`switch.engine.EngineControl` of one device of the C runtime.
 
     Not thread-safe by itself: give a `guard` to take around each control call when another thread drives the device.
     """
@@ -67,8 +69,6 @@ class NativeEngine:
         self._ports: dict[int, PortConfig] = {}
         self._groups: set[int] = set()
         self._sessions: set[int] = set()
-        self._buffer: ctypes.Array[ctypes.c_char] | None = None
-        self._recorder = NativeRecorder()
         self._packets, self._bytes = words([0]), words([0])  # of one counter, inside the guard
 
     @property
@@ -84,7 +84,6 @@ class NativeEngine:
             if self._device:
                 self._c.device_destroy(self._device)
                 self._device = None
-            self._recorder.close()
             if self._own_pool:
                 self._c.pool_destroy(self._own_pool)
                 self._own_pool = None
@@ -353,19 +352,40 @@ class NativeEngine:
                 raise self._no_port(port)
         return PortCounters._make(values[:])
 
+    def next_event_ns(self) -> int | None:
+        with self._guard:
+            t_ns: int = self._c.device_next_event_ns(self.device)
+        return None if t_ns == binding.NEVER else t_ns
+
     def _collect_drops(self, port: int) -> None:
         """A driver fetches what its socket lost here; ports in memory lose nothing."""
 
-    def _no_port(self, port: int) -> EngineError:
-        return EngineError(f"no port {port}; configured are {sorted(self._ports)}")
-
-    # --- time and packets -------------------------------------------------------------------------------------
-
-    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+    def _arrive(self, port: int, frame: bytes, now_ns: int) -> None:
         if port not in self._ports:
             raise self._no_port(port)
         rules.check_frame(frame)
         self._c.device_receive(self.device, port, frame, len(frame), now_ns)
+
+    def _no_port(self, port: int) -> EngineError:
+        return EngineError(f"no port {port}; configured are {sorted(self._ports)}")
+
+
+class NativeEngine(NativeDevice):
+    """A device that its caller steps."""
+
+    def __init__(self, *, seed: int = 0) -> None:
+        super().__init__(seed=seed)
+        self._buffer: ctypes.Array[ctypes.c_char] | None = None
+        self._recorder = NativeRecorder()
+
+    def close(self) -> None:
+        super().close()
+        self._recorder.close()
+
+    # --- time and packets -------------------------------------------------------------------------------------
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        self._arrive(port, frame, now_ns)
 
     def advance(self, now_ns: int) -> list[Transmitted]:
         left: list[Transmitted] = []
@@ -380,11 +400,6 @@ class NativeEngine:
                 left.append(Transmitted(t_ns, port, data[at + _RECORD : at + _RECORD + length]))
                 at += _RECORD + (length + 7) // 8 * 8
         return left
-
-    def next_event_ns(self) -> int | None:
-        with self._guard:
-            t_ns: int = self._c.device_next_event_ns(self.device)
-        return None if t_ns == binding.NEVER else t_ns
 
     # --- packet log -------------------------------------------------------------------------------------------
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 
-from switch.engine import EngineError, PortConfig, PortCounters, Transmitted
+from switch.engine import EngineError, PortConfig, PortCounters
 from switch.fabric import End, HostFrame, NicPort, TimedFrame
 from switch.native import binding
 from switch.native.binding import NEVER, numbers, words
-from switch.native.engine import LOSS_UNIT, NativeEngine
+from switch.native.engine import LOSS_UNIT, NativeDevice
 from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
 
@@ -28,30 +29,25 @@ _ERRORS = {
 }
 
 
-class SwitchInFabric(NativeEngine):
-    """A switch of a fabric: as any engine, but its frames come and go by cables and its clock is the fabric's."""
+class _Settled(AbstractContextManager[None]):
+    """Around a control call: what is due happens first, as it would have event by event."""
 
-    def __init__(self, fabric: NativeFabric, number: int, seed: int) -> None:
-        self._fabric = fabric
-        self._number = number
-        super().__init__(seed=seed, pool=fabric.pool, guard=self)
+    def __init__(self, fabric: NativeFabric, number: int) -> None:
+        self._fabric, self._number = fabric, number
 
     def __enter__(self) -> None:
-        """Before a control call: what is due happens first, as it would have event by event."""
-        if self._device:
-            self._c.fabric_settle(self._fabric.address, self._number)
+        self._fabric.settle(self._number)
 
     def __exit__(self, *_: object) -> None:
         pass
 
-    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
-        raise EngineError("a switch in a fabric receives by its cables; send from a host")
 
-    def advance(self, now_ns: int) -> list[Transmitted]:
-        raise EngineError("a switch in a fabric has the fabric's clock; run the fabric")
+class SwitchInFabric(NativeDevice):
+    """A switch of a fabric: its frames come and go by cables, and its clock is the fabric's."""
 
-    def record_packets(self, start_ns: int, stop_ns: int) -> None:
-        raise EngineError("a switch in a fabric is recorded with the fabric")
+    def __init__(self, fabric: NativeFabric, number: int, seed: int) -> None:
+        self._fabric = fabric
+        super().__init__(seed=seed, pool=fabric.pool, guard=_Settled(fabric, number))
 
     def set_running(self, running: bool, now_ns: int) -> None:
         self._fabric.check_reached(now_ns)
@@ -102,6 +98,11 @@ class NativeFabric:
 
     def switch(self, number: int) -> SwitchInFabric:
         return self._switches[number]
+
+    def settle(self, number: int) -> None:
+        """Let happen what is due at a switch."""
+        if self._address:
+            self._c.fabric_settle(self._address, number)
 
     def close(self) -> None:
         for switch in self._switches:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.device import Device
-from switch.engine import Engine, EngineError, MeterConfig, Replica
+from switch.engine import EngineControl, EngineError, MeterConfig, Replica
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 
@@ -93,7 +93,7 @@ def chosen(items: Mapping[int, T], id_: int) -> Iterable[tuple[int, T]]:
 class EntityStore:
     """Mutable; every access holds the device's lock, and the engine has loaded the pipeline's program by the first."""
 
-    def __init__(self, pipeline: ForwardingPipeline, engine: Engine) -> None:
+    def __init__(self, pipeline: ForwardingPipeline, engine: EngineControl) -> None:
         self.pipeline = pipeline
         self.engine = engine
         info = pipeline.p4info
@@ -121,7 +121,7 @@ class EntityStore:
     def entry_count(self) -> int:
         return sum(map(len, self.rows.values()))
 
-    def copy_to(self, engine: Engine) -> None:
+    def copy_to(self, engine: EngineControl) -> None:
         """Bring a fresh engine to the same program, entries, groups, meters, registers and replication.
 
         The device waits meanwhile, so EngineError when registers have more than `CELLS_COPIED_MAX` cells.
@@ -173,7 +173,7 @@ class EntityStore:
             engine.set_clone_session(session_id, session.replicas, cut, service)
 
     @staticmethod
-    def _copy_profile(engine: Engine, name: str, state: ActionProfileState) -> None:
+    def _copy_profile(engine: EngineControl, name: str, state: ActionProfileState) -> None:
         for member_id, member in state.members.items():
             engine.set_member(name, member_id, member.action)
         for group_id, group in state.groups.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from p4c import compile_program
 from p4c.entries import ActionCall, Entry, Exact, Lpm
-from switch import Engine
+from switch import EngineControl
 
 SOURCE = Path(__file__).parents[3] / "p4" / "leaf.p4"
 FRAME_HEADER_BYTES = 54
@@ -51,7 +51,7 @@ def compile_leaf(directory: Path) -> Path:
     return target
 
 
-def install(engine: Engine) -> None:
+def install(engine: EngineControl) -> None:
     for table, matches, action, args in ROWS:
         engine.insert_entry(table, Entry(matches, ActionCall(action, args)))
 

@@ -21,7 +21,7 @@ from benchmarks.rig.namespaces import namespaces
 from benchmarks.switch_leaf import DST_MAC, SRC_MAC, address, compile_leaf
 from p4c.entries import ActionCall, Entry, Exact, Lpm
 from p4c.model import load
-from switch import DeviceConfig, Engine, PortConfig, PortSpec
+from switch import DeviceConfig, EngineControl, PortConfig, PortSpec
 from switch.native import NativeDataPlane
 
 SECONDS_MAX, MEGABYTES_MAX = 20.0, 400
@@ -31,7 +31,7 @@ def batch(namespace: str, lines: list[str]) -> None:
     subprocess.run(["ip", "-n", namespace, "-batch", "-"], input="\n".join(lines), text=True, check=True, timeout=300)
 
 
-def write_tables(engine: Engine, number: int, ports: int, routes: int) -> int:
+def write_tables(engine: EngineControl, number: int, ports: int, routes: int) -> int:
     """Returns how many entries."""
     route, next_hop = "SwitchIngress.route.ipv6_route", "SwitchIngress.route.next_hop"
     set_next_hop, adjacency = "SwitchIngress.route.set_next_hop", "SwitchIngress.route.set_adjacency"

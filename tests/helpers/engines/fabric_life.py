@@ -148,8 +148,9 @@ class FabricLife:
         self.sides = [Side(slow, agendas), Side(self.fast, agendas)]
         self.lives = []
         for number, kind in enumerate(chosen):
+            # No frame is given to a switch, which of a fabric takes none.
             engines = (slow.switch(number), self.fast.switch(number))
-            life = SwitchLife(kind.program, seed, kind.frames, kind.values, engines)
+            life = SwitchLife(kind.program, seed, kind.frames, kind.values, engines)  # type: ignore[arg-type]
             life.random = draw
             life.kind = kind
             self.lives.append(life)

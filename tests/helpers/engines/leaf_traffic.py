@@ -7,7 +7,7 @@ from ipaddress import IPv6Address
 
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match
 from p4c.model import Program
-from switch.engine import Engine
+from switch.engine import EngineControl
 
 BLOCK = "fcbb:bbbb"
 OWN_USID = 0x1000
@@ -29,27 +29,27 @@ def ipv6_frame(
     return b"\x02" * 6 + b"\x04" * 6 + b"\x86\xdd" + header + source + destination.to_bytes(16, "big") + payload
 
 
-def table_name(engine: Engine, suffix: str) -> str:
+def table_name(engine: EngineControl, suffix: str) -> str:
     program: Program = engine._loaded.program  # type: ignore[attr-defined]
     return next(table.name for table in program.tables if table.name.endswith(suffix))
 
 
-def action_name(engine: Engine, table: str, suffix: str) -> str:
+def action_name(engine: EngineControl, table: str, suffix: str) -> str:
     program: Program = engine._loaded.program  # type: ignore[attr-defined]
     return next(a.name for t in program.tables if t.name == table for a in t.actions if a.name.endswith(suffix))
 
 
-def install_own_usid(engine: Engine) -> None:
+def install_own_usid(engine: EngineControl) -> None:
     """Our uSID is 0x1000."""
     _insert(engine, "my_sid", Lpm(usid_address(OWN_USID), 48), "end_un", ())
 
 
-def install_route(engine: Engine, *, out_port: int = 2, next_usid: int = 0x2000) -> None:
+def install_route(engine: EngineControl, *, out_port: int = 2, next_usid: int = 0x2000) -> None:
     """`next_usid` goes out of `out_port`."""
     _insert(engine, "ipv6_route", Lpm(usid_address(next_usid), 48), "set_next_hop", (out_port,))
     _insert(engine, "next_hop", Exact(out_port), "set_adjacency", (out_port, 0x020000000001, 0x020000000002))
 
 
-def _insert(engine: Engine, table: str, match: Match, action: str, args: tuple[int, ...]) -> None:
+def _insert(engine: EngineControl, table: str, match: Match, action: str, args: tuple[int, ...]) -> None:
     name = table_name(engine, table)
     engine.insert_entry(name, Entry((match,), ActionCall(action_name(engine, name, action), args)))

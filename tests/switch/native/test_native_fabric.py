@@ -203,10 +203,8 @@ def test_a_switch_that_is_wiped_keeps_what_is_on_its_cables(fabric: NativeFabric
 
 def test_calls_that_cannot_be_are_refused_by_name(fabric: NativeFabric) -> None:
     switch = fabric.switch(0)
-    with pytest.raises(EngineError, match="receives by its cables"):
-        switch.receive(1, b"", 0)
-    with pytest.raises(EngineError, match="has the fabric's clock"):
-        switch.advance(0)
+    assert not hasattr(switch, "receive")  # its frames come by cables
+    assert not hasattr(switch, "advance")  # its clock is the fabric's
     with pytest.raises(EngineError, match="5 ns is ahead of the fabric"):
         switch.set_running(False, 5)
     with pytest.raises(EngineError, match="a cable of a fabric takes time"):
