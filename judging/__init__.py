@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from judging.run import SECOND_NS, FaultSpan, Run, Span, fault_spans, journal_files
+    from judging.run import SECOND_NS, FaultSpan, Run, Span, fault_spans, journal_files, mapped
     from judging.single_plane import on_single_plane_target
-    from judging.stored_journal import mapped
     from judging.story import PaperRow, Story
     from judging.verdict import WORDS, Finding, Verdict
 else:

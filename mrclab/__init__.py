@@ -11,9 +11,8 @@
 docs/uverbs.md is the manual. Names are those of pyverbs where there is something to name.
 """
 
-from mrclab.channel import CompChannel
 from mrclab.connection import get_device_list
-from mrclab.context import Context, DeviceAttr, PortAttr
+from mrclab.context import CompChannel, Context, DeviceAttr, PortAttr
 from mrclab.control import EpResponse, EvEvent, EvEventCQ, EvProfile, EvState, QPHint
 from mrclab.cq import CQ, WC, WCOpcode, WCStatus
 from mrclab.errors import DeviceGoneError, MRCError, QueueFullError, RefusedError

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from page.answers import PacketAnswers
-    from page.live import Going, LabPage, RunView
+    from page.live import Going, LabPage, PacketAnswers, RunView
     from page.microscope import Microscope
     from page.request_handler import RequestHandler
     from page.view import plan_view, replay_view, what_is

@@ -18,7 +18,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.rig.browser import MISSING, Page, browser
-from page.answers import PacketAnswers
+from page.live import PacketAnswers
 from page.microscope import Microscope
 from page.request_handler import RequestHandler
 from page.view import View, plan_view, replay_view

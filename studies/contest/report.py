@@ -5,17 +5,70 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from common.interpreter import mpl  # before all else of Matplotlib
+
+# isort: split
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
 from common import csv_text as csv
 from common import files
 from judging.reports import page
+from judging.reports.plots import FAINT, INK, RUNS, STYLE, svg
 from judging.reports.report import REPLAY
-from studies.contest import picture, text
-from studies.contest.result import HEAD, Match, table
+from studies.contest import text
+from studies.contest.result import HEAD, MEASURES, Match, Result, table
 from studies.sweeping import report
+from studies.sweeping.metric import Metric
 from studies.sweeping.row import Row
 from studies.sweeping.statement import VariantStatement
 
 __all__ = ["write"]
+
+
+IN_A_ROW = 3
+
+
+def differences(match: Match) -> str | None:
+    """One drawing of all metrics. None where no other algorithm shares a seed with the reference."""
+    found = [(metric, match.results(metric)) for metric in MEASURES.values()]
+    found = [(metric, results) for metric, results in found if any(one.difference for one in results)]
+    if not found:
+        return None
+    lines = -(-len(found) // IN_A_ROW)
+    with mpl.rc_context(STYLE):
+        drawing = Figure(figsize=(9.2, lines * (1.1 + 0.3 * len(match.algorithms))), layout="constrained")
+        grid = drawing.subplots(lines, IN_A_ROW, squeeze=False)
+        charts = [axes for line in grid for axes in line]
+        for axes, (metric, results) in zip(charts, found, strict=False):
+            _chart(axes, match, metric, results)
+        for axes in charts[len(found) :]:
+            axes.set_visible(False)
+    return svg(drawing, f"Differences to {match.reference} in {match.scenario}")
+
+
+def _chart(axes: Axes, match: Match, metric: Metric, results: list[Result]) -> None:
+    shares, rates = metric.unit.startswith("share"), metric.unit == "bit/s"
+    scale = 100.0 if shares else 1e-6 if rates else 1.0
+    unit = "points" if shares else "Mb/s" if rates else metric.unit
+    axes.axvline(0.0, color=INK, linewidth=1.0)
+    for one in results:
+        place, gap = match.algorithms.index(one.algorithm), one.difference
+        colour = RUNS[place % len(RUNS)]
+        if gap is None:
+            axes.plot([0.0], [place], marker="o", markersize=5, color=INK)
+            continue
+        axes.plot([scale * gap.mean], [place], marker="o", markersize=5, color=colour)
+        if gap.low is not None and gap.high is not None:
+            axes.plot([scale * gap.low, scale * gap.high], [place, place], color=colour, linewidth=2)
+    axes.set_yticks(range(len(match.algorithms)), match.algorithms, fontsize=9)
+    axes.set_ylim(len(match.algorithms) - 0.5, -0.5)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.set_title(metric.title, fontsize=10, color=INK, loc="left")
+    better = "right" if metric.better == "high" else "left"
+    axes.set_xlabel(f"{unit}; better to the {better}", fontsize=9, color=INK)
+    axes.spines["left"].set_color(FAINT)
+
 
 Kept = Callable[[VariantStatement, Row], Path | None]
 """The folder of the kept run of a row, if there is one."""
@@ -58,7 +111,7 @@ def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
     for match in matches:
         claim = page.paragraph(match.statements[0].claim, soft=True)
         results = page.table(text.head(match), text.rows(match))
-        parts.append(page.section(match.scenario, claim, picture.differences(match), results, broken_off(match)))
+        parts.append(page.section(match.scenario, claim, differences(match), results, broken_off(match)))
     parts.append(page.section("The worst seed of each", worst(folder, matches, kept)))
     return page.page(title, *parts)
 

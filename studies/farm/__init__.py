@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from studies.farm.address import ClusterAddress
-    from studies.farm.cluster import Cluster
+    from studies.farm.cluster import Cluster, ClusterAddress
     from studies.farm.engine import Engine, Inline, Job, folder
     from studies.farm.pool import Pool
     from studies.farm.progress import Progress

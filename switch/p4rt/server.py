@@ -2,14 +2,16 @@
 
 Everything runs in one asyncio loop: requests about a device are handled one after the other, which gives the strict
 serialisability that the specification asks of writes. A long Read pauses between its parts; then only requests about
-its device wait. A long answer is sent meanwhile (`answer.py`). Reading a new pipeline (parse, compile) leaves the loop.
+its device wait. A long answer is sent meanwhile. Reading a new pipeline (parse, compile) leaves the loop.
 This is one of the two files that import gRPC.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,7 +21,6 @@ from google.protobuf.message import DecodeError
 from switch.device import Device, DeviceEvent, Devices
 from switch.engine import Engine, EngineError
 from switch.p4rt import batch, wire
-from switch.p4rt.answer import Answer
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, not_found, unimplemented
 from switch.p4rt.limits import (
@@ -34,6 +35,50 @@ from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache, ProgramLoade
 from switch.p4rt.saved import SavedPipeline
 from switch.p4rt.store import EntityStore, loaded
 from switch.p4rt.streams import Streams, election_id, find_device, numbered_role, store_of
+
+AHEAD_BYTES = 4 << 20
+"""Of an answer, collected before its client takes any: all of most answers."""
+PATIENCE_S = 10.0
+"""A device waits so long for the client of a longer answer, at most; it earns a second with each PACE_BYTES taken."""
+PACE_BYTES = 1 << 20
+
+
+class Answer:
+    """Messages in their order. No more than AHEAD_BYTES and one message wait here, however many a Read asks for.
+
+    `add` to a longer answer waits until the client has taken the first of it. Writes to the device wait as well, so a
+    client that is too slow loses its answer.
+    """
+
+    def __init__(self, send: Callable[[bytes], Awaitable[Any]]) -> None:
+        self._send = send
+        self._waiting: deque[bytes] = deque()
+        self._size = 0
+        self._left_s = PATIENCE_S
+
+    async def add(self, message: bytes) -> None:
+        """Raises P4RuntimeError (RESOURCE_EXHAUSTED) when the client is too slow."""
+        self._waiting.append(message)
+        self._size += len(message)
+        while self._size > AHEAD_BYTES:
+            began_s = time.monotonic()
+            first = self._waiting.popleft()
+            try:
+                await asyncio.wait_for(self._send(first), max(self._left_s, 0.0))
+            except TimeoutError:
+                raise exhausted(
+                    f"the client of a Read must take at least {PACE_BYTES} bytes per second of an answer that is longer"
+                    f" than {AHEAD_BYTES} bytes; ask for fewer entities"
+                ) from None
+            self._size -= len(first)
+            earned_s = len(first) / PACE_BYTES - (time.monotonic() - began_s)
+            self._left_s = min(self._left_s + earned_s, PATIENCE_S)
+
+    async def flush(self) -> None:
+        """Send the rest, at the client's pace."""
+        while self._waiting:
+            await self._send(self._waiting.popleft())
+
 
 API_VERSION = "1.4.1"  # of the P4Runtime bindings
 SERVICE = "p4.v1.P4Runtime"

@@ -8,16 +8,190 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
+from common.records import Frozen
 from switch.device import Device, Devices
-from switch.engine import EngineError
-from switch.p4rt import packetio
-from switch.p4rt.arbitration import Arbitration, Notification
+from switch.engine import FRAME_BYTES_MAX, EngineError
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
+from switch.p4rt.p4info import PacketHeader
 from switch.p4rt.store import EntityStore, loaded
+
+# Who may write: election of a primary for each (device, role).
+# Specification, "Client Arbitration and Controller Replication". No I/O: a client is any hashable token for its stream;
+# each call returns the notifications to send, in order. One `Arbitration` serves one device from its start to its
+# crash.
+STREAMS_PER_ROLE_MAX = 64
+ROLES_MAX = 64
+"""Of one device, beside the default role. A role that had a primary is remembered without a stream, since the
+specification compares later election ids with the highest that ever was, until a new role needs its place."""
+ROLE_NAME_BYTES_MAX = 256
+
+Client = Hashable
+
+
+class Notification(Frozen):
+    """A MasterArbitrationUpdate for `client`. `election_id` is the highest that ever was primary, None before any."""
+
+    client: Client
+    role: str
+    election_id: int | None
+    status: Code
+
+
+@dataclass(slots=True)
+class _Role:
+    clients: dict[Client, int | None] = field(default_factory=dict)  # live streams with their election ids
+    highest: int | None = None
+    primary: Client | None = None
+
+
+class Arbitration:
+    def __init__(self) -> None:
+        self._roles: dict[str, _Role] = {}  # those without a stream in the order in which their last one ended
+        self._role_of: dict[Client, str] = {}
+
+    def update(self, client: Client, role: str, election_id: int | None) -> list[Notification]:
+        """A MasterArbitrationUpdate of `client`. Raises P4RuntimeError, with which its stream must end."""
+        known = self._role_of.get(client)
+        if known is not None and known != role:
+            raise unready(f"role {role!r} differs from {known!r}, with which this stream began; open another stream")
+        state = self._roles.get(role) or self._new_role(role)
+        if election_id is not None:
+            for other, taken in state.clients.items():
+                if other != client and taken == election_id:
+                    raise invalid(
+                        f"election id {election_id} is in use by another live controller of role {role!r}; "
+                        f"in use: {choices(sorted(i for i in state.clients.values() if i is not None))}"
+                    )
+        if known is None and len(state.clients) >= STREAMS_PER_ROLE_MAX:
+            raise exhausted(f"role {role!r}: there are {STREAMS_PER_ROLE_MAX} streams already, the most")
+        self._roles[role] = state
+        self._role_of[client] = role
+        state.clients[client] = election_id
+        was_primary = state.primary == client
+        if election_id is not None and (state.highest is None or election_id >= state.highest):
+            state.highest = election_id
+            state.primary = client
+            # Others first, then the new primary (rule 1.2 of the specification's second list).
+            return self._notify(role, [c for c in state.clients if c != client] + [client])
+        if was_primary:
+            state.primary = None
+            return self._notify(role, list(state.clients))
+        return self._notify(role, [client])
+
+    def _new_role(self, role: str) -> _Role:
+        """A role that nothing is known about. It takes the place of the one without a stream for longest if need be.
+
+        Raises P4RuntimeError when every role has a stream.
+        """
+        size = len(role.encode())
+        if size > ROLE_NAME_BYTES_MAX:
+            raise invalid(f"a role's name must have at most {ROLE_NAME_BYTES_MAX} bytes (got {size})")
+        named = self._roles.keys() - {""}
+        if role and len(named) >= ROLES_MAX:
+            idle = next((name for name, state in self._roles.items() if name and not state.clients), None)
+            if idle is None:
+                raise exhausted(f"a device must have at most {ROLES_MAX} roles: there is no room for {role!r}")
+            del self._roles[idle]
+        return _Role()
+
+    def disconnect(self, client: Client) -> list[Notification]:
+        """The stream ended. Nothing to do for a client that never sent an update."""
+        role = self._role_of.pop(client, None)
+        if role is None:
+            return []
+        state = self._roles[role]
+        del state.clients[client]
+        if not state.clients:
+            del self._roles[role]
+            if state.highest is not None:
+                self._roles[role] = state  # now the last of those without a stream
+        if state.primary != client:
+            return []
+        state.primary = None
+        return self._notify(role, list(state.clients))
+
+    def _notify(self, role: str, clients: list[Client]) -> list[Notification]:
+        state = self._roles[role]
+        backup = Code.NOT_FOUND if state.primary is None else Code.ALREADY_EXISTS
+        return [
+            Notification(client, role, state.highest, Code.OK if client == state.primary else backup)
+            for client in clients
+        ]
+
+    def check_write(self, role: str, election_id: int | None) -> None:
+        """Raises P4RuntimeError unless (role, election id) is the primary's: NOT_FOUND, PERMISSION_DENIED."""
+        state = self._roles.get(role)
+        if state is None and role:
+            known = choices(repr(name) for name in self._roles)
+            raise not_found(f"no controller has role {role!r}; roles: {known}")
+        if state is None or state.primary is None:
+            raise denied(
+                "there is no primary controller; open a StreamChannel and send a MasterArbitrationUpdate first"
+            )
+        if election_id is None or election_id != state.clients[state.primary]:
+            raise denied(f"election id {election_id} is not the primary's, which is {state.highest}")
+
+    def is_primary(self, client: Client) -> bool:
+        role = self._role_of.get(client)
+        return role is not None and self._roles[role].primary == client
+
+    def primaries(self) -> list[Client]:
+        """Of every role: those to whom packet-ins go."""
+        return [state.primary for state in self._roles.values() if state.primary is not None]
+
+
+# Packet-in and packet-out: `@controller_header` fields between a frame on the CPU port and PacketMetadata.
+# Specification, "Packet I/O" and "ControllerPacketMetadata". The fields stand before the frame in the order and with
+# the widths of P4Info, from the most significant bit, as simple_switch_grpc does.
+def packet_in(header: PacketHeader | None, frame: bytes) -> Any:
+    """A PacketIn message from a frame that left by the CPU port; None when it is shorter than its header."""
+    if header is None:
+        return p4rt.PacketIn(payload=frame)
+    size = (header.bits + 7) // 8
+    if len(frame) < size:
+        return None
+    value = int.from_bytes(frame[:size], "big") >> size * 8 - header.bits
+    message = p4rt.PacketIn(payload=frame[size:])
+    left = header.bits
+    for part in header.fields:
+        left -= part.bits
+        message.metadata.add(metadata_id=part.id, value=encode(value >> left & part.max))
+    return message
+
+
+def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[Any]) -> bytes:
+    """The frame that arrives at the CPU port for a PacketOut. Raises P4RuntimeError."""
+    given: dict[int, int] = {}
+    known = {field.id: field for field in header.fields} if header else {}
+    valid = choices(f"{field.id} {field}" for field in known.values())
+    for item in metadata:
+        field = known.get(item.metadata_id)
+        if field is None:
+            raise invalid(f"packet_out: no metadata field with id {item.metadata_id}; fields: {valid}")
+        if field.id in given:
+            raise invalid(f"packet_out: metadata field {field} is given twice")
+        given[field.id] = decode(item.value, field.bits, f"packet_out: metadata field {field}")
+    size = (header.bits + 7) // 8 if header else 0
+    if size + len(payload) > FRAME_BYTES_MAX:
+        raise invalid(
+            f"packet_out: the frame must have at most {FRAME_BYTES_MAX} bytes with its header "
+            f"(got {size + len(payload)})"
+        )
+    if header is None:
+        return payload
+    value = 0
+    for field in header.fields:
+        if field.id not in given:
+            raise invalid(f"packet_out: metadata field {field} is missing; fields: {valid}")
+        value = value << field.bits | given[field.id]
+    return (value << size * 8 - header.bits).to_bytes(size, "big") + payload
+
 
 WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
 UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
@@ -197,7 +371,7 @@ class Streams:
             if device is None or not self.arbiter(device).is_primary(client):
                 raise denied("only a primary controller may send packets")
             header = store_of(device).pipeline.p4info.packet_out
-            frame = packetio.packet_out(header, packet.payload, packet.metadata)
+            frame = packet_out(header, packet.payload, packet.metadata)
             device.data_plane.packet_out(device.device_id, frame)
         except (P4RuntimeError, EngineError) as error:
             response = p4rt.StreamMessageResponse()
@@ -223,7 +397,7 @@ class Streams:
             arbiter, store = self._arbitration.get(device.device_id), loaded(device)
             if arbiter is None or store is None:
                 continue
-            message = packetio.packet_in(store.pipeline.p4info.packet_in, frame)
+            message = packet_in(store.pipeline.p4info.packet_in, frame)
             if message is None:
                 continue
             for client in arbiter.primaries():

@@ -6,27 +6,130 @@ processed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from common.records import Frozen
 from p4c.model import Program
 from p4c.model.expressions import FieldRef
-from p4c.model.externs import FieldList
+from p4c.model.externs import Checksum, FieldList
 from p4c.model.intrinsics import NAMES
 from switch import rules
 from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, Replica
 from switch.reference.actions import ActionCompiler
-from switch.reference.deparser import Checksums, DeparserRunner
-from switch.reference.expressions import Writer
+from switch.reference.calculations import Hasher, hasher, header_bytes
+from switch.reference.expressions import Reader, Test, Writer
 from switch.reference.packet import FieldSlots, Packet
 from switch.reference.parser import ParserRunner
 from switch.reference.pipeline import PipelineRunner
+from switch.reference.primitives import compile_primitive
 from switch.reference.profiles import Profiles
-from switch.reference.replication import CloneSession, Replication
 from switch.reference.rng import SplitMix64
 from switch.reference.runtime import Runtime
 from switch.reference.tables import TableState
 from switch.reference.trace import Trace
+
+# Checksums and the deparser (bm_sim/checksums.cpp, deparser.cpp).
+_M64 = (1 << 64) - 1
+
+
+class _Compiled(NamedTuple):
+    checksum: Checksum
+    compute: Hasher
+    condition: Test | None
+    read: Reader
+    write: Writer
+
+
+class Checksums:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._verified = [self._compiled(c) for c in runtime.program.checksums if c.verify]
+        self._updated = [self._compiled(c) for c in runtime.program.checksums if c.update]
+
+    def _compiled(self, checksum: Checksum) -> _Compiled:
+        runtime, condition = self._runtime, checksum.condition
+        return _Compiled(
+            checksum,
+            hasher(checksum.calculation, runtime.layout),
+            None if condition is None else runtime.expressions.test(condition),
+            runtime.expressions.reader(checksum.target),
+            runtime.expressions.writer(checksum.target),
+        )
+
+    def verify(self, packet: Packet) -> bool:
+        """False when one is wrong. One whose header is invalid, or whose condition does not hold, is not looked at."""
+        good = True
+        for checksum, compute, condition, read, _ in self._verified:
+            if not packet.valid[checksum.target.header.index] or (condition is not None and not condition(packet)):
+                continue
+            expected, found = compute(packet) & _M64, read(packet)
+            self._runtime.record(
+                packet,
+                "checksum",
+                checksum=checksum.name,
+                result="right" if expected == found else f"wrong ({found:#x}, not {expected:#x})",
+            )
+            good = good and expected == found
+        return good
+
+    def update(self, packet: Packet) -> None:
+        for checksum, compute, condition, _, write in self._updated:
+            if condition is not None and not condition(packet):
+                continue
+            value = compute(packet)
+            write(packet, value)
+            self._runtime.record(packet, "checksum", checksum=checksum.name, result=f"set to {value:#x}")
+
+
+class DeparserRunner:
+    def __init__(self, runtime: Runtime, checksums: Checksums) -> None:
+        self._runtime = runtime
+        self._checksums = checksums
+        self._order = runtime.program.deparser.order
+        self._primitives = [compile_primitive(p, runtime) for p in runtime.program.deparser.primitives]
+
+    def deparse(self, packet: Packet) -> bytes:
+        """The whole frame; truncation is not applied yet."""
+        self._checksums.update(packet)
+        for run in self._primitives:
+            run(packet)
+        emitted = [h for h in self._order if packet.valid[h.index]]
+        names = [h.name for h in emitted]
+        self._runtime.record(packet, "deparse", headers=names, payload=len(packet.payload))
+        return b"".join([header_bytes(packet, h) for h in emitted]) + packet.payload
+
+
+# Multicast groups and clone sessions, as the control plane set them.
+class CloneSession(Frozen):
+    replicas: tuple[Replica, ...]
+    truncate_bytes: int  # 0: whole
+    class_of_service: int = 0
+
+
+class Replication:
+    def __init__(self) -> None:
+        self.groups: dict[int, tuple[Replica, ...]] = {}
+        self.sessions: dict[int, CloneSession] = {}
+
+    def set_group(self, group_id: int, replicas: Sequence[Replica]) -> None:
+        rules.check_multicast_group(group_id)
+        self.groups[group_id] = tuple(replicas)
+
+    def delete_group(self, group_id: int) -> None:
+        rules.check_known(self.groups, "multicast group", group_id)
+        del self.groups[group_id]
+
+    def set_session(
+        self, session_id: int, replicas: Sequence[Replica], truncate_bytes: int, class_of_service: int
+    ) -> None:
+        rules.check_clone_session(session_id, truncate_bytes, class_of_service)
+        self.sessions[session_id] = CloneSession(tuple(replicas), truncate_bytes, class_of_service)
+
+    def delete_session(self, session_id: int) -> None:
+        rules.check_known(self.sessions, "clone session", session_id)
+        del self.sessions[session_id]
+
 
 # standard_metadata.instance_type
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6

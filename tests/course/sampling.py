@@ -21,13 +21,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from unittest import mock
 
-from course.carrying import carried_out, carry_out
 from course.catalogue import LABS, find
 from course.exercise import Exercise, StudentWork
 from course.labs.figure import tests as figure
-from course.labs.figure.running import Fault, rates
+from course.labs.figure.tests import Fault, rates
 from course.result import TestResult
 from course.student_folder import reference
+from course.worker import carried_out, carry_out
 from tests.course.mutants.mutant import Mutant
 from tests.course.open_box import OpenWork
 

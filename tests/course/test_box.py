@@ -14,10 +14,10 @@ from common.linux import bpf
 from course.box import box as box_module
 from course.box import filter as calls
 from course.box.box import ANSWER_BYTES_MAX, Box, BoxError, BoxLimits
-from course.carrying import carry_out
 from course.catalogue import find
 from course.exercise import StudentWork, Test
 from course.result import TestOutcome
+from course.worker import carry_out
 from tests.course.open_box import OpenBox
 
 FULL = {"memory", "processor time", "file size", "system calls"}

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from course.box.box import BoxError
-from course.carrying import carried_out, carry_out
 from course.catalogue import find
 from course.exercise import NotPossibleError, StudentWork, Test
 from course.grading import tables
 from course.grading.submissions import Submission
 from course.labs.figure import tests as figure
-from course.labs.figure.running import timeline
+from course.labs.figure.tests import timeline
 from course.result import CheckResult, TestOutcome
 from course.seams.ports import TellingOperations
+from course.worker import carried_out, carry_out
 from tests.course.open_box import OpenWork
 
 

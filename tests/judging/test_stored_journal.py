@@ -16,8 +16,7 @@ from common.journal import Line
 from judging import run as runs
 from judging.journal import merge
 from judging.judge import judge
-from judging.run import Run
-from judging.stored_journal import StoredJournal, grouped
+from judging.run import Run, StoredJournal, grouped
 from running.assessment import setting_of
 from scenarios import library
 from topo.plan import Plan
@@ -83,7 +82,7 @@ def test_a_stored_journal_takes_a_fraction_of_the_memory_of_parsed_lines(tmp_pat
         (tmp_path / "a.jsonl").write_text((json.dumps(line) + "\n") * times)
         read = (
             "import sys, tracemalloc, numpy; from pathlib import Path;"
-            "from judging.stored_journal import StoredJournal; tracemalloc.start();"
+            "from judging.run import StoredJournal; tracemalloc.start();"
             "stored = StoredJournal.of([Path(sys.argv[1])]);"
             "groups = stored.grouped(lambda line: line['kind']); print(tracemalloc.get_traced_memory()[1])"
         )

@@ -49,7 +49,7 @@ ROOMS: dict[str, Room] = {
         ("tests/judging/test_labels.py", "tests/judging/test_report_in_browser.py"),
     ),
     "plans and faults": Room(
-        ("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py", "topo/draw.py", "topo/__main__.py")
+        ("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py", "topo/cli.py", "topo/__main__.py")
     ),
     "controller": Room(("controller/*.py",), ("tests/controller",), 30),
     "reference engine": Room(

@@ -9,7 +9,7 @@ from endpoint import factory
 from endpoint import profile as profiles
 from endpoint.host import HostNic
 from endpoint.virtual_host import VirtualHost
-from operations.incident.late import LateHost
+from operations.incident.simulated import LateHost
 
 MS = 1_000_000
 

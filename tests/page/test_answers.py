@@ -13,7 +13,7 @@ import pytest
 
 from endpoint.packet_sampling import ONE_IN
 from judging.run import Run
-from page.answers import PacketAnswers, answer
+from page.live import PacketAnswers, answer
 from running.directory import find
 
 ROOT = Path(__file__).parents[2]

@@ -153,7 +153,7 @@ def test_paths_and_shrinking_usid_lists_are_those_of_the_plan(page: Open, name: 
 
 
 def test_the_page_computes_no_evs_and_no_names_of_nodes() -> None:
-    """The server sends them (`page.scene`): another topology or another form of EVs is then no change of the page."""
+    """The server sends them (`page.view`): another topology or another form of EVs is then no change of the page."""
     for path in sorted((Path(__file__).parents[2] / "page" / "browser").rglob("*.js")):
         text = path.read_text()
         for computed in (r"\b0xc000\b", r"\b0xffff\b", r"\b65536\b", "hosts_per_leaf", r"\}[ls]\$\{"):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from page.scene import all_refusals, looks, refusals, scene, verbs
+from page.view import all_refusals, looks, refusals, scene, verbs
 from topo.fault import VERBS, targets
 from topo.graph import links
 from topo.plan import SwitchKind

@@ -16,8 +16,7 @@ import pytest
 from cli.commands.seeds import contest, sweep
 from cli.main import main
 from studies.contest.algorithm import parse
-from studies.contest.rank import Ranking, ranks
-from studies.contest.result import HEAD
+from studies.contest.result import HEAD, Ranking, ranks
 from studies.sweeping.paired import difference
 from studies.sweeping.proportion import share
 from studies.sweeping.row import Row

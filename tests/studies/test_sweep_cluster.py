@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from cli.main import main
-from studies.farm.address import ClusterAddress, ClusterError
-from studies.farm.cluster import Cluster
+from studies.farm.cluster import Cluster, ClusterAddress, ClusterError
 from studies.sweeping import report
 from studies.sweeping.perform import perform
 from studies.sweeping.statement import statements

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from studies.contest.picture import differences
+from studies.contest.report import differences
 from studies.contest.result import Match
 from studies.sweeping.metric import METRICS
-from studies.sweeping.picture import ecdf
+from studies.sweeping.report import ecdf
 from studies.sweeping.row import Row
 from studies.sweeping.statement import statement
 from studies.sweeping.variant import Variant

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.topo.topologies.shapes import SMALL
 from tests.topo.topologies.shapes import plans as topologies
 from topo.__main__ import main
+from topo.cli import draw_text
 from topo.count import count_parts
-from topo.draw import draw_text
 from topo.graph import links, ports
 from topo.node import Host, Node, leaf, spine
 from topo.path import paths, switches

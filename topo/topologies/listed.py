@@ -13,13 +13,56 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Self
 
 from common.fields import Fields
 from topo.node import ROLES, Host, Node, Switch, leaf, tier
 from topo.topologies.reading import CABLES_MAX, Named, check_nodes, check_ways, in_order, read_row, shape_of
-from topo.topologies.search import Search
 from topo.topologies.topology import EV_BASE, EVS_MAX, Cable, Topology, TopologyError, Way, counted, switches_of
+
+
+class Search:
+    """One plane's switches as a graph. All hops count alike; the speeds of cables do not."""
+
+    def __init__(self, cables: Iterable[tuple[Switch, Switch]]) -> None:
+        import networkx
+
+        self._networkx = networkx
+        self._graph: Any = networkx.Graph()
+        self._graph.add_edges_from(cables)
+        self._distances: dict[Switch, Mapping[Switch, int]] = {}
+        self._on_ways: dict[Switch, frozenset[Switch]] = {}
+        self._ways: dict[tuple[Switch, Switch], tuple[tuple[Switch, ...], ...]] = {}
+
+    def distances(self, goal: Switch) -> Mapping[Switch, int]:
+        """The hops from every switch that reaches `goal`, itself included."""
+        if goal not in self._distances:
+            found = self._networkx.single_source_shortest_path_length(self._graph, goal) if goal in self._graph else {}
+            self._distances[goal] = dict(found)
+        return self._distances[goal]
+
+    def on_ways(self, goal: Switch) -> frozenset[Switch]:
+        """The switches on a shortest way from any leaf to `goal`."""
+        if goal not in self._on_ways:
+            distances = self.distances(goal)
+            found = front = {switch for switch in distances if switch.role == "leaf"}
+            while front:
+                steps = ((one, other) for one in front for other in self._graph[one])
+                front = {other for one, other in steps if distances[other] < distances[one]} - found
+                found = found | front
+            self._on_ways[goal] = frozenset(found)
+        return self._on_ways[goal]
+
+    def ways(self, source: Switch, goal: Switch, most: int) -> tuple[tuple[Switch, ...], ...]:
+        """Every shortest way, in the order of its switches; `most` and one more at most, and none where none leads."""
+        if (source, goal) not in self._ways:
+            self._ways[source, goal] = tuple(sorted(islice(self._search(source, goal), most + 1)))
+        return self._ways[source, goal]
+
+    def _search(self, source: Switch, goal: Switch) -> Iterator[tuple[Switch, ...]]:
+        if source in self.distances(goal):
+            yield from map(tuple, self._networkx.all_shortest_paths(self._graph, source, goal))
 
 
 @dataclass(frozen=True)

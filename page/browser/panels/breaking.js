@@ -114,7 +114,7 @@ export class Breaking {
   }
 }
 
-// What is chosen, as targets of faults: title, target, and the key of what can refuse it (page/scene.py).
+// What is chosen, as targets of faults: title, target, and the key of what can refuse it (page/view.py).
 function targetsOf(choice, scene, direction) {
   const kind = (name) => scene.kinds[name] ?? "host";
   if (choice.node?.tier) return [[`break ${choice.node.name}`, choice.node.name, `switch ${kind(choice.node.name)}`]];

@@ -3,7 +3,7 @@
 import { element } from "./element.js";
 import { ev, span } from "../words.js";
 
-// What both ends sampled, in the shape of `page/answers.py`.
+// What both ends sampled, in the shape of `page/live.py`.
 export function answerOf({ sent, received, answered, destination }) {
   return {
     received: received ? { t_ns: received.t_ns, node: destination, bytes: received.bytes, trimmed: Boolean(received.trimmed) } : null,

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.p4rt.arbitration import STREAMS_PER_ROLE_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
-from switch.p4rt.streams import UNREAD_MAX, Streams
+from switch.p4rt.streams import STREAMS_PER_ROLE_MAX, UNREAD_MAX, Arbitration, Streams
 
 
 def told(notifications):

@@ -11,12 +11,12 @@ from google.protobuf.internal import api_implementation
 
 from switch.engine import COPIES_MAX, FRAME_BYTES_MAX, Replica
 from switch.p4rt import batch, replication
-from switch.p4rt.arbitration import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.limits import MESSAGE_BYTES_MIN, STREAM_BYTES_MAX
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.store import EntityStore, loaded
+from switch.p4rt.streams import ROLE_NAME_BYTES_MAX, ROLES_MAX, Arbitration
 from tests.switch.p4rt.conftest import Harness, load_program
 
 WRITE = "/p4.v1.P4Runtime/Write"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.p4rt import packetio
+from switch.p4rt import streams
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import encode
 from switch.p4rt.errors import Code
@@ -94,8 +94,8 @@ def test_a_header_of_any_widths_survives_the_way_out_and_in(data, widths, payloa
     header = PacketHeader("h", tuple(FieldInfo(i + 1, f"f{i}", w, i) for i, w in enumerate(widths)), sum(widths))
     values = [data.draw(st.integers(0, 2**w - 1)) for w in widths]
     metadata = [p4rt.PacketMetadata(metadata_id=i + 1, value=encode(v)) for i, v in enumerate(values)]
-    frame = packetio.packet_out(header, payload, metadata)
+    frame = streams.packet_out(header, payload, metadata)
     assert len(frame) == (sum(widths) + 7) // 8 + len(payload)
-    message = packetio.packet_in(header, frame)
+    message = streams.packet_in(header, frame)
     assert message.payload == payload
     assert list(message.metadata) == metadata

@@ -205,8 +205,8 @@ def test_a_long_answer_is_sent_while_it_is_collected(
 ) -> None:
     """However long: what its client has not taken yet is bounded. A client that takes nothing loses its answer, and
     others have the device again."""
-    monkeypatch.setattr("switch.p4rt.answer.AHEAD_BYTES", 20_000)
-    monkeypatch.setattr("switch.p4rt.answer.PATIENCE_S", 0.05 if slow else 10.0)
+    monkeypatch.setattr("switch.p4rt.server.AHEAD_BYTES", 20_000)
+    monkeypatch.setattr("switch.p4rt.server.PATIENCE_S", 0.05 if slow else 10.0)
     made, context, waiting = 0, Context(), list[int]()
     read = batch.read
 

@@ -13,9 +13,9 @@ from p4c.model import load
 from switch.__main__ import main
 from switch.reference import ReferenceEngine
 from switch.stf import StfError, parse, run
+from switch.stf.control import match, number
 from switch.stf.names import find_key
 from switch.stf.statements import Add, Expect, StfPacket, time_ns
-from switch.stf.values import match, number
 
 HERE = Path(__file__).parent
 MATCHING = HERE / "matching.p4"

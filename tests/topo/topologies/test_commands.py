@@ -22,7 +22,7 @@ from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
 from tests.topo.topologies.shapes import SMALL, TEXTS
-from topo.draw import draw_text
+from topo.cli import draw_text
 from topo.fault import VERBS, make_fault, targets
 from topo.graph import links
 from topo.node import spine

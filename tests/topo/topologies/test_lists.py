@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from page.scene import scene
+from page.view import scene
 from topo.graph import PortRef, link_between, peer
 from topo.node import Host, leaf, spine
 from topo.path import paths

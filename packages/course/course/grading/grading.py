@@ -24,7 +24,7 @@ from running import identity
 
 RESULTS, PAGES = "results", "pages"
 JUDGES = (
-    "course/bench", "course/box", "course/labs", "course/seams", "course/carrying.py", "course/catalogue.py",
+    "course/bench", "course/box", "course/labs", "course/seams", "course/catalogue.py",
     "course/checking.py", "course/exercise.py", "course/result.py", "course/student.py", "course/worker.py",
     "course/writable.py", "judging", "operations/incident", "paper", "studies/hunting",
 )  # fmt: skip

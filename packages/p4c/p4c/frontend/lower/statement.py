@@ -8,20 +8,47 @@ from p4c.frontend.check.scope import Callee
 from p4c.frontend.check.types import BOOL, Bits
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import Apply, Branch, Flow, Leave, Quit, Region, leaves_early, walk
+from p4c.frontend.lower import checksum, deparser, function, object
 from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
 from p4c.frontend.lower.block import apply_control, variable
 from p4c.frontend.lower.checksum import conditional
-from p4c.frontend.lower.context import LowerContext, RefusalError, Statements
-from p4c.frontend.lower.extern import call_extern
+from p4c.frontend.lower.context import BLOCKS, LowerContext, RefusalError, Statements
 from p4c.frontend.lower.inline import call_action, call_function
 from p4c.frontend.lower.operator import binary, operation
+from p4c.frontend.lower.states import extraction
 from p4c.frontend.lower.states.parser import apply_parser
 from p4c.frontend.lower.storage import temporary
 from p4c.frontend.lower.table import action_name, apply_table
-from p4c.frontend.lower.values import StackValue
+from p4c.frontend.lower.values import ExternValue, StackValue
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant
 from p4c.model.expressions import Const, FieldRef, Local
+
+# Calls of v1model's externs, dispatched by name.
+_FUNCTIONS = function.FUNCTIONS | checksum.FUNCTIONS
+_METHODS = object.METHODS | extraction.METHODS | deparser.METHODS
+
+
+def call_extern(cx: LowerContext, e: ast.CallExpression, callee: Callee) -> None:
+    arguments = [a for a in callee.arguments if a is not None]  # the checker has complained of missing ones
+    if callee.kind == "extern_method":
+        assert callee.base is not None
+        owner = cx.value_of(callee.base)
+        assert isinstance(owner, ExternValue)
+        method = _METHODS.get(callee.name)
+        if method is None:
+            raise RefusalError(f"BMv2's simple_switch has no {callee.name}", e.span)
+        method(cx, e, arguments, owner)
+        return
+    places, lower = _FUNCTIONS.get(callee.name, ((), None))
+    if lower is None:
+        known = ", ".join(sorted(_FUNCTIONS))
+        raise RefusalError(f"BMv2's simple_switch has no {callee.name}", e.span, f"extern functions: {known}")
+    if cx.block not in places:
+        allowed = " or ".join(BLOCKS[p] for p in places)
+        raise RefusalError(f"{callee.name} can be called in {allowed}, not in {BLOCKS[cx.block]}", e.span)
+    cx.program.calls_externs = cx.program.calls_externs or cx.block != "parser"
+    lower(cx, e, arguments)
 
 
 def _block(cx: LowerContext, s: ast.BlockStatement) -> None:

@@ -4,21 +4,205 @@ from __future__ import annotations
 
 from itertools import count
 
+from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from p4c.frontend.check.scope import Callee, Symbol
-from p4c.frontend.check.types import Extern, strip, width
-from p4c.frontend.declared import DeclaredAction, DeclaredCounter, DeclaredMeter, DeclaredProfile, DeclaredTable
+from p4c.frontend.check.types import Bits, Extern, strip, width
+from p4c.frontend.declared import (
+    DeclaredAction,
+    DeclaredCounter,
+    DeclaredKey,
+    DeclaredMeter,
+    DeclaredProfile,
+    DeclaredTable,
+)
 from p4c.frontend.flow import Apply, Flow, flatten
 from p4c.frontend.lower.assignment import assign_scalar
-from p4c.frontend.lower.context import LowerContext, RefusalError, control_plane_name
-from p4c.frontend.lower.entry import action_data, entries_of
+from p4c.frontend.lower.context import LowerContext, RefusalError, control_plane_name, range_of
 from p4c.frontend.lower.inline import copied, find_action, inlined
-from p4c.frontend.lower.key import add_key
 from p4c.frontend.lower.object import extern_object
+from p4c.frontend.lower.storage import bits_of, scalar
 from p4c.frontend.lower.values import ActionValue, Bindings, ExternValue, TableValue, Value
 from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar
 from p4c.model.actions import Action, ActionParameter
-from p4c.model.expressions import FieldRef, Local
+from p4c.model.expressions import Binary, Const, FieldRef, Local, Unary, ValidBit
+from p4c.model.pipelines import InitialEntry
+
+
+# Entries that a program gives its tables, with BMv2's priorities.
+def entries_of(cx: LowerContext, value: TableValue, entries: list[ast.EntryElement]) -> tuple[InitialEntry, ...]:
+    """Entries with BMv2's priorities, of which the smallest wins; among P4's own the largest does."""
+    d = value.declaration
+    cx.made(len(entries), d.span)
+    made = [_entry(cx, value, e) for e in entries]
+    ranks = _const_ranks(entries) if d.entries_const else _ranks(cx, d, entries)
+    top = max(ranks, default=0) + 1
+    loose = any(k.match_kind in ("ternary", "range", "optional") for k in d.keys)
+    return tuple(
+        InitialEntry(Entry(matches, call, top - rank if loose else 0), rank, cx.diagnostics.source(e.span))
+        for (matches, call), rank, e in zip(made, ranks, entries, strict=True)
+    )
+
+
+def _const_ranks(entries: list[ast.EntryElement]) -> list[int]:
+    ranks = []
+    for position, e in enumerate(entries):
+        given = next((a for a in e.annotations if a.name == "priority" and a.expressions), None)
+        number = given.expressions[0] if given is not None else None
+        ranks.append(number.number if isinstance(number, ast.Number) else position + 1)
+    return ranks
+
+
+def _ranks(cx: LowerContext, d: ast.TableDecl, entries: list[ast.EntryElement]) -> list[int]:
+    message = "BMv2 holds these entries for constant, as if written const entries; the embedded switch lets them change"
+    cx.diagnostics.warning("target", message, d.span)
+    wins, step = d.properties.get("largest_priority_wins"), d.properties.get("priority_delta")
+    largest = wins is None or bool(wins.value.value)
+    delta = int(step.value.value) if step is not None else 1
+    priorities: list[int] = []
+    for e in entries:
+        if e.priority is not None:
+            priorities.append(int(e.priority.value))
+        elif priorities:
+            priorities.append(priorities[-1] + (-delta if largest else delta))
+        else:
+            priorities.append(len(entries) * delta if largest else 1)
+    order = sorted(range(len(entries)), key=lambda i: -priorities[i] if largest else priorities[i])
+    ranks = [0] * len(entries)
+    for rank, i in enumerate(order):
+        ranks[i] = rank + 1
+    return ranks
+
+
+def _entry(cx: LowerContext, value: TableValue, e: ast.EntryElement) -> tuple[tuple[Match, ...], ActionCall]:
+    matches = []
+    for element, key in zip(e.keys, value.declaration.keys, strict=True):
+        if key.match_kind == "selector":
+            continue
+        t = strip(key.expression.type)
+        bits = t.width if isinstance(t, Bits) else bits_of(t)
+        matches.append(_match(cx, element, key.match_kind, bits))
+    data = action_data(cx, e.action)
+    return tuple(matches), ActionCall(value.actions[e.action.name].name, tuple(data))
+
+
+def _match(cx: LowerContext, e: ast.Expression, match: str, bits: int) -> Match:
+    full = (1 << bits) - 1
+
+    def number(x: ast.Expression) -> int:
+        return cx.number_of(x) & full
+
+    wild = isinstance(e, ast.Default)
+    if match == "exact":
+        return Exact(number(e))
+    if match == "range":
+        if isinstance(e, ast.BinaryExpression) and e.op == "..":
+            return Range(*range_of(cx, e, bits))
+        return Range(0, full) if wild else Range(number(e), number(e))
+    value, mask = (0, 0)
+    if isinstance(e, ast.BinaryExpression) and e.op == "&&&":
+        mask = number(e.right)
+        value = number(e.left) & mask
+    elif not wild:
+        value, mask = number(e), full
+    if match != "lpm":
+        return Ternary(value, mask)
+    length = mask.bit_count()
+    if mask != full ^ ((1 << (bits - length)) - 1):
+        raise RefusalError("the mask of an lpm key must be a prefix", e.span)
+    return Lpm(value, length)
+
+
+def action_data(cx: LowerContext, ref: ast.ActionRef) -> list[int]:
+    """The action data that a default action or an entry gives."""
+    numbers = []
+    assert isinstance(ref.target, Symbol)
+    for info, a in zip(ref.target.parameters, ref.bound, strict=False):
+        if info.direction or a is None:
+            continue
+        value = cx.scalar_of(a)
+        if value.number is None:
+            raise RefusalError("action data must be known at compile time here", a.span)
+        bits = value.type.width if isinstance(value.type, Bits) else 64
+        numbers.append(value.number & ((1 << bits) - 1))
+    return numbers
+
+
+# Keys of tables, and the names that P4Runtime gives to them.
+def add_key(cx: LowerContext, value: TableValue, table: DeclaredTable, key: ast.KeyElement) -> None:
+    named = next((a for a in key.annotations if a.name == "name" and a.expressions), None)
+    if named is not None and isinstance(named.expressions[0], ast.String):
+        name = named.expressions[0].text
+    else:
+        name = key_name(key.expression)
+        if not name:
+            note = 'add @name("…") after its match kind'
+            raise RefusalError("this key needs a name for the control plane", key.span, note)
+    value_read, before = cx.isolated(key.expression)
+    target, mask = _target(value_read, key) if not before else (None, None)
+    if key.match_kind == "selector":
+        if table.profile is None or table.profile.algorithm is None:
+            raise RefusalError(f"table {table.name} has selector keys but no action_selector", key.span)
+        if not isinstance(target, FieldRef) or mask is not None:
+            target = _prepared(cx, value, value_read, key)
+        table.all_keys.append(DeclaredKey(target, "selector", name, None, key.expression.type, [], key.annotations))
+        return
+    if target is None:
+        target = _prepared(cx, value, value_read, key)
+    annotations = [a for a in key.annotations if a.name != "name"]
+    made = DeclaredKey(target, key.match_kind, name, mask, key.expression.type, annotations, key.annotations)
+    table.all_keys.append(made)
+
+
+def _target(value: Scalar, key: ast.KeyElement) -> tuple[FieldRef | ValidBit | None, int | None]:
+    """The field that BMv2 can match as it is, and the mask over it; None where the key must be computed first."""
+    match value.of:
+        case FieldRef() as field:
+            return field, None
+        case Binary("&", FieldRef() as field, Const(mask)) if _is_mask(key.expression):
+            return field, mask
+        case Unary("d2b", ValidBit() as valid) if key.match_kind in ("exact", "ternary", "optional"):
+            return valid, None
+    return None, None
+
+
+def _is_mask(e: ast.Expression) -> bool:
+    """Whether the program itself masks the key: slices and casts are masks in the model as well."""
+    return isinstance(e, ast.BinaryExpression) and e.op == "&"
+
+
+def _prepared(cx: LowerContext, value: TableValue, target: Scalar, key: ast.KeyElement) -> FieldRef:
+    place = scalar(cx, f"{value.name}.key", target.type)
+    value.prepared.append((place, key.expression))
+    assert isinstance(place.of, FieldRef)
+    return place.of
+
+
+def key_name(e: ast.Expression) -> str:
+    """A key's name in P4Runtime: the expression as written, validity as `$valid$`; empty where there is none."""
+    match e:
+        case ast.Name():
+            return e.name
+        case ast.MemberExpression():
+            base = key_name(e.base)
+            return f"{base}.{e.name}" if base else ""
+        case ast.CallExpression():
+            if isinstance(e.callee, ast.MemberExpression) and e.callee.name == "isValid":
+                base = key_name(e.callee.base)
+                return f"{base}.$valid$" if base else ""
+            return ""
+        case ast.IndexExpression():
+            base, index = key_name(e.base), key_name(e.index)
+            return f"{base}[{index}]" if base and index else ""
+        case ast.SliceExpression():
+            parts = [key_name(x) for x in (e.base, e.high, e.low)]
+            return f"{parts[0]}[{parts[1]}:{parts[2]}]" if all(parts) else ""
+        case ast.BinaryExpression(op="&"):
+            left, right = key_name(e.left), key_name(e.right)
+            return f"{left} & {right}" if left and right else ""
+        case ast.Number():
+            return e.text if e.width is None else str(e.number)
+    return ""
 
 
 def apply_table(

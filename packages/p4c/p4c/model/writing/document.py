@@ -2,14 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from p4c.entries import ActionCall, Exact, Lpm, Match, Range, Ternary
+from p4c.model import parsers, pipelines
+from p4c.model.actions import Action
 from p4c.model.headers import Header, HeaderType, Union
 from p4c.model.program import Program
-from p4c.model.writing import externs, parsers, pipelines
-from p4c.model.writing.expressions import Json, place
+from p4c.model.writing import externs
+from p4c.model.writing.expressions import Json, argument, expression, hexstr, padded, place, placed, primitive
+from p4c.model.writing.externs import inputs
+
+
+# Actions, and the pipelines: tables with their initial entries, conditionals, action profiles.
+def action(a: Action) -> Json:
+    return {
+        "name": a.name,
+        "id": a.id,
+        "runtime_data": [{"name": p.name, "bitwidth": p.width_bits} for p in a.parameters],
+        "primitives": [primitive(p) for p in a.primitives],
+    }
+
+
+def pipeline(p: pipelines.Pipeline, number: int, numbers: Iterator[int]) -> Json:
+    """`numbers` are the ids of conditionals, which count through all pipelines."""
+    nodes = p.nodes.values()
+    made: Json = {
+        "name": p.name,
+        "id": number,
+        "init_table": p.init,
+        "tables": [_table(t) for t in p.tables],
+        "action_profiles": [_profile(x) for x in p.profiles],
+        "conditionals": [_conditional(n, next(numbers)) for n in nodes if isinstance(n, pipelines.Conditional)],
+    }
+    calls = [_action_call(n) for n in nodes if isinstance(n, pipelines.ActionCallNode)]
+    return placed(made | ({"action_calls": calls} if calls else {}), p.source)
+
+
+def _conditional(n: pipelines.Conditional, number: int) -> Json:
+    made = {"name": n.name, "id": number, "expression": expression(n.expression)}
+    return placed(made | {"true_next": n.if_true, "false_next": n.if_false}, n.source)
+
+
+def _action_call(n: pipelines.ActionCallNode) -> Json:
+    return {"name": n.name, "id": n.index, "action_id": n.action.id, "next_node": n.next}
+
+
+def _profile(p: pipelines.ActionProfile) -> Json:
+    made: Json = {"name": p.name, "id": p.index, "max_size": p.max_size}
+    if p.selector is not None:
+        made["selector"] = {"algo": p.selector.algorithm, "input": inputs(p.selector)}
+    return placed(made, p.source)
+
+
+def _table(t: pipelines.Table) -> Json:
+    profile = t.profile
+    kind = "simple" if profile is None else "indirect_ws" if profile.has_groups else "indirect"
+    made: Json = {"name": t.name, "id": t.index, "key": [_key(k) for k in t.keys], "match_type": t.match, "type": kind}
+    if profile is not None:
+        made["action_profile"] = profile.name
+    made |= {
+        "max_size": t.max_size,
+        "with_counters": t.counter is not None,
+        "support_timeout": t.support_timeout,
+        "direct_meters": t.meter.name if t.meter is not None else None,
+        "action_ids": [a.id for a in t.actions],
+        "actions": [a.name for a in t.actions],
+        "base_default_next": None if t.by_hit else t.next_without_action,
+        "next_tables": {"__HIT__": t.next_hit, "__MISS__": t.next_miss} if t.by_hit else dict(t.next_by_action),
+    }
+    if t.default is not None:
+        made["default_entry"] = {
+            "action_id": t.default.action.id,
+            "action_const": t.default.const,
+            "action_data": [hexstr(x) for x in t.default.args],
+            "action_entry_const": t.default.const,
+        }
+    if t.const_entries:
+        numbers = {a.name: a.id for a in t.actions}
+        made["entries"] = [_entry(t, e, numbers) for e in t.initial]
+    return placed(made, t.source)
+
+
+def _key(k: pipelines.Key) -> Json:
+    mask = None if k.mask is None else padded(k.mask, k.width_bits)
+    return {"match_type": k.match, "name": k.name, "target": place(k.target), "mask": mask}
+
+
+def _entry(t: pipelines.Table, e: pipelines.InitialEntry, numbers: Mapping[str, int]) -> Json:
+    call = e.entry.action
+    assert isinstance(call, ActionCall)  # a table with a profile has no initial entries
+    matches = [_match(m, k.width_bits) for m, k in zip(e.entry.matches, t.keys, strict=True)]
+    done = {"action_id": numbers[call.name], "action_data": [hexstr(x) for x in call.args]}
+    return placed({"match_key": matches, "action_entry": done, "priority": e.rank}, e.source)
+
+
+def _match(m: Match, width_bits: int) -> Json:
+    match m:
+        case Exact(value):
+            return {"match_type": "exact", "key": padded(value, width_bits)}
+        case Lpm(value, length):
+            return {"match_type": "lpm", "key": padded(value, width_bits), "prefix_length": length}
+        case Range(low, high):
+            return {"match_type": "range", "start": padded(low, width_bits), "end": padded(high, width_bits)}
+        case Ternary(value, mask):
+            return {"match_type": "ternary", "key": padded(value, width_bits), "mask": padded(mask, width_bits)}
+    raise AssertionError(m)
+
+
+# The parser and the deparser.
+def parser(p: parsers.Parser) -> Json:
+    return {"name": p.name, "id": 0, "init_state": p.init_state, "parse_states": [_state(s) for s in p.states]}
+
+
+def deparser(d: parsers.Deparser) -> Json:
+    calls = [primitive(p) for p in d.primitives]
+    return {"name": d.name, "id": 0, "order": [h.name for h in d.order], "primitives": calls}
+
+
+def _state(s: parsers.State) -> Json:
+    return {
+        "name": s.name,
+        "id": s.index,
+        "parser_ops": [_operation(o) for o in s.operations],
+        "transitions": [*(_transition(t, s.key) for t in s.transitions), _go("default", None, None, s.default)],
+        "transition_key": [_key_part(part.source) for part in s.key],
+    }
+
+
+def _key_part(source: parsers.KeySource) -> Json:
+    return argument(source) if isinstance(source, parsers.Lookahead) else expression(source)
+
+
+def _operation(o: parsers.Operation) -> Json:
+    match o:
+        case parsers.Extract(varbit_width=None):
+            return {"op": "extract", "parameters": [_into(o)]}
+        case parsers.Extract(varbit_width=bits):
+            assert bits is not None
+            return {"op": "extract_VL", "parameters": [_into(o), {"type": "expression", "value": expression(bits)}]}
+        case parsers.Set():
+            return {"op": "set", "parameters": [argument(o.target), argument(o.value)]}
+        case parsers.Verify():
+            return {"op": "verify", "parameters": [expression(o.condition), expression(o.error)]}
+        case parsers.Advance():
+            return {"op": "advance", "parameters": [expression(o.bits)]}
+        case parsers.Call():
+            return {"op": "primitive", "parameters": [primitive(o.primitive)]}
+
+
+def _into(o: parsers.Extract) -> Json:
+    match o.into:
+        case Header():
+            return {"type": "regular", "value": o.into.name}
+        case parsers.StackNext():
+            return {"type": "stack", "value": o.into.stack.name}
+        case parsers.UnionStackNext(stack, member):
+            return {"type": "union_stack", "value": [stack.name, stack.unions[0].members[member]]}
+
+
+def _transition(t: parsers.Transition, key: tuple[parsers.KeyPart, ...]) -> Json:
+    if t.value_set is not None:
+        return _go("parse_vset", t.value_set, None, t.next_state)
+    full = tuple((1 << part.width_bits) - 1 for part in key)
+    mask = None if t.masks == full else _joined(t.masks, key)
+    return _go("hexstr", _joined(t.values, key), mask, t.next_state)
+
+
+def _go(kind: str, value: str | None, mask: str | None, target: str | None) -> Json:
+    return {"type": kind, "value": value, "mask": mask, "next_state": target}
+
+
+def _joined(numbers: tuple[int, ...], key: tuple[parsers.KeyPart, ...]) -> str:
+    """The numbers one behind the other, each in the whole bytes of its part of the key."""
+    digits = (padded(n, part.width_bits).removeprefix("0x") for n, part in zip(numbers, key, strict=True))
+    return "0x" + "".join(digits)
+
 
 VERSION = [2, 23]
 
@@ -44,19 +214,19 @@ def document(p: Program) -> Json:
             {"name": name, "entries": [[member, value] for member, value in members.items()]}
             for name, members in p.enums.items()
         ],
-        "parsers": [parsers.parser(p.parser)],
+        "parsers": [parser(p.parser)],
         "parse_vsets": [
             {"name": v.name, "id": number, "compressed_bitwidth": v.width_bits, "max_size": v.size}
             for number, v in enumerate(p.value_sets)
         ],
-        "deparsers": [parsers.deparser(p.deparser)],
+        "deparsers": [deparser(p.deparser)],
         "meter_arrays": externs.meters(p),
         "counter_arrays": externs.counters(p),
         "register_arrays": [externs.register(r) for r in p.registers],
         "calculations": [externs.calculation(c) for c in p.calculations],
         "learn_lists": [externs.field_list(f) for f in p.learn_lists],
-        "actions": [pipelines.action(a) for a in p.actions],
-        "pipelines": [pipelines.pipeline(x, number, numbers) for number, x in enumerate((p.ingress, p.egress))],
+        "actions": [action(a) for a in p.actions],
+        "pipelines": [pipeline(x, number, numbers) for number, x in enumerate((p.ingress, p.egress))],
         "checksums": [externs.checksum(c, number) for number, c in enumerate(p.checksums)],
         "force_arith": [],
         "extern_instances": [],
