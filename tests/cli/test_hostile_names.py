@@ -44,7 +44,7 @@ from course.page import page
 from course.result import CheckResult, TestOutcome, TestResult
 from course.seams.hunt import scenario_of
 from course.seams.log import Log
-from course.seams.trial import Course, Trial
+from course.seams.trial import TrialCase, Trial
 from judging.reports.report import again
 from judging.run import Run
 from operations.incident import page as incident_page
@@ -74,7 +74,7 @@ from topo.planfile import check_plan, load_plan, parse_document, plan_document
 ROOT = Path(__file__).parents[2]
 TINY = load_plan("tiny")
 LOAD = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0")
-CASE = Course(
+CASE = TrialCase(
     1,
     {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1},
     (LOAD,),

@@ -12,7 +12,7 @@ from course.catalogue import find
 from course.exercise import StudentWork
 from course.labs.health import tests as health
 from course.seams.hunt import scenario_of
-from course.seams.trial import Course, attempt
+from course.seams.trial import TrialCase, attempt
 from course.student_folder import reference
 from scenarios import library
 from scenarios.scenario import TimedFault, Workload
@@ -30,7 +30,7 @@ FAULTS_MAX = 2
 def test_the_scenario_of_a_counterexample_loads(tmp_path: Path) -> None:
     load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"))
     fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
-    case = Course(1, fabric, (load,), (TimedFault(0.1, "blackhole", "p0l0-p0s0", 0.5),), seam="health")
+    case = TrialCase(1, fabric, (load,), (TimedFault(0.1, "blackhole", "p0l0-p0s0", 0.5),), seam="health")
     path = found.write(tmp_path, "counterexample", case, AttemptOutcome({"lost": "too many"}), 1, 3, found.OF_ANY)
     scenario = library.find(str(path))
     assert len(scenario.timeline(None)) == 1  # type: ignore[arg-type]
@@ -41,7 +41,7 @@ def test_a_counterexample_runs_with_the_class_of_the_file(tmp_path: Path) -> Non
     """The command that a check prints, on a run of a second."""
     load = Workload("write_bw", {"size": 4096, "depth": 2, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0")
     fabric = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
-    case = Course(1, fabric, (load,), (), reference_s=0.3, faults_s=0.3, after_s=0.3, seam="health")
+    case = TrialCase(1, fabric, (load,), (), reference_s=0.3, faults_s=0.3, after_s=0.3, seam="health")
     source = tmp_path / "health.py"
     source.write_text(reference(find("health"), 1))
     work = StudentWork(source.read_text(), source, 1, tmp_path / "checked")

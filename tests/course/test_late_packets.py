@@ -9,7 +9,7 @@ import pytest
 
 from course.box.box import BoxLimits
 from course.catalogue import find
-from course.seams.log import Log
+from course.seams.log import Log, Seat
 from course.seams.trial import NAME, Seam, installed
 from course.student_folder import reference
 from tests.course.open_box import OpenBox
@@ -22,7 +22,7 @@ MARKED = pytest.mark.parametrize("marked", [False, True])
 def one_lost(lab: Seam) -> Iterator[tuple[Bench, Log, Packet, int]]:
     """The reference of a lab has been told that a packet is lost, on this path; every other packet has arrived."""
     log, text = Log(), reference(find(lab), 1)
-    with installed(lambda: OpenBox(text, f"{lab}.py", BoxLimits()), lab, log, [], 12_000):
+    with installed(Seat(lambda: OpenBox(text, f"{lab}.py", BoxLimits()), 12_000, log), lab):
         bench = Bench(selection=NAME, remote={"selection": "mrc"})
         bench.post(12)
         *others, late = bench.writes()  # the last of a write asks for an answer

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from course.box.box import Box, BoxError
+from course.seams.log import Seat
 from endpoint.mrc import Congestion, PathTraits, Values
 
 WINDOW_MAX = 1 << 40
@@ -14,11 +15,12 @@ class WindowCongestion(Congestion):
     """The grader's side of one queue pair's window."""
 
     box: Box
-    windows: list[tuple[int, int]]
+    seat: Seat
 
     def __init__(self, path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
         super().__init__(path, values, shared)
-        self._mtu = path.mtu_bytes
+        self._mtu, self.windows = path.mtu_bytes, list[tuple[int, int]]()
+        self.seat.windows.append(self.windows)
         self.object, state = self.box.make(
             "Window", path.mtu_bytes, path.base_rtt_ns, path.peer_bdp_bytes, watch=("window",)
         )

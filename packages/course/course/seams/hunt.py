@@ -16,7 +16,7 @@ from common.quoting import quoted
 from common.scratch import Scratch
 from course.exercise import StudentWork, shown
 from course.result import Gate, TestOutcome
-from course.seams.trial import SEAM, Course, Trial, attempt
+from course.seams.trial import SEAM, Trial, TrialCase, attempt
 from judging import Finding
 from page import export
 from studies.hunting import AttemptOutcome as Broken
@@ -41,7 +41,7 @@ class CourseHunt:
     nothing. `sentence` is the rule that a student reads."""
 
     tries: int
-    draw: Callable[[StudentWork, int], Course]
+    draw: Callable[[StudentWork, int], TrialCase]
     judge: Judge
     sentence: str
 
@@ -56,18 +56,18 @@ class CourseHunt:
         gate = Gate("schedules survived", self.tries, self.tries)
         return TestOutcome(True, self.sentence, f"{self.tries} drawn schedules were survived", (gate,))
 
-    def _tried(self, work: StudentWork, case: Course, folder: Path) -> Broken:
+    def _tried(self, work: StudentWork, case: TrialCase, folder: Path) -> Broken:
         trial = attempt(work, case, folder)
         false = [one for one in self.judge(trial) if one.holds is False]
         return Broken({one.check: one.reason for one in false})
 
-    def _caught(self, work: StudentWork, case: Course, broken: Broken, number: int, scratch: Path) -> TestOutcome:
+    def _caught(self, work: StudentWork, case: TrialCase, broken: Broken, number: int, scratch: Path) -> TestOutcome:
         if work.brief:
             return self._outcome(case, broken, number, "a schedule that does it", ())
         frozen = replace(case, faults=())
         until_s, runs = time.monotonic() + SHRINK_S, 0
 
-        def tried(candidate: Course) -> Broken:
+        def tried(candidate: TrialCase) -> Broken:
             nonlocal runs
             if replace(candidate, faults=()) != frozen or runs >= SHRINK_RUNS or time.monotonic() > until_s:
                 return Broken({})
@@ -76,11 +76,13 @@ class CourseHunt:
 
         shrunk = Shrinker(tried, possible=in_time).shrink(case, broken)  # type: ignore[arg-type]
         small = shrunk.case
-        assert isinstance(small, Course)
+        assert isinstance(small, TrialCase)
         look = written(work, small, shrunk.outcome, number, runs, self.judge)
         return self._outcome(small, shrunk.outcome, number, "the smallest schedule that does it", look)
 
-    def _outcome(self, case: Course, broken: Broken, number: int, article: str, look: tuple[str, ...]) -> TestOutcome:
+    def _outcome(
+        self, case: TrialCase, broken: Broken, number: int, article: str, look: tuple[str, ...]
+    ) -> TestOutcome:
         check, reason = next(iter(broken.broken.items()))
         faults = ", ".join(words(case)) or "no fault at all"
         gate = Gate("schedules survived", number - 1, self.tries)
@@ -92,7 +94,7 @@ def in_time(case: Case) -> bool:
     return all(one.at_s + (one.for_s or 0.0) <= case.faults_s for one in case.faults)
 
 
-def words(case: Course) -> list[str]:
+def words(case: TrialCase) -> list[str]:
     """The timeline in words."""
     values = ["" if one.value is None else f" {one.value:g}" for one in case.faults]
     return [
@@ -101,7 +103,9 @@ def words(case: Course) -> list[str]:
     ]
 
 
-def written(work: StudentWork, case: Course, broken: Broken, number: int, runs: int, judge: Judge) -> tuple[str, ...]:
+def written(
+    work: StudentWork, case: TrialCase, broken: Broken, number: int, runs: int, judge: Judge
+) -> tuple[str, ...]:
     """Write the counterexample as a scenario with its plan and adapter, and its replay as one HTML file."""
     path = scenario_of(work, case, broken, number, runs)
     replay = work.folder / "counterexample.html"
@@ -115,7 +119,7 @@ def written(work: StudentWork, case: Course, broken: Broken, number: int, runs: 
     )
 
 
-def scenario_of(work: StudentWork, case: Course, broken: Broken, number: int, runs: int) -> Path:
+def scenario_of(work: StudentWork, case: TrialCase, broken: Broken, number: int, runs: int) -> Path:
     """The scenario file of a counterexample, with its plan and the adapter for the student's class."""
     folder = work.folder
     folder.mkdir(parents=True, exist_ok=True)

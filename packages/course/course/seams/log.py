@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from course.box.box import Box
 from judging import Span
 
 
@@ -51,6 +52,22 @@ class Log:
 
     def count(self, kind: str, span: Span) -> int:
         return sum(1 for _ in self.of(kind, span))
+
+
+@dataclass(slots=True)
+class Seat:
+    """What the classes of the transport at a seam share: boxes with the student's class, what they log, a count."""
+
+    another: Callable[[], Box]
+    rtt_ns: int
+    log: Log = field(default_factory=Log)
+    windows: list[list[tuple[int, int]]] = field(default_factory=list)
+    """Of lab 7: (ns, bytes), for each queue pair."""
+    queue_pairs: int = 0
+
+    def of_student(self, base: type[Any], *, boxes: bool) -> type[Any]:
+        """The class of the transport that asks the student's. `boxes`: each object opens one; else all share one."""
+        return type("OfStudent", (base,), {"seat": self, "box": None if boxes else self.another()})
 
 
 def evenness(counts: Counter[int], of: int) -> float:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from course.box.box import Box, BoxError
-from course.seams.log import Log, Note
+from course.box.box import BoxError
+from course.seams.log import Note, Seat
 from endpoint.mrc import PORTS_ALL, REQUEST_IDS, EndpointOperations, Peer, PeerTable
 from endpoint.nic import NEVER, EventLog, PortSet
 
@@ -19,19 +18,16 @@ WATCHED = ("send", "wake_ns", "believed")
 class TellingOperations(EndpointOperations):
     """The grader's side of one NIC: updates carry the true state of its ports."""
 
-    another: Callable[[], Box]
-    """A box for each NIC: objects in one process could tell each other without any packet."""
-    log: Log
-    rtt_ns = 0
-    made = 0
+    seat: Seat
+    """With a box for each NIC: objects in one process could tell each other without any packet."""
 
     def __init__(self, peers: PeerTable, ports: PortSet, log: EventLog, rng: Random, on_peer_ports: Any) -> None:
         super().__init__(peers, ports, log, rng, on_peer_ports)
         self.table, self.own, self.settled = peers, ports, on_peer_ports
         self.planes = [port.plane for port in ports]
         self.wake_ns = NEVER
-        self.box = self.another()
-        self.object, state = self.box.make("Telling", 0, peers.host, self.planes, self.rtt_ns, watch=WATCHED)
+        self.box = self.seat.another()
+        self.object, state = self.box.make("Telling", 0, peers.host, self.planes, self.seat.rtt_ns, watch=WATCHED)
         self._take(0, state)
 
     def named(self) -> dict[str, Peer]:
@@ -67,7 +63,7 @@ class TellingOperations(EndpointOperations):
             before = peer.ports & self.own.all
             if mask != before:
                 peer.ports, peer.forgotten = PORTS_ALL if mask == self.own.all else mask, False
-                self.log.notes.append(Note(now_ns, "believes", self.table.host, name, tuple(sorted(set(planes)))))
+                self.seat.log.notes.append(Note(now_ns, "believes", self.table.host, name, tuple(sorted(set(planes)))))
                 self.settled(peer, before, now_ns)
 
     def _send(self, now_ns: int, send: object) -> None:
@@ -88,12 +84,12 @@ class TellingOperations(EndpointOperations):
             route = peers[name].routes_on(ports[plane].bit).get(ports[plane].number)
             if route is not None and ports[plane].up:
                 peers[name].tell(route, number, self.own.up)
-            self.log.notes.append(Note(now_ns, "update", self.table.host, name, (plane,)))
+            self.seat.log.notes.append(Note(now_ns, "update", self.table.host, name, (plane,)))
 
     # --- what the transport calls -------------------------------------------------------------------------------
 
     def announce(self, now_ns: int) -> None:
-        self.log.notes.append(Note(now_ns, "ports", self.table.host, "", tuple(self.up())))
+        self.seat.log.notes.append(Note(now_ns, "ports", self.table.host, "", tuple(self.up())))
         self._hear(now_ns, "on_ports", self.up(), sorted(self.named()))
 
     def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from common import plain_file
 from course.box.box import Box, BoxLimits
-from course.seams.log import Log
+from course.seams.log import Seat
 from course.seams.trial import SEAM, Seam
 
 PATIENT = BoxLimits(processor_s=600, answer_s=60.0)
@@ -16,13 +16,5 @@ PATIENT = BoxLimits(processor_s=600, answer_s=60.0)
 def of_student(path: str, seam: Seam, rtt_ns: int) -> type[Any]:
     """The class of the transport that asks the class in a student's file, in a box that ends with this process."""
     file = Path(path)
-    _, base = SEAM[seam]
-
-    def another() -> Box:
-        return Box(plain_file.read_named(file), file.name, PATIENT)
-
-    if seam == "ports":
-        return type("OfStudent", (base,), {"another": staticmethod(another), "log": Log(), "rtt_ns": rtt_ns})
-    if seam == "window":
-        return type("OfStudent", (base,), {"box": another(), "windows": []})
-    return type("OfStudent", (base,), {"box": another(), "log": Log(), "made": 0, "rtt_ns": rtt_ns})
+    seat = Seat(lambda: Box(plain_file.read_named(file), file.name, PATIENT), rtt_ns)
+    return seat.of_student(SEAM[seam][1], boxes=seam == "ports")

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from course.box.box import Box, BoxError
-from course.seams.log import Log, SeamEvent
+from course.seams.log import SeamEvent, Seat
 from endpoint.mrc import EvPath, EvSet, Selection, Values
 
 
@@ -16,20 +16,17 @@ class AskingSelection(Selection):
 
     heeds_signals = False
     box: Box
-    log: Log
+    seat: Seat
     kind = "Spray"
     watch: Sequence[str] = ()
-    rtt_ns = 0
-    made = 0
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
         order = sorted(evs.paths.values(), key=lambda path: (path.plane.number, path.ev))
         self.paths: list[EvPath] = order
         self.number = {path.ev: number for number, path in enumerate(order)}
-        kind = type(self)
-        kind.made += 1
-        self.qp = kind.made
+        self.seat.queue_pairs += 1
+        self.qp = self.seat.queue_pairs
         self.waiting: list[tuple[str, list[Any]]] = []
         told = [{"number": at, "plane": path.plane.number, "spine": path.ev & 0xFF} for at, path in enumerate(order)]
         self.object, self.state = self.box.make(self.kind, told, *self.more(), watch=self.watch)
@@ -53,7 +50,7 @@ class AskingSelection(Selection):
     def note(self, now_ns: int, kind: str, path: EvPath, marked: bool = False) -> int:
         """Log an event; the path's number."""
         number = self.number[path.ev]
-        self.log.events.append(SeamEvent(now_ns, kind, number, path.plane.number, self.qp, marked))
+        self.seat.log.events.append(SeamEvent(now_ns, kind, number, path.plane.number, self.qp, marked))
         return number
 
 
@@ -100,7 +97,7 @@ class HealthSelection(AskingSelection):
     watch = ("out", "probes")
 
     def more(self) -> tuple[Any, ...]:
-        return (self.rtt_ns,)
+        return (self.seat.rtt_ns,)
 
     def __init__(self, evs: EvSet, rng: Random, values: Values) -> None:
         super().__init__(evs, rng, values)
@@ -124,7 +121,7 @@ class HealthSelection(AskingSelection):
         now_out = frozenset(out or ())
         for number in sorted(now_out ^ self.known_out):
             kind = "leave" if number in now_out else "back"
-            self.log.events.append(SeamEvent(now_ns, kind, number, self.paths[number].plane.number, self.qp))
+            self.seat.log.events.append(SeamEvent(now_ns, kind, number, self.paths[number].plane.number, self.qp))
         self.known_out = now_out
         for number in sorted(set(probes or ())):
             self.note(now_ns, "probe", self.paths[number])

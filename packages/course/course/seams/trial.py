@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from course.box.box import Box, BoxLimits
+from course.box.box import BoxLimits
 from course.exercise import NotPossibleError, StudentWork
 from course.seams.congestion import WindowCongestion
-from course.seams.log import Log
+from course.seams.log import Log, Seat
 from course.seams.ports import TellingOperations
 from course.seams.selection import HealthSelection, SpraySelection
 from endpoint.mrc import OPERATIONS, SEAMS
@@ -36,7 +36,7 @@ SETTINGS = {**LAB, "evs_active": 64, "evs_backup": 0}
 
 
 @dataclass(frozen=True)
-class Course(Case):
+class TrialCase(Case):
     """A case of a lab: it runs the student's class at one seam, and is judged by the lab."""
 
     seam: Seam = "spray"
@@ -55,7 +55,7 @@ class Course(Case):
 class Trial:
     """A case that has been run. `windows` are those of lab 7: (ns, bytes), for each queue pair."""
 
-    case: Course
+    case: TrialCase
     run: Run
     log: Log
     windows: list[list[tuple[int, int]]] = field(default_factory=list)
@@ -68,47 +68,24 @@ class Trial:
 
 
 @contextmanager
-def installed(
-    another: Callable[[], Box], seam: Seam, log: Log, windows: list[list[tuple[int, int]]], rtt_ns: int
-) -> Iterator[None]:
-    """The student's class at its seam, under the name of the course, until the end. `another` opens a box."""
+def installed(seat: Seat, seam: Seam) -> Iterator[None]:
+    """The student's class at its seam, under the name of the course, until the end."""
     setting, base = SEAM[seam]
-
-    if seam == "ports":
-        kind = type("OfStudent", (base,), {"another": staticmethod(another), "log": log, "rtt_ns": rtt_ns})
-    elif seam == "window":
-
-        def init(self: Any, *arguments: Any) -> None:
-            windows.append([])
-            self.windows = windows[-1]
-            base.__init__(self, *arguments)
-
-        kind = type("OfStudent", (base,), {"box": another(), "__init__": init})
-    else:
-        kind = type("OfStudent", (base,), {"box": another(), "log": log, "made": 0, "rtt_ns": rtt_ns})
     known: dict[str, Any] = OPERATIONS if seam == "ports" else SEAMS[setting]
-    before = known.get(NAME)
-    known[NAME] = kind
+    known[NAME] = seat.of_student(base, boxes=seam == "ports")
     try:
         yield
     finally:
-        if before is None:
-            del known[NAME]
-        else:
-            known[NAME] = before
+        del known[NAME]
 
 
-def attempt(work: StudentWork, case: Course, folder: Path, limits: BoxLimits | None = None) -> Trial:
+def attempt(work: StudentWork, case: TrialCase, folder: Path, limits: BoxLimits | None = None) -> Trial:
     """Run a case with the student's class. BoxError when the class fails; NotPossibleError when the lab does."""
-    log, windows = Log(), list[list[tuple[int, int]]]()
     with ExitStack() as boxes:
-
-        def another() -> Box:
-            return boxes.enter_context(work.box(limits))
-
-        with installed(another, case.seam, log, windows, case.plan.base_rtt_ns):
+        seat = Seat(lambda: boxes.enter_context(work.box(limits)), case.plan.base_rtt_ns)
+        with installed(seat, case.seam):
             try:
                 path = made(case.spec(), folder)
             except TooLargeError as error:
                 raise NotPossibleError(str(error)) from error
-    return Trial(case, Run.open(path), log, windows, path)
+    return Trial(case, Run.open(path), seat.log, seat.windows, path)

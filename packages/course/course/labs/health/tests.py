@@ -12,7 +12,7 @@ from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
-from course.seams.trial import Course, Trial, attempt
+from course.seams.trial import Trial, TrialCase, attempt
 from judging import Finding, Span
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -45,9 +45,9 @@ def fabric(seed: int) -> Shape:
     }
 
 
-def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialCase:
     number = work.rng(name).getrandbits(31)
-    return Course(
+    return TrialCase(
         number, fabric(work.seed), LOAD, faults, reference_s=0.6, faults_s=FAULT_S, after_s=2.0, seam="health"
     )
 
@@ -62,7 +62,7 @@ def link(rng: Random, shape: Shape, plane: int) -> str:
     return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
 
 
-def possible_bps(made: Course) -> float:
+def possible_bps(made: TrialCase) -> float:
     """The payload that the sender's ports can carry."""
     plan = made.plan
     size = plan.packets.pmtu_bytes
@@ -77,7 +77,7 @@ def look(done: Trial) -> tuple[str, ...]:
     return (command("view", done.folder),)
 
 
-def paths(made: Course) -> int:
+def paths(made: TrialCase) -> int:
     """The number of paths."""
     return made.fabric["planes"] * made.fabric["spines"]
 
@@ -233,13 +233,13 @@ DRAWS = (dead_uplink, lossy_port, grey_uplink, dead_plane, flapping_uplink, both
 """One for each try: the schedules that break most ideas come first."""
 
 
-def drawn(work: StudentWork, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> TrialCase:
     """A try of the hunt."""
     faults = DRAWS[number](work.rng(f"hunt {number}"), fabric(work.seed))
     return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
 
 
-def crossed(made: Course, fault: TimedFault) -> set[int]:
+def crossed(made: TrialCase, fault: TimedFault) -> set[int]:
     """The paths across the target of a fault: one of an uplink, those of a plane of the sender's port."""
     plane, spines = int(fault.target.partition("p")[2][0]), made.fabric["spines"]
     if fault.target.startswith("h0"):

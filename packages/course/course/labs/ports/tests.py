@@ -11,7 +11,7 @@ from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import Note
-from course.seams.trial import Course, Trial, attempt
+from course.seams.trial import Trial, TrialCase, attempt
 from judging import Finding, Span
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -31,10 +31,10 @@ HUNT_BACK, HUNT_KNOWN, TRIES = 0.85, 20.0, 4
 FAULT_S, AFTER_S = 1.6, 1.6
 
 
-def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialCase:
     """The load of the lab with these faults. Paths take turns: nothing but the NICs' updates keeps packets away."""
     number = work.rng(name).getrandbits(31)
-    return Course(
+    return TrialCase(
         number, FABRIC, LOAD, faults, settings={"selection": "round_robin"},
         reference_s=0.5, faults_s=FAULT_S, after_s=AFTER_S, seam="ports",
     )  # fmt: skip
@@ -49,7 +49,7 @@ def look(done: Trial) -> tuple[str, ...]:
     return (command("view", done.folder),)
 
 
-def possible_bps(made: Course) -> float:
+def possible_bps(made: TrialCase) -> float:
     """The payload that both streams together can carry."""
     plan = made.plan
     size = plan.packets.pmtu_bytes
@@ -246,7 +246,7 @@ def both(work: StudentWork) -> TestOutcome:
     return judged(f"{NIC} and {WRITER} lose ports of two planes at once", told, (gate,), look(done), advice)
 
 
-def drawn(work: StudentWork, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> TrialCase:
     """A try of the hunt: ports of the NIC and of a peer come and go; ways are lossy or long. A plane stays whole."""
     rng = work.rng(f"hunt {number}")
     whole = rng.randrange(PLANES)

@@ -11,7 +11,7 @@ from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
-from course.seams.trial import Course, Trial, attempt
+from course.seams.trial import Trial, TrialCase, attempt
 from judging import Finding
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -32,10 +32,10 @@ def fabric(seed: int) -> dict[str, int]:
     return {"planes": planes, "leaves": 2, "spines": spines, "hosts_per_leaf": 1}
 
 
-def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Course:
+def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialCase:
     """The load of the lab between two hosts, with these faults."""
     number = work.rng(name).getrandbits(31)
-    return Course(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
+    return TrialCase(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
 
 
 def run_once(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
@@ -52,7 +52,7 @@ def link(rng: Random, shape: dict[str, int], plane: int) -> str:
     return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
 
 
-def possible_bps(case: Course) -> float:
+def possible_bps(case: TrialCase) -> float:
     """The payload that the sender's ports can carry."""
     plan = case.plan
     frame = plan.packets.pmtu_bytes + HEADERS_BYTES
@@ -148,7 +148,7 @@ def lost_path(work: StudentWork) -> TestOutcome:
     )
 
 
-def drawn(work: StudentWork, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> TrialCase:
     """A try of the hunt: each plane may have one uplink that is slow or long. Tries take turns over the spines."""
     rng, shape = work.rng(f"hunt {number}"), fabric(work.seed)
     faults: list[TimedFault] = []

@@ -7,7 +7,7 @@ from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
-from course.seams.trial import Course, Trial, attempt
+from course.seams.trial import Trial, TrialCase, attempt
 from judging import Finding
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -28,20 +28,22 @@ def senders(work: StudentWork) -> int:
     return work.rng("senders").choice((3, 4))
 
 
-def case(work: StudentWork, name: str, count: int, faults: tuple[TimedFault, ...], reference_s: float = 0.5) -> Course:
+def case(
+    work: StudentWork, name: str, count: int, faults: tuple[TimedFault, ...], reference_s: float = 0.5
+) -> TrialCase:
     """So many senders to one receiver."""
     ranks = (RECEIVER, *(f"h{number}" for number in range(count)))
     load = Workload("incast", OPTIONS, ranks, name="load0")
     if count == 1:
         load = Workload("write_bw", OPTIONS, ("h0", RECEIVER), name="load0")
     length_s = 2.0 if faults else 0.3
-    return Course(
+    return TrialCase(
         work.rng(name).getrandbits(31), FABRIC, (load,), faults,
         reference_s=reference_s, faults_s=length_s, after_s=length_s + 0.5, seam="window",
     )  # fmt: skip
 
 
-def trial(work: StudentWork, name: str, made: Course) -> Trial:
+def trial(work: StudentWork, name: str, made: TrialCase) -> Trial:
     """The trial of a name, run once per check."""
     return work.once(name, lambda: attempt(work, made, work.folder / "runs"))
 
@@ -54,7 +56,7 @@ def incast(work: StudentWork) -> Trial:
     return trial(work, "incast", case(work, "incast", senders(work), (), reference_s=5.0))
 
 
-def possible_bps(made: Course) -> float:
+def possible_bps(made: TrialCase) -> float:
     """The payload that the receiver's ports can carry."""
     plan = made.plan
     size = plan.packets.pmtu_bytes
@@ -133,7 +135,7 @@ def comes_back(work: StudentWork) -> TestOutcome:
     )
 
 
-def drawn(work: StudentWork, number: int) -> Course:
+def drawn(work: StudentWork, number: int) -> TrialCase:
     """A try of the hunt: the receiver's ports are slow, one after the other or at once."""
     rng = work.rng(f"hunt {number}")
     faults = []
