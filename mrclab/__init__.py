@@ -12,8 +12,18 @@ docs/uverbs.md is the manual. Names are those of pyverbs where there is somethin
 """
 
 from mrclab.connection import get_device_list
-from mrclab.context import CompChannel, Context, DeviceAttr, PortAttr
-from mrclab.control import EpResponse, EvEvent, EvEventCQ, EvProfile, EvState, QPHint
+from mrclab.context import (
+    CompChannel,
+    Context,
+    DeviceAttr,
+    EpResponse,
+    EvEvent,
+    EvEventCQ,
+    EvProfile,
+    EvState,
+    PortAttr,
+    QPHint,
+)
 from mrclab.cq import CQ, WC, WCOpcode, WCStatus
 from mrclab.errors import DeviceGoneError, MRCError, QueueFullError, RefusedError
 from mrclab.memory import MR

@@ -52,7 +52,7 @@ class World(Protocol):
         """Journal the counters of all switches this often, where a world does not do so anyway."""
 
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:
-        """Log the fate of every packet in this stretch of time (`packet_log.py`). ValueError where that cannot be."""
+        """Log the fate of every packet in this stretch of time (`PacketLog`). ValueError where that cannot be."""
 
     def spawn(self, host: str, argv: Sequence[str], log: str) -> Process:
         """An ordinary process in a host, which ends with the world at the latest."""

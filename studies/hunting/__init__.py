@@ -8,9 +8,8 @@ if TYPE_CHECKING:
     from studies.hunting.attempt import AttemptOutcome
     from studies.hunting.attempt_pool import AttemptPool
     from studies.hunting.case import Case
-    from studies.hunting.hunt import Hunt
+    from studies.hunting.hunt import Hunt, Shrinker
     from studies.hunting.progress import HuntProgress
-    from studies.hunting.shrink import Shrinker
 else:
     __getattr__ = lazy(__name__, __file__)
 

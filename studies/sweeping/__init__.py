@@ -10,9 +10,8 @@ if TYPE_CHECKING:
     from studies.sweeping.proportion import Share, share
     from studies.sweeping.row import Row
     from studies.sweeping.statement import Contrast, VariantStatement, contrasts, document, statements
-    from studies.sweeping.store import RowStore
     from studies.sweeping.subject import Chosen, Subject
-    from studies.sweeping.sweep import Sweep
+    from studies.sweeping.sweep import RowStore, Sweep
     from studies.sweeping.task import Task, VersionError
     from studies.sweeping.until import Until, parse_share
     from studies.sweeping.variant import Variant, variants

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from switch.engine import Engine
+from switch.engine import Engine, EngineControl
 from switch.p4rt.batch import BatchError, write, write_updates
 from switch.p4rt.errors import exhausted
 from switch.p4rt.pipeline import ForwardingPipeline
@@ -43,7 +43,7 @@ class SavedPipeline:
         self._updates += done
         self._bytes = sum(update.ByteSize() for update in self._updates)
 
-    def commit(self, engine: Engine) -> EntityStore:
+    def commit(self, engine: EngineControl) -> EntityStore:
         """The store of an engine that runs the pipeline, with all writes made."""
         store = EntityStore(self.pipeline, engine)
         engine.load(self.pipeline.program)

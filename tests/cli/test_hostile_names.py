@@ -44,7 +44,7 @@ from course.page import page
 from course.result import CheckResult, TestOutcome, TestResult
 from course.seams.hunt import scenario_of
 from course.seams.log import Log
-from course.seams.trial import TrialCase, Trial
+from course.seams.trial import Trial, TrialCase
 from judging.reports.report import again
 from judging.run import Run
 from operations.incident import page as incident_page

@@ -13,7 +13,7 @@ from paper import catalogue, kept_runs
 from paper.perform import FigureTask, parts_of, task
 from paper.report import standing, table
 from studies.sweeping.row import Row, broken
-from studies.sweeping.store import RowStore
+from studies.sweeping.sweep import RowStore
 from tests.helpers.quick_sweep import inline
 
 FIGURE = "9a"

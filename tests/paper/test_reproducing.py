@@ -42,7 +42,7 @@ from scenarios import library
 from studies.farm.engine import Inline
 from studies.sweeping.row import Row
 from studies.sweeping.statement import VariantStatement, statement
-from studies.sweeping.store import RowStore
+from studies.sweeping.sweep import RowStore
 from studies.sweeping.task import VersionError
 from studies.sweeping.variant import Variant
 from tests.helpers.quick_sweep import inline

@@ -16,7 +16,7 @@ from paper.figure import Figure
 from paper.outcome import NOT_RUN
 from paper.report import document, table
 from paper.reproduction import Reproduction
-from studies.sweeping.store import RowStore
+from studies.sweeping.sweep import RowStore
 
 ROOT = Path(__file__).parents[2]
 DIFFERS = "What differs, and why"

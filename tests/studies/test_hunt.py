@@ -27,7 +27,7 @@ from studies.hunting.attempt import AttemptOutcome, attempt
 from studies.hunting.attempt_pool import AttemptPool
 from studies.hunting.case import Case
 from studies.hunting.draw import APART, draw
-from studies.hunting.hunt import Hunt
+from studies.hunting.hunt import RUNS_MAX, Hunt, Shrinker
 from studies.hunting.invariants import (
     flows_move,
     must_hold,
@@ -38,7 +38,6 @@ from studies.hunting.invariants import (
     sound_paths_kept,
     workloads_end_well,
 )
-from studies.hunting.shrink import RUNS_MAX, Shrinker
 from studies.hunting.survivable import (
     OUTAGE_ROUND_TRIPS,
     RESPITE_ROUND_TRIPS,

@@ -29,9 +29,8 @@ from studies.sweeping import report
 from studies.sweeping.perform import kept, perform
 from studies.sweeping.row import Row
 from studies.sweeping.statement import document, statement, statements
-from studies.sweeping.store import RowStore
 from studies.sweeping.subject import whole
-from studies.sweeping.sweep import Sweep
+from studies.sweeping.sweep import RowStore, Sweep
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant, split, variants
 from tests.helpers.interrupts import heeding_interrupts

@@ -20,8 +20,7 @@ from studies.farm.cluster import Cluster, ClusterAddress, ClusterError
 from studies.sweeping import report
 from studies.sweeping.perform import perform
 from studies.sweeping.statement import statements
-from studies.sweeping.store import RowStore
-from studies.sweeping.sweep import Sweep
+from studies.sweeping.sweep import RowStore, Sweep
 from studies.sweeping.task import VersionError
 from tests.helpers.quick_sweep import perform_and_die_once, quick_subjects, write_quick
 

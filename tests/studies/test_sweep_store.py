@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from common import locks
-from studies.sweeping import store as stores
+from studies.sweeping import sweep as stores
 from studies.sweeping.row import Row
-from studies.sweeping.store import NAME, RowStore
+from studies.sweeping.sweep import NAME, RowStore
 
 ROW = Row("k1", 1, "true", {}, {}, {})
 

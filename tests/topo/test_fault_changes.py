@@ -20,8 +20,7 @@ from topo.fault import (
     switch_state,
     targets,
 )
-from topo.fault.active_faults import MemoryRecord, RefusedFaultError
-from topo.fault.change import changes
+from topo.fault.active_faults import MemoryRecord, RefusedFaultError, changes
 from topo.fault.meaning import denied_evs
 from topo.graph import PortRef, ports
 from topo.node import Host, leaf, spine

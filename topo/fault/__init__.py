@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from topo.fault.active_faults import ActiveFaults
-    from topo.fault.change import (
+    from topo.fault.active_faults import (
+        ActiveFaults,
         CarrierChange,
         Change,
         DenialChange,

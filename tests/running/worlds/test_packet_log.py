@@ -14,7 +14,7 @@ import pytest
 from cli.choosing import choose
 from cli.main import main, parser
 from judging.run import Run
-from running.worlds.packet_log import PacketLog
+from running.worlds.simulated import PacketLog
 from switch.packet_log import PacketRecord
 
 Line = dict[str, Any]

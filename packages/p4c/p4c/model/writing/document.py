@@ -7,13 +7,77 @@ from itertools import count
 from typing import Any
 
 from p4c.entries import ActionCall, Exact, Lpm, Match, Range, Ternary
-from p4c.model import parsers, pipelines
+from p4c.model import externs, parsers, pipelines
 from p4c.model.actions import Action
 from p4c.model.headers import Header, HeaderType, Union
 from p4c.model.program import Program
-from p4c.model.writing import externs
+from p4c.model.registers import Register
 from p4c.model.writing.expressions import Json, argument, expression, hexstr, padded, place, placed, primitive
-from p4c.model.writing.externs import inputs
+
+
+# Counters, meters, registers, calculations, checksums and field lists.
+def counters(p: Program) -> list[Json]:
+    """Direct counters that no table has taken are left out."""
+    shown = [c for c in p.counters if c.table != ""]
+    return [_counter(c, number) for number, c in enumerate(shown)]
+
+
+def _counter(c: externs.Counter, number: int) -> Json:
+    made: Json = {"name": c.name, "id": number}
+    if c.table is not None:
+        return placed(made | {"is_direct": True, "binding": c.table}, c.source)
+    return placed(made | {"size": c.size, "is_direct": False}, c.source)
+
+
+def meters(p: Program) -> list[Json]:
+    """Direct meters that no table has taken, or that no action reads, are left out."""
+    shown = [m for m in p.meters if not m.direct or (m.table and m.result)]
+    return [_meter(m, number) for number, m in enumerate(shown)]
+
+
+def _meter(m: externs.Meter, number: int) -> Json:
+    made: Json = {"name": m.name, "id": number, "rate_count": 2, "type": "bytes" if m.bytes else "packets"}
+    made |= {"is_direct": m.direct, "size": m.size}
+    if m.result is not None:
+        made |= {"binding": m.table, "result_target": place(m.result)}
+    return placed(made, m.source)
+
+
+def register(r: Register) -> Json:
+    return placed({"name": r.name, "id": r.index, "size": r.size, "bitwidth": r.width_bits}, r.source)
+
+
+def calculation(c: externs.Calculation) -> Json:
+    return placed({"name": c.name, "id": c.index, "algo": c.algorithm, "input": inputs(c)}, c.source)
+
+
+def inputs(c: externs.Calculation) -> list[Json]:
+    return [_input(one) for one in c.inputs]
+
+
+def _input(one: externs.CalculationInput) -> Json:
+    match one:
+        case externs.FieldInput(field):
+            return expression(field)
+        case externs.ConstInput(value, bits):
+            return {"type": "hexstr", "value": hexstr(value), "bitwidth": bits}
+        case externs.HeaderInput(header):
+            return expression(header)
+        case externs.PayloadInput():
+            return {"type": "payload", "value": None}
+
+
+def checksum(c: externs.Checksum, number: int) -> Json:
+    made: Json = {"name": c.name, "id": number, "target": place(c.target), "type": "generic"}
+    made |= {"calculation": c.calculation.name, "verify": c.verify, "update": c.update}
+    if c.condition is not None:
+        made["if_cond"] = expression(c.condition)
+    return placed(made, c.source)
+
+
+def field_list(f: externs.FieldList | externs.LearnList) -> Json:
+    items = f.fields if isinstance(f, externs.FieldList) else f.items
+    return {"id": f.id, "name": f.name, "elements": [argument(item) for item in items]}
 
 
 # Actions, and the pipelines: tables with their initial entries, conditionals, action profiles.
@@ -208,7 +272,7 @@ def document(p: Program) -> Json:
             {"name": s.name, "id": s.index, "union_type": s.unions[0].type_name, "header_union_ids": _ids(s.unions)}
             for s in p.union_stacks
         ],
-        "field_lists": [externs.field_list(f) for f in p.field_lists.values()],
+        "field_lists": [field_list(f) for f in p.field_lists.values()],
         "errors": [[name, value] for name, value in p.errors.items()],
         "enums": [
             {"name": name, "entries": [[member, value] for member, value in members.items()]}
@@ -220,14 +284,14 @@ def document(p: Program) -> Json:
             for number, v in enumerate(p.value_sets)
         ],
         "deparsers": [deparser(p.deparser)],
-        "meter_arrays": externs.meters(p),
-        "counter_arrays": externs.counters(p),
-        "register_arrays": [externs.register(r) for r in p.registers],
-        "calculations": [externs.calculation(c) for c in p.calculations],
-        "learn_lists": [externs.field_list(f) for f in p.learn_lists],
+        "meter_arrays": meters(p),
+        "counter_arrays": counters(p),
+        "register_arrays": [register(r) for r in p.registers],
+        "calculations": [calculation(c) for c in p.calculations],
+        "learn_lists": [field_list(f) for f in p.learn_lists],
         "actions": [action(a) for a in p.actions],
         "pipelines": [pipeline(x, number, numbers) for number, x in enumerate((p.ingress, p.egress))],
-        "checksums": [externs.checksum(c, number) for number, c in enumerate(p.checksums)],
+        "checksums": [checksum(c, number) for number, c in enumerate(p.checksums)],
         "force_arith": [],
         "extern_instances": [],
         "field_aliases": [[name, place(target)] for name, target in p.aliases.items()],
