@@ -43,6 +43,10 @@ class Option:
             del words["default"]
         parser.add_argument(flag, **words)
 
+    def add_several(self, parser: argparse.ArgumentParser, **other: Any) -> None:
+        """Add the option to a command that takes several values of it, with commas between them."""
+        self.add(parser, **{"metavar": f"{self.words['metavar']},…", "help": f"{self.words['help']}; each of several with commas", **other})
+
 
 def _row(
     name: str,
@@ -73,7 +77,7 @@ def _table() -> Iterator[Option]:
     yield _row("world", "world", text, worlds[0], decides=True, told=True, choices=worlds)
     text = "repeat a run's random choices (a new seed each time)"
     yield _row("seed", "seed", text, decides=True, told=True, type=int)
-    text = "rate of a NIC port; without it, calibrated"
+    text = "rate of a NIC port; without it calibrated, or the plan's (virtual time)"
     yield _row("rate", "port_rate_bps", text, decides=True, told=True, type=float, metavar="MBPS")
     yield _row("calibrate", "", "measure this machine again first", **flag)
     text = "counted: frames carry no payload, and only its place is checked (virtual time)"

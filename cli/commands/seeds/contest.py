@@ -14,7 +14,6 @@ from common.interrupts import sigterm_too
 from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_out
 from running.options import OPTIONS
-from topo.summaries import SET
 
 if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
@@ -51,9 +50,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--seeds", metavar="N|A-B", help="1 to N, or A to B")
     add("--smoke", action="store_true", help="a short contest: scenarios smoke and grey-link, seven seeds")
     OPTIONS["time"].add(contest, default=TIME, help=f"stretch or shorten every phase ({TIME:g})")
-    add("--plan", default="", metavar="PLAN", help="another plan than the scenario's: a name or a .toml file")
-    OPTIONS["set"].add(contest, help=f"{SET}; repeatable")
-    add("--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's")
+    OPTIONS["plan"].add(contest, default="")
+    for name in ("set", "rate"):
+        OPTIONS[name].add(contest)
     add_engine_options(contest)
     add_runs(contest, "runs and rows are")
     add("--format", choices=("text", "json"), default="text", help="json: the rows of contest.csv, and nothing else")

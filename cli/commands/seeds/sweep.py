@@ -51,18 +51,14 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add = sweep.add_argument
     add("scenarios", nargs="+", metavar="SCENARIO", help=SCENARIO_NAMES)
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")
-    add("--transport", default="mrc", metavar="NAME,…", help=f"of {', '.join(TRANSPORTS)} (mrc)")
-    add("--plan", default="", metavar="PLAN,…", help="other plans than the scenario's: names or .toml files")
-    add("--set", action="append", default=[], metavar="KEY=VALUE,…", help="values of a key of the plan; repeatable")
-    add("--setting", action="append", default=[], metavar="NAME=VALUE,…", help="the same for the transport's settings")
+    OPTIONS["transport"].add_several(sweep, help=f"of {', '.join(TRANSPORTS)} (mrc)")
+    for name in ("plan", "set", "setting"):
+        OPTIONS[name].add_several(sweep)
     add("--until", metavar="SHARE", help="stop when it is known, or refuted, that so many seeds are true (99%%)")
-    add("--short", action="store_true", help="the scenarios' short phases")
-    OPTIONS["time"].add(sweep)
-    add("--world", choices=("simulated", "emulated"), default="simulated", help="virtual time, or Mininet one by one")
-    add(
-        "--rate", type=float, metavar="MBPS", help="rate of a NIC port; without it the plan's, or calibrated (emulated)"
-    )
-    add("--payload", choices=("real", "counted"), help="counted: frames leave payload out (default in virtual time)")
+    for name in ("short", "time", "rate"):
+        OPTIONS[name].add(sweep)
+    OPTIONS["world"].add(sweep, default="simulated", help="virtual time, or Mininet one by one (simulated)")
+    OPTIONS["payload"].add(sweep, default=None, help="counted: frames leave payload out (default in virtual time)")
     add_engine_options(sweep)
     add("--keep-worst", type=int, default=0, metavar="N", help="make the N worst runs of each variant again, whole")
     add_runs(sweep, "runs and rows are")
@@ -107,7 +103,7 @@ def asked(arguments: argparse.Namespace) -> list[Variant]:
     others |= {"short": True} if arguments.short else {}
     others["payload"] = arguments.payload or counted
     others |= {"rate": arguments.rate} if arguments.rate is not None else {}
-    plans = [name for name in arguments.plan.split(",") if name]
+    plans = [name for name in (arguments.plan or "").split(",") if name]
     return variants(
         arguments.scenarios, arguments.transport.split(","), plans, arguments.set, arguments.setting, others
     )
