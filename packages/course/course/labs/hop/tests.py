@@ -180,6 +180,28 @@ def about(sent: BenchFrame, got: BenchFrame, expected: BenchFrame) -> str:
     return "the list must move by 16 bits, once"
 
 
+CASES = (
+    ("shift", "its own uSID is shifted away", 3, own_first, "own uSID first: shift by 16 bits, look up, hop limit - 1"),
+    ("full", "a full list is shifted", 2, full_list, "six uSIDs: five are left, and 16 zero bits"),
+    (
+        "transit",
+        "another node's uSID is left alone",
+        2,
+        another_first,
+        "first uSID of a neighbour: forward, without a shift",
+    ),
+    ("expired", "an expired packet is dropped", 2, expired, "hop limit 0 or 1: drop"),
+    ("last", "hop limit 2 is enough", 1, last_hop, "hop limit 2: forward with 1"),
+    ("unknown", "an unknown uSID is dropped", 1, unknown, "no neighbour has the new first uSID: drop"),
+    (
+        "ended",
+        "a list that ends here is dropped",
+        2,
+        ended,
+        "nothing but the own uSID in the list: drop, even if an entry matches the zeros",
+    ),
+    ("foreign", "other protocols are dropped", 1, foreign, "no IPv6 header, or another version in it: drop"),
+)
 LAB = Exercise(
     number=2,
     name="hop",
@@ -188,45 +210,9 @@ LAB = Exercise(
     file="hop.p4",
     tests=(
         Test("builds", "the control compiles", 1, builds),
-        Test(
-            "shift",
-            "its own uSID is shifted away",
-            3,
-            forwards("shift", "own uSID first: shift by 16 bits, look up, hop limit - 1", own_first),
-        ),
-        Test(
-            "full",
-            "a full list is shifted",
-            2,
-            forwards("full", "six uSIDs: five are left, and 16 zero bits", full_list),
-        ),
-        Test(
-            "transit",
-            "another node's uSID is left alone",
-            2,
-            forwards("transit", "first uSID of a neighbour: forward, without a shift", another_first),
-        ),
-        Test("expired", "an expired packet is dropped", 2, forwards("expired", "hop limit 0 or 1: drop", expired)),
-        Test("last", "hop limit 2 is enough", 1, forwards("last", "hop limit 2: forward with 1", last_hop)),
-        Test(
-            "unknown",
-            "an unknown uSID is dropped",
-            1,
-            forwards("unknown", "no neighbour has the new first uSID: drop", unknown),
-        ),
-        Test(
-            "ended",
-            "a list that ends here is dropped",
-            2,
-            forwards(
-                "ended", "nothing but the own uSID in the list: drop, even if an entry matches the zeros", ended, ZERO
-            ),
-        ),
-        Test(
-            "foreign",
-            "other protocols are dropped",
-            1,
-            forwards("foreign", "no IPv6 header, or another version in it: drop", foreign),
+        *(
+            Test(name, title, points, forwards(name, due, packets, *[ZERO] * (name == "ended")))
+            for name, title, points, packets, due in CASES
         ),
     ),
 )
