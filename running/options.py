@@ -45,7 +45,8 @@ class Option:
 
     def add_several(self, parser: argparse.ArgumentParser, **other: Any) -> None:
         """Add the option to a command that takes several values of it, with commas between them."""
-        self.add(parser, **{"metavar": f"{self.words['metavar']},…", "help": f"{self.words['help']}; each of several with commas", **other})
+        usual = {"metavar": f"{self.words['metavar']},…", "help": f"{self.words['help']}; several with commas"}
+        self.add(parser, **{**usual, **other})
 
 
 def _row(

@@ -21,15 +21,6 @@ from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname
 from topo.show import duration
 
-EXAMPLES = """examples:
-  ./lab capture p1l0-p1s2 --count 20
-  ./lab capture h0-p0l0 --write h0.pcap --seconds 5
-  ./lab capture h0-p0l0 p0l0-p0s0 p0l0-p0s1 --write way.pcapng --seconds 5
-  ./lab capture h0-p0l0 h0-p1l0 --decode --count 10
-  ./lab capture h0-p0l0 p0l0-p0s0 --write - | wireshark -k -i - -X lua_script:endpoint/wireshark/mrc.lua
-A link is captured at its first node's end, both directions. Several links go to one pcapng, one interface per link; a
-single one to a pcap if the name ends so. --decode has tshark read MRC. Wireshark and tshark load no scripts for root:
-capture asks for root itself, so that the program behind the pipe runs as you."""
 # MRC's UDP checksum is zero, as RFC 6936 allows for tunnels; that is no error.
 PREFERENCES = ("-o", "udp.ignore_ipv6_zero_checksum:TRUE", "-o", "udp.check_checksum:FALSE")
 
@@ -38,7 +29,7 @@ COUNT_MAX = 2**31 - 1  # what tcpdump -c takes
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    capture = add(subparsers, "capture", capture_command, EXAMPLES)
+    capture = add(subparsers, "capture", capture_command)
     capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
     capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
     capture.add_argument("--decode", action="store_true", help="print tshark's decoding, MRC included")

@@ -15,15 +15,9 @@ from common import files
 from common.terminal.printable import path_line, printable
 from running.directory import before, by_age, find, words
 
-EXAMPLES = """examples:
-  ./lab compare                                    the newest run and the one of its scenario before it
-  ./lab compare link-flap/20261121-101500-7        that run and the newest
-  ./lab compare link-flap/20261121-101500-7 link-flap/20261121-102000-7 --format json
-with more than two, each is compared with the first"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    compare = add(subparsers, "compare", compare_command, EXAMPLES)
+    compare = add(subparsers, "compare", compare_command)
     compare.add_argument(
         "names",
         nargs="*",

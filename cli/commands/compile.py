@@ -9,18 +9,9 @@ import time
 
 from cli.command_table import add
 
-DESCRIPTION = (
-    "Compile the endpoint's Python sources with mypyc, once for each state of the sources: half a minute. Nothing "
-    "needs this. After an edit the edited sources run, interpreted, until they are compiled."
-)
-EXAMPLES = """examples:
-  ./lab compile
-  ./lab compile --status
-  MRCLAB_COMPILED=off ./lab run smoke"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add(subparsers, "compile", compile_command, EXAMPLES, DESCRIPTION)
+    parser = add(subparsers, "compile", compile_command)
     parser.add_argument("--status", action="store_true", help="only say which form the next process will use")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

@@ -16,24 +16,11 @@ from running.view.port_rows import GAUGES, PAUSES, Row, Rows, added
 from topo.emulation import labname
 from topo.graph import PortRef
 
-EXAMPLES = """examples:
-  ./lab counters
-  ./lab counters p0l0
-  ./lab counters p0l0-p0s0 --watch 1
-  ./lab counters --format json
-
-Columns have SONiC's names: RX_OK and TX_OK are packets, RX_DRP and TX_DRP those that died in the switch, by cause in
-DROPS; TRIM_PKTS were cut and sent on, ECN_MARKED marked; QUEUE is packets waiting now, QUEUE_MAX the most ever.
-With flow control: pauses received and sent, microseconds paused, pauses longer than the watchdog allows (PAUSE_WD),
-and MAC control frames that were ignored (PAUSE_BAD).
-A switch that has crashed is named: its program's counts are missing until it is back.
-Only what is not zero is shown. Totals count from the switch's start; --watch shows what was added in each interval."""
-
 WATCH_LEAST_S = 0.2
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    counters = add(subparsers, "counters", counters_command, EXAMPLES)
+    counters = add(subparsers, "counters", counters_command)
     counters.add_argument("target", nargs="?", metavar="NODE|LINK", help="p0l0, or p0l0-p0s0 (all switches)")
     counters.add_argument("--watch", type=float, metavar="S", nargs="?", const=2.0, help="every S seconds (2)")
     counters.add_argument("--format", choices=("text", "json"), default="text")

@@ -14,22 +14,9 @@ from topo import Host
 from topo.address import host_address
 from topo.emulation import Lab, front_end, labname, namespace
 
-EXAMPLES = """examples:
-  ./lab exec h0 -- ping -c 3 h3
-  ./lab exec p0l0 -- ip -br link
-  ./lab exec h0 -- iperf3 -c h3
-  ./lab exec h3 -- mrc_write_bw
-  ./lab exec h0 -- mrc_write_bw h3
-  ./lab exec h3 -- ib_write_bw
-  ./lab exec h0 -- ib_write_bw h3
-  cc program.c -o program $(./lab exec --sdk)
-Names of hosts in the command are replaced by their addresses, as at the prompt. A program that uses libibverbs or
-libmrc gets the lab's (docs/libmrc.md), and IPv4 addresses of a front-end network; a script that starts one needs
---verbs. The exit status is the command's."""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = add(subparsers, "exec", exec_command, EXAMPLES)
+    run = add(subparsers, "exec", exec_command)
     run.add_argument("--verbs", action="store_true", help="treat a script as a program that uses verbs")
     run.add_argument("--sdk", action="store_true", help="print the flags that compile and link a C program with libmrc")
     run.add_argument("node", metavar="NODE", nargs="?")

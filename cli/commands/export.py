@@ -21,30 +21,13 @@ from topo import PlanError
 from topo.cli import chosen_plan
 from topo.emulation import labname
 
-EXAMPLES = """examples:
-  ./lab export json tiny
-  ./lab export frr tiny -o frr/
-  ./lab export sonic lab --switch p1l2
-  ./lab export perfetto
-  ./lab export perfetto incast -o incast.json.gz
-  ./lab export goal all_reduce --ranks 8 --size 1048576 --rounds 2 -o ring.goal
-  ./lab export goal training --tensor 2 --pipeline 2 --data 2 --model llama-8b --layers 2 --tokens 512 -o step.goal
-  ./lab export cm permutation --ranks 128 --size 2000000 -o permutation.cm
-  ./lab export cm latest -o replayed.cm
-json: nodes, links and every switch's entries. frr, sonic: a file per switch into the folder -o, or one with --switch.
-Next hops are the lab's link-local ones and interfaces its own (frr) or Ethernet0, Ethernet4, … (sonic): put in those of
-your gear.
-FRR 10.3 took and installed them (older ones know no static SIDs); SONiC was not run, golden files hold its files.
-perfetto: a run in Chrome's trace format, for ui.perfetto.dev. Without -o the file is trace.json in the run's folder.
-goal: a collective (all_reduce, all_gather, all_to_all) or a training step as a GOAL program. cm: a pattern
-(permutation, incast, all_to_all) or the messages of a run of a workload file, as a connection matrix of htsim."""
 PIECE_BYTES = 1 << 20
 FORMS = ("json", "frr", "sonic", "perfetto", "goal", "cm")
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    export = add(subparsers, "export", export_command, EXAMPLES)
+    export = add(subparsers, "export", export_command)
     export.add_argument("form", choices=FORMS, metavar="|".join(FORMS))
     export.add_argument(
         "name", nargs="?", metavar="PLAN|RUN|KIND", help="a plan: the running lab's, or else lab; a run: latest"

@@ -17,19 +17,12 @@ from topo.emulation import labname, state
 from topo.graph import link_at, peer, ports
 from topo.pictures.graph import Graph, dot, graph_of, mermaid
 
-EXAMPLES = """examples:
-  ./lab graph -o lab.svg
-  ./lab graph -o lab.png --load 2
-  ./lab graph tiny --format mermaid
-  ./lab graph --format dot | dot -Tpdf -o lab.pdf
-The format follows the file's name: .svg, .png, .dot, .mmd. Links with a fault are red, switches too; with --load the
-colour of a link tells what it carried in so many seconds, as a share of its rate (embedded switches count it)."""
 SUFFIXES = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
 Load = Mapping[frozenset[str], float]
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    graph = add(subparsers, "graph", graph_command, EXAMPLES)
+    graph = add(subparsers, "graph", graph_command)
     graph.add_argument("plan", nargs="?", metavar="PLAN", help="a plan instead of the running lab")
     graph.add_argument("-o", "--output", type=Path, metavar="FILE")
     graph.add_argument("--format", choices=("svg", "dot", "mermaid"), help="what to print without -o (dot)")

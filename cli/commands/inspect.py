@@ -14,18 +14,12 @@ from running.view import attached, described
 from topo.emulation import labname
 from topo.show import duration, rate
 
-EXAMPLES = """examples:
-  ./lab inspect
-  ./lab inspect p0l0
-  ./lab inspect --format json
-without NODE one row per node, with it one row per interface; JSON holds both
-With flow control: pauses that an interface received and sent, and the microseconds for which it was paused."""
 HEAD = ("NODE", "KIND", "STATE", "ADDRESS", "NAMESPACE")
 PAUSES = ("RX_PAUSE", "TX_PAUSE", "PAUSED_US")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    inspect = add(subparsers, "inspect", inspect_command, EXAMPLES)
+    inspect = add(subparsers, "inspect", inspect_command)
     inspect.add_argument("node", nargs="?", metavar="NODE")
     inspect.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(inspect)

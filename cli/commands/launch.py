@@ -19,13 +19,6 @@ from topo import Host
 from topo.address import host_address
 from topo.emulation import Lab, labname
 
-EXAMPLES = """examples:
-  ./lab launch --ranks h0..h7 -- python3 train.py
-  ./lab launch --ranks h0,h2,h4 -- python3 train.py --steps 100
-  ./lab launch --ranks h0..h3 -- python3 mrclab/torch/examples/ddp.py
-Each process finds RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR, MASTER_PORT and what the backend mrc needs in its
-environment (mrclab/torch/README.md); everything else of it is yours, Python included. Lines of output begin with the
-rank's host. When one rank fails, the others are ended. The exit status is the worst of theirs."""
 ROOT = Path(__file__).resolve().parents[2]
 PORT = 29500  # PyTorch's usual one
 LIBRARY = ("mrclab", "common")
@@ -33,7 +26,7 @@ LIBRARY = ("mrclab", "common")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    launch = add(subparsers, "launch", launch_command, EXAMPLES)
+    launch = add(subparsers, "launch", launch_command)
     launch.add_argument("--ranks", required=True, metavar="HOSTS", help="such as h0..h7 or h0,h2,h4, rank 0 first")
     launch.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     labname.add_option(launch)

@@ -8,14 +8,9 @@ import sys
 
 from cli.command_table import add
 
-DESCRIPTION = "The scenarios there are, with the plan and the length of each."
-EXAMPLES = """examples:
-  ./lab list
-  ./lab list --format json"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listing = add(subparsers, "list", list_command, EXAMPLES, DESCRIPTION)
+    listing = add(subparsers, "list", list_command)
     listing.add_argument("--format", choices=("text", "json"), default="text")
 
 

@@ -14,20 +14,13 @@ from common.interpreter import python
 from running.view import LabView, attached, find
 from topo.emulation import LabError, labname
 
-EXAMPLES = """examples:
-  ./lab metrics
-  ./lab metrics --port 9500 --every 15
-  ./lab metrics --once
-
-Prometheus reads http://127.0.0.1:9464/metrics until Ctrl-C, or until the lab is down; docs/grafana.json is a dashboard.
-Every local user can read the page. --once prints the text and ends, for node_exporter's textfile collector."""
 PORT = 9464
 EVERY_S = 5.0
 END_S = 5.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    metrics = add(subparsers, "metrics", metrics_command, EXAMPLES)
+    metrics = add(subparsers, "metrics", metrics_command)
     metrics.add_argument("--port", type=int, default=PORT, help=f"of 127.0.0.1; 0: any free one ({PORT})")
     metrics.add_argument(
         "--every", type=float, default=EVERY_S, metavar="S", help=f"read every S seconds ({EVERY_S:g})"

@@ -19,15 +19,9 @@ from running.directory import find
 AGAIN = "-again"
 """Added to the names of files of a verdict that comes from other checks than the first one."""
 
-EXAMPLES = """examples:
-  ./lab report
-  ./lab report link-flap/20261121-101500-7
-  ./lab report --format json
-  ./lab report --csv figures/"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    report = add(subparsers, "report", report_command, EXAMPLES)
+    report = add(subparsers, "report", report_command)
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
     add_runs(report)
     report.add_argument("--format", choices=("text", "json"), default="text")

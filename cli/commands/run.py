@@ -37,24 +37,9 @@ if TYPE_CHECKING:
 
 RACERS_MAX = 2
 
-DESCRIPTION = "Bring a lab up, run a scenario in it, take it down, judge what happened."
-EXAMPLES = """examples:
-  ./lab run link-flap                        the main demonstration, about a minute
-  ./lab run link-flap --short                the same in half a minute
-  ./lab run link-flap --view                 the same on a page in the browser, where cables are cut by clicks
-  ./lab run link-flap --world simulated --view --transport mrc,roce   two runs side by side, stepped together
-  ./lab run link-flap --transport roce       the same faults under RoCE, on one plane
-  ./lab run incast --set trimming.enabled=false
-  ./lab run my_experiment.py --seed 7
-  ./lab run schedules/examples/barrier.cm --plan tiny --world simulated --rate 100000
-  ./lab run link-flap --program 'ib_write_bw -D 40 {server}'   a program of your own under the same faults
-  ./lab run smoke --fault 'loss p0l1-p0s1 20 @1 for 2'
-  ./lab run incast --world simulated --rate 100000 --record-packets 15..15.5
-exit status: 0 the verdict is true, 1 false, 3 unknown, 2 the run could not be made"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = add(subparsers, "run", run_command, EXAMPLES, DESCRIPTION)
+    run = add(subparsers, "run", run_command)
     for one in OPTIONS.values():
         one.add(run)
     add_runs(run)

@@ -11,11 +11,6 @@ from running.view import find
 from topo.emulation import NoLabError, labname
 from topo.show import duration
 
-EXAMPLES = """examples:
-  ./lab step 10ms
-  ./lab step 2s --background   return at once: other commands look at the lab while its time passes
-  ./lab step 0                 stop it
-Times are of the lab: 500ns, 20us, 10ms, 1.5s. Ctrl-C stops the time as well."""
 UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
@@ -30,7 +25,7 @@ def seconds(text: str) -> float:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    step = add(subparsers, "step", step_command, EXAMPLES)
+    step = add(subparsers, "step", step_command)
     step.add_argument("time", type=seconds, metavar="TIME", help="of the lab, such as 10ms; 0 stops it")
     step.add_argument("--background", action="store_true", help="do not wait")
     labname.add_option(step)

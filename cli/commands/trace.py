@@ -21,15 +21,9 @@ from topo.summaries import FIRST_EV, HOST
 if TYPE_CHECKING:
     from running.tracing import Explainer, Journey
 
-EXAMPLES = """examples:
-  ./lab trace h0 h5                      the first path, in the running lab or else in plan lab
-  ./lab trace h0 h5 --ev 0x2c001         the path of an EV (./lab paths h0 h5 lists them)
-  ./lab trace h0 h5 --full               with every parser state, lookup and action
-  ./lab trace h0 h5 --plan wide --format json"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    trace = add(subparsers, "trace", trace_command, EXAMPLES)
+    trace = add(subparsers, "trace", trace_command)
     trace.add_argument("source", help=HOST)
     trace.add_argument("destination", help="another host")
     trace.add_argument("--ev", help=FIRST_EV)

@@ -23,26 +23,12 @@ if TYPE_CHECKING:
     from running.traffic import Traffic
     from running.view import LabView
 
-EXAMPLES = """examples:
-  ./lab traffic write_bw h0 h3 --seconds 5
-  ./lab traffic all_reduce h0 h1 h2 h3 size=1048576 rounds=10
-  ./lab traffic write_bw h0 h3 --background
-  ./lab traffic list
-  ./lab traffic stop write_bw
-  ./lab traffic stop all
-  ./lab traffic kinds
-  ./lab traffic agents
-Words with = are options of the workload (kinds lists them). Agents are started in all hosts if there are none; then
-`fault drain` works too. `stop all` ends the agents as well; `agents` only starts them, for programs of your own.
-iperf3 over the kernels' own paths, without MRC:
-  ./lab exec h3 -- iperf3 -s -D -1
-  ./lab exec h0 -- iperf3 -c h3 -t 5"""
 LOOK_S, VIRTUAL_LOOK_S = 0.25, 0.01
 USUAL_S = 10.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    traffic = add(subparsers, "traffic", traffic_command, EXAMPLES)
+    traffic = add(subparsers, "traffic", traffic_command)
     traffic.add_argument("what", metavar="KIND|list|stop|kinds|agents")
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
     traffic.add_argument(

@@ -27,18 +27,7 @@ WHY_NOT = {
     "replay": "this run is over: it can be replayed",
 }
 
-DESCRIPTION = "Serve a page that shows a fabric and its events; print the page's address."
 PORT_MAX = 65535
-EXAMPLES = """examples:
-  ./lab view                      the running lab; without one, plan lab
-  ./lab view wide                 another plan: a name or a .toml file
-  ./lab view latest               the newest run, replayed
-  ./lab view link-flap            the newest run of a scenario
-  ./lab view RUN OTHER            a race: two runs on one slider
-  ./lab view RUN --export r.html  the replay as one file, to hand out (each run's report links to its own)
-  ./lab run link-flap --view      a run while it goes on
-The printed address contains a token: everyone who has it can see the lab, and break it. The page is served on this
-machine only. Ctrl-C ends the view."""
 
 
 def port(text: str) -> int:
@@ -49,7 +38,7 @@ def port(text: str) -> int:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    view = add(subparsers, "view", view_command, EXAMPLES, DESCRIPTION)
+    view = add(subparsers, "view", view_command)
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
     add_runs(view)
     view.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 (one that is free)")

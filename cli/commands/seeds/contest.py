@@ -23,20 +23,10 @@ if TYPE_CHECKING:
 ALGORITHMS, SCENARIOS, SEEDS, TIME = "mrc,reps,oblivious", "collision,grey-link", "20", 0.25
 SMOKE = {"scenario": "smoke,grey-link", "seeds": "7"}
 
-DESCRIPTION = "Run algorithms on the same scenarios and seeds in virtual time; compare each with a reference, and rank."
-EXAMPLES = f"""examples:
-  ./lab contest --smoke
-  ./lab contest --algorithms mrc,reps,oblivious --scenario collision,grey-link --seeds 20
-  ./lab contest --algorithms mrc,mrc+congestion=swift,reps+congestion=dctcp --scenario incast
-  ./lab contest --algorithms mrc,mine.py:Mine --scenario grey-link        a class of yours: its code runs
-  ./lab contest --algorithms mrc,reps --scenario spray --set trimming.enabled=false --rate 400000
-without options: --algorithms {ALGORITHMS} --scenario {SCENARIOS} --seeds {SEEDS} --time {TIME:g}
-rows are kept in runs/sweeps: a contest that is broken off goes on from there, and more seeds add only what is new
-exit status: 0 every run was true or false, 3 some are unknown, 2 no contest"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    contest = command_table.add(subparsers, "contest", contest_command, EXAMPLES, DESCRIPTION)
+    usual = {"algorithms": ALGORITHMS, "scenarios": SCENARIOS, "seeds": SEEDS, "time": TIME}
+    contest = command_table.add(subparsers, "contest", contest_command, **usual)
     contest.set_defaults(world="simulated")
     add = contest.add_argument
     add(

@@ -26,17 +26,9 @@ if TYPE_CHECKING:
 MINUTES = 2.0
 TRY_S = 0.3  # about, of one processor and interpreted
 
-DESCRIPTION = "Draw faults, fabrics, loads and settings; check the invariants; shrink a case that breaks one."
-EXAMPLES = """examples:
-  ./lab hunt                            two minutes with a random seed, which is printed first
-  ./lab hunt --seed 7 --tries 100       the same tries again
-  ./lab hunt --minutes 600 --go-on      all night, without stopping at findings
-  ./lab hunt --setting selection=mine.py:Mine    for cases that break your algorithm: its code runs
-exit status: 0 everything held, 1 something was found, 2 no hunt"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    hunt = add(subparsers, "hunt", hunt_command, EXAMPLES, DESCRIPTION)
+    hunt = add(subparsers, "hunt", hunt_command)
     hunt.set_defaults(world="simulated")
     hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")

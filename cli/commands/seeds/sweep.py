@@ -34,20 +34,9 @@ if TYPE_CHECKING:
 
 SEEDS_MAX = 1_000_000
 
-DESCRIPTION = "Run every scenario, transport and setting on the same seeds; say what is known, with confidence."
-EXAMPLES = """examples:
-  ./lab sweep link-flap --seeds 300
-  ./lab sweep link-flap --seeds 300 --transport mrc,roce        and the difference, seed by seed
-  ./lab sweep incast --seeds 100 --set trimming.enabled=true,false
-  ./lab sweep smoke nic-port --seeds 2000 --until 99%           stop as soon as that is known or refuted
-  ./lab sweep my_experiment.py --seeds 301-600                  other seeds than 1 to 300
-  ./lab sweep smoke --seeds 1000 --cluster tls://10.0.0.5:8786  on a Dask cluster
-rows are kept in runs/sweeps: a sweep that is broken off goes on where it was, and more seeds add only what is new
-exit status: 0 every run was true (with --until: that is known), 1 some were false (refuted), 3 neither, 2 no sweep"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sweep = command_table.add(subparsers, "sweep", sweep_command, EXAMPLES, DESCRIPTION)
+    sweep = command_table.add(subparsers, "sweep", sweep_command)
     add = sweep.add_argument
     add("scenarios", nargs="+", metavar="SCENARIO", help=SCENARIO_NAMES)
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")

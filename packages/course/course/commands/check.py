@@ -17,17 +17,9 @@ if TYPE_CHECKING:
     from course.result import CheckResult
     from course.student_folder import StudentFolder
 
-DESCRIPTION = "Check a lab. For each test: the rule, the finding, and ways to look closer. Needs no root."
-EXAMPLES = """examples:
-  ./lab check 1
-  ./lab check 1 --hint             the next of three hints for the first failure
-  ./lab check 5 --student anna     with the seed of that student
-  ./lab check 5 --reference        the reference instead of your file
-exit status: 0 passed, 1 not yet, 2 could not be run"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    check = add(subparsers, "check", check_command, EXAMPLES, DESCRIPTION)
+    check = add(subparsers, "check", check_command)
     add_exercise(check)
     check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file to check (the lab's in mylab/)")
     check.add_argument("--hint", action="store_true", help="print the next hint for the test that failed last")

@@ -10,18 +10,11 @@ from pathlib import Path
 from cli import add, add_exercise, handing_over
 from common.terminal.printable import path_line
 
-DESCRIPTION = "The labs of the course, and which of them are done."
-EXAMPLES = """examples:
-  ./lab course               the labs, and the progress of the folder mylab/
-  ./lab course page 5        the page of a lab: goal, background, steps, questions
-  ./lab course pack 5 --for gradescope --key net-2026    the archive that Gradescope takes
-  ./lab start 1              the starter of a lab
-  ./lab check 1              whether the lab is solved"""
 ACTIONS = ("list", "page", "pack")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    course = add(subparsers, "course", course_command, EXAMPLES, DESCRIPTION)
+    course = add(subparsers, "course", course_command)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
     add_exercise(course, named=False)

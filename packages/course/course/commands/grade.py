@@ -19,19 +19,11 @@ if TYPE_CHECKING:
     from course.grading.tables import Graded
     from course.result import CheckResult
 
-DESCRIPTION = "Grade a folder of submissions, DIR/STUDENT/FILE. A grading that was stopped goes on where it was."
-EXAMPLES = """examples:
-  ./lab grade submissions --key net-2026                  every lab that has files
-  ./lab grade submissions --key net-2026 --labs 1,5       some of them
-  ./lab grade submissions --key net-2026 --part 2/4       the share of the second of four machines
-  ./lab grade submissions --key net-2026 --fresh secret   algorithms on seeds that students can't know
-output: grades.csv, similar.csv, index.html, pages/STUDENT/, results/STUDENT/
-exit status: 0 every submission was checked, 1 some could not be or met a defect of a lab, 2 nothing was graded"""
 SIMILAR = 0.6
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    grade = add(subparsers, "grade", grade_command, EXAMPLES, DESCRIPTION)
+    grade = add(subparsers, "grade", grade_command)
     grade.add_argument("submissions", type=Path, metavar="DIR", help="the folder of submissions")
     grade.add_argument("--key", required=True, metavar="WORD", help="the course key")
     grade.add_argument("--labs", metavar="N,N", help="numbers or names of labs (all)")

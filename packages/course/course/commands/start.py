@@ -8,15 +8,9 @@ import sys
 from cli import add, add_exercise
 from common.terminal.printable import path_line
 
-DESCRIPTION = "Put the starter of a lab into mylab/. A file that is there is never overwritten."
-EXAMPLES = """examples:
-  ./lab start 1
-  ./lab start 1 --student anna --key net-2026     as the teacher has said
-  ./lab start 4 --from-stage                      with the references of labs 1 to 3"""
-
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    start = add(subparsers, "start", start_command, EXAMPLES, DESCRIPTION)
+    start = add(subparsers, "start", start_command)
     add_exercise(start)
     start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
     start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")

@@ -23,19 +23,6 @@ from running import RunDirectory
 from running.directory import RUNS
 from topo.emulation import labname, namespace
 
-DESCRIPTION = "Something is wrong in a lab under load, or nothing. Find out what, with the lab's own tools."
-EXAMPLES = """examples:
-  ./lab incident --level 1                  build a lab with a hidden fault; its time stands still between commands
-  ./lab incident inspect p0l0               look, as often as you like: each command takes lab time
-  ./lab incident counters p0l0-p0s0 --watch 10
-  ./lab incident kinds                      what may be wrong in this incident
-  ./lab incident kinds --level 3            what may be wrong at level 3; no incident is needed
-  ./lab incident answer p0l0-p0s0 dead-cable --because 'both ends are down'
-  ./lab incident answer none                nothing is wrong
-  ./lab incident --level 2 --world emulated the same on real links, in real time (root)
-  ./lab incident exec p0l0 -- ip -s link    use programs of your own in a node
-  ./lab incident end                        give up, and see
-exit status of answer: 0 right, 1 wrong, 3 partly right"""
 STATUS = {"right": 0, "wrong": 1, "partly right": 3, "given up": 3}
 LEVEL = 1
 SECRET_SEEDS = 1 << 53
@@ -43,7 +30,7 @@ SECRET_SEEDS = 1 << 53
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    incident = add(subparsers, "incident", incident_command, EXAMPLES, DESCRIPTION)
+    incident = add(subparsers, "incident", incident_command)
     incident.set_defaults(tool=None, json=False, runs=RUNS)
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")

@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from operations.rehearsal.change import Planned
     from operations.rehearsal.rehearse import RehearsalResult, RehearsedRun
 
-DESCRIPTION = "Run a change on many seeds in virtual time: does the job notice?"
-EXAMPLES = """examples:
-  ./lab rehearse docs/changes/spines-one-by-one.toml --seeds 40 --hunt 20
-  ./lab rehearse docs/changes/spines-one-by-one.toml --against docs/changes/spines-at-once.toml
-  ./lab rehearse docs/changes/spines-by-plane.toml --orders 2 --seeds 15
-  ./lab rehearse docs/changes/single-homed-leaf.toml --json
-  ./lab rehearse docs/changes/single-homed-leaf.toml --seeds 1 --world emulated
-exit status: 0 safe, 1 not safe, 3 not known with so few seeds, 2 no rehearsal"""
 STATUS = {"safe": 0, "not safe": 1, "unknown": 3}
 SEEDS, SEEDS_MAX = 30, 10_000
 ORDERS_MAX = 100
@@ -31,7 +23,7 @@ LONG_SEEDS = 10
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    rehearse = add(subparsers, "rehearse", rehearse_command, EXAMPLES, DESCRIPTION)
+    rehearse = add(subparsers, "rehearse", rehearse_command)
     rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
     rehearse.add_argument(
         "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"

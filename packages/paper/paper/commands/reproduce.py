@@ -21,38 +21,13 @@ if TYPE_CHECKING:
     from paper.outcome import Outcome
     from studies.sweeping import Sweep
 
-DESCRIPTION = """\
-Run figures of the MRC paper (Araujo et al., arXiv:2605.04333) at the paper's rates in virtual time, and compare;
-without names, all of them. Results are kept, so a command that was interrupted goes on where it was; a change of the
-code, of the parameters or of a figure repeats the runs that it concerns. Runs that together need more memory than
-there is are made one after the other; a run that does not fit alone is left out and named. In figures 16 and 17 a
-hash and drawn losses decide RoCE's rows: with --intervals these are intervals over 20 seeds, six times the work.
-
-With --recorded nothing is run: the page and the numbers are of the runs that come with the lab, of all figures or those
-named, in DIR/reproduction-recorded.
-
-The page is DIR/reproduction/reproduction.html; beside it are reproduction.md, the same without pictures, and
-reproduction.json, the same for programs. With --short all of these begin by saying that no number counts, and nothing
-is judged; they are in DIR/reproduction-short. `16-large` and `17-large` are figures 16 and 17 without loss from 128 MB
-to 1 GB: they take hours, are made when named, and are on no page. With --keep the numbers of each run are also in
-FILE, from which another machine with the same code goes on. The exit status is 0 when every run was made, however near
-the figures come, and 1 when one was broken off or left out."""
 
 SEEDS, TIME = "20", 1.0  # of --ablate
-
-EXAMPLES = """examples:
-  ./lab reproduce --list
-  ./lab reproduce 9a --recorded
-  ./lab reproduce 9a 18
-  ./lab reproduce htsim --short
-  ./lab reproduce 16 17 --intervals
-  ./lab reproduce --ablate --seeds 100
-  ./lab reproduce --ablate incast grey-link --seeds 20"""
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    reproduce = add_command(subparsers, "reproduce", reproduce_command, EXAMPLES, DESCRIPTION)
+    reproduce = add_command(subparsers, "reproduce", reproduce_command)
     reproduce.set_defaults(world="simulated", cluster=None)
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
