@@ -10,45 +10,7 @@ from common.quoting import command, docstring
 from judging import FaultSpan, Run, Span
 from scenarios import TimedFault
 
-HEAD = """{told}
-
-# Run it: {command}
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
-
-from judging import checks
-from judging.checks import Check
-from scenarios import Setting, TimedFault, library{phases_import}
-
-BASE = library.find({source!r}){shortened}
-
-
-def timeline(setting: Setting) -> list[TimedFault]:
-    return [
-{faults}
-    ]
-
-
-def judge(setting: Setting) -> Sequence[Check]:
-    # What holds for every run. Fill in what you expect of yours, such as checks.fault_cost() or
-    # checks.drift(): judging/checks.py has them all.
-    return [*checks.always()]
-
-
-SCENARIO = replace(
-    BASE,
-    name={name!r},
-    title={title!r},
-    description={description!r},
-    plan={plan!r},
-    timeline=timeline,
-    checks=judge,{phases}
-    short=(),
-)
-"""
+HEAD = Path(__file__).with_name("played.template").read_text()
 
 
 def played(run: Run, path: Path) -> str:

@@ -14,32 +14,7 @@ from studies.hunting.case import Case
 
 __all__ = ["OF_ANY", "repeat", "write"]
 
-TEMPLATE = """{told}
-
-# Repeat: {repeat}
-
-{imports}from pathlib import Path
-
-from {module} import {names}
-from scenarios import Phase, Scenario, TimedFault, Workload
-
-WORKLOADS = {workloads}
-FAULTS = {faults}
-PHASES = {phases}
-
-SCENARIO = Scenario(
-    name={name!r},
-    title="What must always hold has held",
-    description={sentence!r},
-    plan=str(Path(__file__).with_suffix(".toml")),
-    workloads=lambda setting: WORKLOADS,
-    timeline=lambda setting: {timeline},
-    checks=lambda setting: {checks},
-    phases=PHASES,
-    settings={settings!r},
-    count_records={count_records!r},
-)
-"""
+TEMPLATE = Path(__file__).with_name("found.template").read_text()
 REPEATED = """[
         replace(fault, at_s=fault.at_s + {every!r} * repeat, phase=phase.name)
         for phase in PHASES

@@ -16,30 +16,8 @@ ROOT = Path(__file__).parents[4]
 LEFT_OUT = ("tests/", "docs/", "vagrant/", "packages/benchmarks/", "container/", ".ci/", ".github/", "libmrc/")
 EPOCH = (2020, 1, 1, 0, 0, 0)  # equal projects make equal archives
 
-SETUP = """#!/bin/sh
-# Runs once as root, when Gradescope builds the image.
-set -eu
-apt-get update -qq
-apt-get install -y -qq --no-install-recommends python3 python3-venv gcc libc6-dev
-cd /autograder/source
-chmod +x lab
-./lab course
-"""
-RUN = """#!/bin/sh
-# Runs for each submission. Needs half a processor, 768 MB and no network.
-set -u
-cd /autograder/source
-name=$(python3 - <<'END'
-import json
-users = json.load(open("/autograder/submission_metadata.json"))["users"]
-print(users[0].get("sid") or users[0].get("email") or users[0].get("name"))
-END
-)
-./lab check {lab} /autograder/submission/{file} --student="$name" --key="$(cat course-key)" \\
-    --folder /tmp/mylab --results gradescope=/autograder/results/results.json
-[ -e /autograder/results/results.json ] ||
-    echo '{{"score": 0, "output": "no result: is {file} submitted?"}}' >/autograder/results/results.json
-"""
+SETUP = Path(__file__).with_name("setup.template").read_text()
+RUN = Path(__file__).with_name("run_autograder.template").read_text()
 
 
 def tracked() -> list[Path]:
