@@ -53,6 +53,8 @@ class RowStore:
 
     def _checked(self) -> tuple[list[str], str]:
         """The columns of the table, which is made if it is missing, and what SQLite says of the file."""
+        for (kind,) in self._database.execute("SELECT type FROM sqlite_master WHERE name = 'rows' AND type != 'table'"):
+            raise sqlite3.DatabaseError(f"rows is a {kind}")  # which may be endless
         self._database.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
         columns = [name for _, name, *_ in self._database.execute("PRAGMA table_info(rows)")]
         (sound,) = self._database.execute("PRAGMA quick_check(1)").fetchone()

@@ -120,3 +120,13 @@ def test_a_row_that_is_none_is_named_by_its_key_and_made_again(
         store.add(ROW)
         assert store.find(["k1"]) == {"k1": ROW}
         assert capsys.readouterr().err == ""
+
+
+def test_a_view_in_place_of_the_table_is_refused_and_not_read(tmp_path: Path) -> None:
+    """An endless one held the sweep of root in another user's folder, deaf to signals."""
+    database = sqlite3.connect(tmp_path / "rows.sqlite")
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS key, x AS row FROM c"
+    database.execute(f"CREATE VIEW rows AS {endless}")
+    database.close()
+    with pytest.raises(ValueError, match=r"must be a store of rows \(rows is a view\)"):
+        RowStore(tmp_path)

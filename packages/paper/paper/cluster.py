@@ -6,10 +6,9 @@ only. A and B have as many spines as a queue pair can use: 128 EVs in rotation, 
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
-from paper import parameters
+from paper import parameters, texts
 from topo import Plan
 
 __all__ = ["B"]
@@ -45,7 +44,7 @@ def cluster(
     )
 
 
-_ALL = {name: cluster(**row) for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items()}
+_ALL = {name: cluster(**row) for name, row in texts.read(Path(__file__).with_suffix(".toml")).items()}
 A = _ALL["A"]
 B = _ALL["B"]
 """A model of the paper's cluster B."""
