@@ -1,6 +1,6 @@
-"""The rings of the tests: python -m tests.rings [--quick | --due | --all [--minutes N]] [WORD...]
+"""The rings of the tests: python -m tests.rings [--quick | --due [--minutes N] | --all [--minutes N]] [WORD...]
 
-`./lab test` runs them all. `.ci/run` runs --due, the slow tests whose turn it is, by itself.
+`./lab test` runs them all. `.ci/run` runs --due, the slow tests whose turn it is, in the time that it has left.
 Further words go to pytest. docs/testing.md says what each ring is for.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 BESIDE = ("-n", "auto", "--dist", "worksteal")
 IN_ORDER = ("-n", "auto", "--dist", "load", "--maxschedchunk", "1")
-ROOT_SHARE = 0.35  # of the time for tests whose turn it is not: those with root run one at a time
+ROOT_SHARE = 0.4  # of the time for slow tests: those with root run one at a time
 QUICK_TESTS = 4000
 
 
@@ -47,14 +47,16 @@ def default(words: list[str]) -> int:
     )
 
 
-def slow(ring: str, until: float | None, words: list[str], share: float = 1.0) -> int:
+def slow(ring: str, until: float | None, words: list[str]) -> int:
     """Ring 2: slow tests, up to a time. Those with root run one at a time, since they measure real time."""
 
-    def part(marks: str, how: tuple[str, ...], share: float = 1.0) -> int:
+    def part(marks: str, how: tuple[str, ...], share: float) -> int:
         end = () if until is None else ("--until", str(time.monotonic() + share * (until - time.monotonic())))
         return pytest("--ring", ring, "-m", marks, *how, *end, *words)
 
-    return worst(lambda: part("slow and not root", IN_ORDER, share), lambda: part("slow and root", ("-n", "1")))
+    return worst(
+        lambda: part("slow and not root", IN_ORDER, 1 - ROOT_SHARE), lambda: part("slow and root", ("-n", "1"), 1.0)
+    )
 
 
 def worst(*parts: Callable[[], int]) -> int:
@@ -82,15 +84,17 @@ def main(words: list[str]) -> int:
     )
     ring.add_argument("--due", action="store_true", help="of ring 2, the slow tests whose turn it is")
     ring.add_argument("--all", action="store_true", help="rings 1 and 2: the slow tests too, longest not run first")
-    parser.add_argument("--minutes", type=minutes, help="with --all: begin no slow test that would end after so long")
-    parser.add_argument("--began", type=float, default=uptime_s(), help=argparse.SUPPRESS)  # the part of ./lab counts
+    parser.add_argument(
+        "--minutes", type=minutes, help="with --all or --due: begin no slow test that would end after so long"
+    )
+    parser.add_argument("--began", type=float, default=uptime_s(), help=argparse.SUPPRESS)  # what ran before counts
     asked, rest = parser.parse_known_args(words)
-    if asked.minutes is not None and not asked.all:
-        parser.error("--minutes needs --all")
+    if asked.minutes is not None and not (asked.all or asked.due):
+        parser.error("--minutes needs --all or --due")
     if asked.quick:
         return quick(rest)
     until = None if asked.minutes is None else time.monotonic() + 60 * asked.minutes - (uptime_s() - asked.began)
-    due, others = (lambda: slow("due", until, rest)), (lambda: slow("others", until, rest, 1 - ROOT_SHARE))
+    due, others = (lambda: slow("due", until, rest)), (lambda: slow("others", until, rest))
     return due() if asked.due else worst(lambda: default(rest), *((due, others) if asked.all else ()))
 
 

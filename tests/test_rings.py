@@ -89,7 +89,8 @@ def test_ring_0_fails_when_too_few_tests_are_left_in_it(tmp_path: Path) -> None:
 def test_a_budget_leaves_out_what_would_end_too_late_and_says_so(tmp_path: Path) -> None:
     passed, printed = ran(tmp_path, "-m", "slow", f"--until={int(time.monotonic()) + 300}", run="7")
     assert passed == {"test_dear", *(f"test_many[{case}]" for case in range(1, 12))}
-    assert "1 slow tests, the next ones of later runs first:\n  tests/test_small.py\n    test_many [0]" in printed
+    left = "1 slow tests, in the order of this run; a group's next turn takes them first:"
+    assert f"{left}\n  tests/test_small.py\n    test_many [0]" in printed
 
 
 def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def test_costs_are_renewed_for_the_tests_that_ran(tmp_path: Path) -> None:
 NAMES = [f"tests/{room}/test_it.py::test_{number}" for room in ("topo", "cli") for number in range(150)]
 
 
-def test_each_slow_test_has_its_turn_once_in_ten_runs_and_the_longest_not_run_come_next() -> None:
+def test_each_slow_test_has_its_turn_once_in_five_runs_and_the_longest_not_run_come_next() -> None:
     runs = [costs.ordered(NAMES, Costs({}), run, set()) for run in range(40, 40 + TURNS)]
     assert Counter(name for due, _ in runs for name in due) == Counter(NAMES)
     for (due, others), (following, _) in pairwise(runs):
@@ -121,10 +122,22 @@ def test_each_slow_test_has_its_turn_once_in_ten_runs_and_the_longest_not_run_co
         assert set(others[: len(following)]) == set(following)
 
 
+def test_what_a_budget_cuts_off_comes_first_at_the_groups_next_turn_so_no_test_waits_more_than_ten_runs() -> None:
+    reached: dict[str, list[int]] = {name: [] for name in NAMES}
+    for run in range(60):
+        due, _ = costs.ordered(NAMES, Costs({}), run, set())
+        for name in due[: -(-len(due) // 2)]:  # a slow machine reaches half of the group
+            reached[name].append(run)
+    assert all(runs[0] < 10 and runs[-1] >= 50 for runs in reached.values())
+    assert max(later - earlier for runs in reached.values() for earlier, later in pairwise(runs)) == 10
+
+
 def test_long_tests_and_tests_beside_a_change_come_first() -> None:
     dear = Costs({NAMES[3]: 50.0, "others": 1.0, "median": 1.0})
-    due, others = costs.ordered(NAMES, dear, costs.turn(NAMES[3]), {"cli", "tests/topo/test_other.py"})
+    run = costs.turn(NAMES[3])
+    due, others = costs.ordered(NAMES, dear, run, {"cli", "tests/topo/test_other.py"})
     assert due[0] == NAMES[3]
+    assert costs.ordered(NAMES, dear, run + TURNS, set())[0] == due[::-1]
     touched = [name.startswith("tests/cli/") for name in others]
     assert touched == sorted(touched, reverse=True)
     assert 0 < sum(touched) < len(others)
@@ -160,7 +173,7 @@ def test_the_number_of_a_run_is_told_or_that_of_the_commit(tmp_path: Path) -> No
     assert re.fullmatch("commit [0-9a-f]{10} of a shallow clone", costs.run_number(clone, {})[1])
 
 
-@pytest.mark.parametrize("words", [["--minutes", "3"], ["--all", "--minutes", "-1"], ["--all", "--quick"]])
+@pytest.mark.parametrize("words", [["--minutes", "3"], ["--due", "--minutes", "-1"], ["--all", "--quick"]])
 def test_a_ring_that_cannot_be_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         rings.main(words)
@@ -186,3 +199,8 @@ def test_each_ring_is_run_by_few_calls_of_pytest_and_a_failure_is_the_status(mon
     calls.clear()
     assert rings.main(["--due"]) == 1
     assert [words[:2] for words in calls] == [("--ring", "due")] * 2
+    assert not any("--until" in words for words in calls)
+    calls.clear()
+    assert rings.main(["--due", "--minutes", "23", "--began", str(rings.uptime_s() - 20 * 60)]) == 1
+    without_root, with_root = (float(words[words.index("--until") + 1]) - time.monotonic() for words in calls)
+    assert 100 < without_root < with_root <= 180, "20 of the 23 minutes are over, and tests with root get their share"

@@ -2,7 +2,8 @@
 
 The file holds processor seconds for each test of `RECORDED_S` or more, and seconds of a clock for tests with root:
 those wait in real time. A hash of its name deals each slow test to one of `TURNS` groups, which take turns: so no test
-moves to another group, and misses its turn, because others come, go or change their cost.
+moves to another group, and misses its turn, because others come, go or change their cost. Every second turn takes a
+group backwards: a budget that suffices for half of a group leaves no test out twice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from statistics import median
 
 FILE = "tests/costs.json"
-TURNS = 10  # a slow test waits for at most so many runs of CI
+TURNS = 5  # a slow test waits for at most so many runs of CI, and twice as many if a run reaches half of its group
 RUN = "MRCLAB_CI_RUN"
 RECORDED_S = 0.1  # and more is no test of ring 0
 SLOW_S, SLOW_ROOT_S = 1.0, 2.0  # and more is a slow test, unless it is marked `smoke`
@@ -72,7 +73,7 @@ def ordered(names: Iterable[str], costs: Costs, run: int, changed: set[str]) -> 
     """Slow tests in the order of a run of CI: those whose turn it is, and then all others.
 
     Of the others, tests beside what has changed come first; then those that were not run longest. Long ones come first
-    among equals, so that no worker waits for one at the end.
+    among equals, so that no worker waits for one at the end; those that are due, at every second turn last.
     """
 
     def place(name: str) -> tuple[int, float, str]:
@@ -82,6 +83,8 @@ def ordered(names: Iterable[str], costs: Costs, run: int, changed: set[str]) -> 
     others: list[str] = []
     for name in sorted(names, key=place):
         (others if place(name)[0] else due).append(name)
+    if run // TURNS % 2:
+        due.reverse()
     return due, sorted(others, key=lambda name: not touched(name, changed))
 
 

@@ -248,6 +248,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         )
     if left:
         terminalreporter.section("left out by the budget")
-        terminalreporter.write_line(f"{len(left)} slow tests, the next ones of later runs first:")
+        terminalreporter.write_line(
+            f"{len(left)} slow tests, in the order of this run; a group's next turn takes them first:"
+        )
         for line in costs.grouped(left):
             terminalreporter.write_line(line)
