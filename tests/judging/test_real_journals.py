@@ -1,12 +1,12 @@
 """Journals of real runs on machines that stood still now and then: what they are judged to be, in CI, for good.
 
-Each was made by `benchmarks/noise.py` or by an ordinary run on a busy machine, and thinned by `thin_journal.py`.
+Each was made by `benchmarks/noise.py` or by an ordinary run on a busy machine, and thinned (`README.md`).
 """
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -31,7 +31,7 @@ def plan_of(run: Run) -> Plan:
 
 
 def load(name: str) -> Run:
-    with gzip.open(JOURNALS / f"{name}.jsonl.gz", "rt") as file:
+    with lzma.open(JOURNALS / f"{name}.jsonl.xz", "rt") as file:
         return Run([json.loads(line) for line in file])
 
 
@@ -65,9 +65,9 @@ def test_a_real_run_on_a_noisy_machine_is_what_it_was(name: str) -> None:
 
 
 def test_every_fixture_is_judged_and_small() -> None:
-    files = {path.name.removesuffix(".jsonl.gz"): path for path in JOURNALS.glob("*.gz")}
+    files = {path.name.removesuffix(".jsonl.xz"): path for path in JOURNALS.glob("*.xz")}
     assert set(files) == set(EXPECTED)
-    assert all(path.stat().st_size < 150_000 for path in files.values())
+    assert all(path.stat().st_size < 110_000 for path in files.values())
 
 
 def test_without_the_evidence_of_lateness_the_transport_was_blamed() -> None:

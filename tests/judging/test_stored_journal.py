@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
+import lzma
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ from scenarios import library
 from topo.plan import Plan
 from topo.planfile import load_plan
 
-JOURNAL = Path(__file__).parent / "journals" / "link-flap-freeze.jsonl.gz"
+JOURNAL = Path(__file__).parent / "journals" / "link-flap-freeze.jsonl.xz"
 
 lines = st.fixed_dictionaries(
     {"t_ns": st.integers(0, 5), "node": st.sampled_from("ab"), "kind": st.sampled_from("xy"), "n": st.integers()}
@@ -64,7 +64,7 @@ def test_a_long_run_is_judged_as_a_short_one_is(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(runs, "LONG_BYTES", long_bytes)
         directory = tmp_path / f"{long_bytes}" / "run"
         (directory / "journal").mkdir(parents=True)
-        (directory / "journal" / "all.jsonl").write_bytes(gzip.decompress(JOURNAL.read_bytes()))
+        (directory / "journal" / "all.jsonl").write_bytes(lzma.decompress(JOURNAL.read_bytes()))
         run = Run.open(directory)
         assert isinstance(run.lines, StoredJournal) is (long_bytes == 0)
         scenario = library.find(str(run.options["scenario"]))
