@@ -17,11 +17,7 @@ import pytest
 
 from tests.helpers.small_disk import SmallDisk, small_disk
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small disk"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.root]
 ROOT = Path(__file__).parents[2]
 NO_ROOM = "no space left on device"
 LIMIT_S = 300.0

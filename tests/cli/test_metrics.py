@@ -233,7 +233,6 @@ def lab() -> Iterator[None]:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")
 class TestOfALab:
     def test_its_switches_and_hosts_count_as_the_lab_says(self, lab: None) -> None:
         found = parsed(mrclab("metrics", "--once"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from cli.command_table import commands, place
 from topo.emulation import labname
 from topo.emulation.labname import LabName
 
-needs_root = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
 MRCLAB = [sys.executable, "-m", "cli"]
 NAMES = ("test-one", "test-two")  # whoever else uses this machine calls theirs otherwise
 LIMIT_S = 240
@@ -75,7 +73,7 @@ def two_labs() -> Iterator[None]:
 
 
 class TestOnRealLinks:
-    pytestmark = needs_root
+    pytestmark = pytest.mark.root
 
     def test_words_of_the_living_lab_mean_the_named_one(self, two_labs: None, tmp_path: Path) -> None:
         one, two = NAMES

@@ -22,7 +22,6 @@ SUDO = {"SUDO_UID": "12345", "SUDO_GID": "23456"}
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_what_root_wrote_is_handed_to_who_called_sudo(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "summary.txt").write_text("")
@@ -37,7 +36,6 @@ def test_what_root_wrote_is_handed_to_who_called_sudo(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others have no sudo")
 @pytest.mark.parametrize("name", ["SUDO_UID", "SUDO_GID"])
 @pytest.mark.parametrize("text", ["4294967296", "4294967295", "-1", "0x1f", "1_0", " 5", "٣", "x", "9" * 5000])
 def test_an_id_that_sudo_never_sets_is_an_error_that_names_it(
@@ -52,7 +50,6 @@ def test_an_id_that_sudo_never_sets_is_an_error_that_names_it(
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others have no sudo")
 def test_the_largest_id_is_one() -> None:
     assert giving.sudo_caller({"SUDO_UID": "4294967294", "SUDO_GID": "0"}) == (2**32 - 2, 0)
 
@@ -64,7 +61,6 @@ def test_without_sudo_nothing_changes_hands(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_only_what_appears_changes_hands(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     colleague = runs / "colleague"
@@ -90,7 +86,6 @@ def test_only_what_appears_changes_hands(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 @pytest.mark.parametrize("gone", ["run", "run/file", "run/folder"])
 def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str
@@ -115,7 +110,6 @@ def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_scratch_folders_and_unnamed_files_of_other_commands_keep_their_owner(tmp_path: Path) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
@@ -144,7 +138,6 @@ def under_sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 @pytest.mark.parametrize(
     "words",
     [
@@ -187,7 +180,6 @@ def test_the_places_that_a_command_line_writes_are_known(words: str, places: set
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 @pytest.mark.usefixtures("under_sudo")
 def test_a_file_that_a_command_names_by_itself_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "tracked", list)
@@ -196,7 +188,6 @@ def test_a_file_that_a_command_names_by_itself_is_the_users(tmp_path: Path, monk
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 @pytest.mark.usefixtures("under_sudo")
 def test_a_capture_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a lab and tcpdump: another function writes the file."""
@@ -207,7 +198,6 @@ def test_a_capture_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_a_file_that_was_there_changes_hands_only_where_it_was_replaced(tmp_path: Path) -> None:
     read, replaced, removed, linked = (tmp_path / name for name in ("read", "replaced", "removed", "linked"))
     for file in (read, replaced, removed):
@@ -220,7 +210,6 @@ def test_a_file_that_was_there_changes_hands_only_where_it_was_replaced(tmp_path
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_what_others_own_in_a_folder_that_is_handed_over_stays_theirs(tmp_path: Path) -> None:
     """A stranger's file, a second name of a file elsewhere, and what a link points to."""
     run, precious = tmp_path / "run", tmp_path / "precious"
@@ -238,7 +227,6 @@ def test_what_others_own_in_a_folder_that_is_handed_over_stays_theirs(tmp_path: 
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_a_parent_that_was_swapped_meanwhile_leads_nowhere(tmp_path: Path) -> None:
     """Another user who may write in a folder above puts a link in its place before the command ends."""
     elsewhere, runs, place = tmp_path / "elsewhere", tmp_path / "user" / "runs", tmp_path / "user" / "cache" / "mrclab"
@@ -261,7 +249,6 @@ def test_a_parent_that_was_swapped_meanwhile_leads_nowhere(tmp_path: Path) -> No
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_files_are_handed_over_by_name_through_their_folder(tmp_path: Path) -> None:
     run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     for folder in (run / "journal", elsewhere):

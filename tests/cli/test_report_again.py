@@ -219,7 +219,6 @@ def test_a_damaged_journal_line_ends_in_a_verdict_or_one_clear_line(
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_a_report_under_sudo_is_the_users(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"SUDO_UID": "12345", "SUDO_GID": "23456", "XDG_CACHE_HOME": str(tmp_path / "cache")}.items():
         monkeypatch.setenv(name, value)

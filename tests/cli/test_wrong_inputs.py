@@ -166,24 +166,19 @@ DEEP = "[" * 5000
 TIME, WATCHED = "must be above 0 and at most 1000000 s", "must be between 0.2 and 1000000 s"
 CASES: dict[str, tuple[Case, str]] = {
     "a port beyond all": (words("view", "--port", "99999", "tiny"), "--port"),
-    "a port below all": (words("view", "--port", "-1", "tiny"), "--port"),
     "options without anything": (options("{}"), "options.json"),
-    "options that are a list": (options("[]"), "options.json"),
     "options without a source": (options('{"source": null}'), "options.json"),
-    "empty options": (options(""), "options.json"),
     "options cut off": (options('{"scenario": "smo'), "options.json"),
     "options nested too deep": (options('{"a": ' + DEEP), "options.json"),
     "a sample without its queue pair": (line(kind="sample", ports=[], qps=[{"peer": "h1"}]), ""),
     "queue pairs that are a number": (line(kind="sample", ports=[], qps=5), ""),
     "a counter that is an object": (COUNTER, "{runs}"),
-    "a counter that is an object, compared": (compared(COUNTER), "{runs}"),
     "a message without its size, exported": (exported(MESSAGE), "{runs}"),
     "an EV without its number": (line(kind="ev", qp=1, peer="h1", old="good", new="lost"), ""),
     "a fault without its target": (line(kind="fault", verb="link-down", state="begin"), ""),
     "a line nested too deep": (raw(DEEP + "\n"), ""),
     "a line that is no UTF-8": (raw("\udcff\n".encode("utf-8", "surrogateescape").decode("latin-1")), ""),
     "a plan nested too deep": (raw("a = " + DEEP, "plan.toml", "w"), "plan.toml"),
-    "a plan that is none": (raw("planes = 'many'", "plan.toml", "w"), "plan.toml"),
     "a run without options": (lost("options.json"), "{runs}"),
     "a latest run that is gone": (lost("latest"), "latest"),
     "a store that is a folder": (store(Path.mkdir), "rows.sqlite"),
@@ -206,9 +201,7 @@ CASES: dict[str, tuple[Case, str]] = {
     "a change that is a FIFO": (fifo("f.toml", "rehearse", "{file}"), "it is a FIFO"),
     "a solution that is a FIFO": (fifo("f.py", "check", "5", "{file}"), "it is a FIFO"),
     "packet tests that are a FIFO": (fifo("f.stf", "switch", "stf", "{file}", "--program", CORE), "it is a FIFO"),
-    "packet tests without an end": (words("switch", "stf", "/dev/zero", "--program", CORE), "it is a device"),
     "packet tests of one line": (written("f.stf", ONE_LINE, "switch", "stf", "{file}", "--program", CORE), "line 1: "),
-    "entries that are a FIFO": (fifo("f.stf", *TRACE), "it is a FIFO"),
     "entries without an end": (words(*TRACE[:-1], "/dev/zero"), "it is a device"),
     "entries of one line": (written("f.stf", ONE_LINE, *TRACE), "line 1: "),
     "pipelines that are FIFOs": (pipelines(os.mkfifo), "leaf.p4info.txtpb must be a regular file (it is a FIFO)"),
@@ -221,10 +214,6 @@ CASES: dict[str, tuple[Case, str]] = {
         written("f.topo", "Nodes " + "1" * 50_000, "topo", "show", "{file}"),
         "Nodes must be a whole number",
     ),
-    "a matrix of one number": (
-        written("f.cm", "Nodes " + "1" * 50_000, "run", "{file}", "--plan", "tiny", *WORDS),
-        "Nodes must be a whole number",
-    ),
     "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
     "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
     "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),
@@ -232,12 +221,7 @@ CASES: dict[str, tuple[Case, str]] = {
         written("leave.py", "import sys\nsys.exit(0)\n", "run", "{file}", *WORDS),
         "leave.py",
     ),
-    "a scenario that leaves with a word": (
-        written("bye.py", "raise SystemExit('bye')\n", "run", "{file}", *WORDS),
-        "bye.py",
-    ),
     "a seed that is none": (words("run", "smoke", "--seed", "-1"), "--seed"),
-    "a rate that is no number": (words("run", "smoke", "--rate", "nan"), "--rate"),
     "a rate above all": (
         words("run", "smoke", "--rate", "5000000"),
         "--rate must be between 0.01 and 800000 Mb/s (got 5000000)",
@@ -246,20 +230,10 @@ CASES: dict[str, tuple[Case, str]] = {
         words("traffic", "write_bw", "h0", "h1", "--seconds", "inf"),
         f"--seconds {TIME} (got inf)",
     ),
-    "traffic for no number": (
-        words("traffic", "write_bw", "h0", "h1", "--seconds", "nan"),
-        f"--seconds {TIME} (got nan)",
-    ),
-    "traffic for no time": (words("traffic", "write_bw", "h0", "h1", "--seconds", "0"), f"--seconds {TIME} (got 0)"),
-    "counters once in eternity": (words("counters", "--watch", "inf"), f"--watch {WATCHED} (got inf)"),
-    "counters every nan": (words("counters", "--watch", "nan"), f"--watch {WATCHED} (got nan)"),
     "counters too often": (words("counters", "--watch", "0.1"), f"--watch {WATCHED} (got 0.1)"),
-    "the load of eternity": (words("graph", "tiny", "--load", "inf"), f"--load {TIME} (got inf)"),
     "the load of a plan": (words("graph", "tiny", "--load", "1"), "--load needs a running lab"),
     "a capture of no packet": (words("capture", "h0-p0l0", "--count", "0"), "--count must be between 1 and 2147483647"),
-    "a capture without an end": (words("capture", "h0-p0l0", "--seconds", "inf"), f"--seconds {TIME} (got inf)"),
     "a run until the end of time": (words("run", "smoke", *WORDS, "--until", "inf"), f"--until {TIME} (got inf)"),
-    "a run until nan": (words("run", "smoke", *WORDS, "--until", "nan"), f"--until {TIME} (got nan)"),
     "a packet log without an end": (
         words("run", "smoke", *WORDS, "--record-packets", "0..inf"),
         "--record-packets must be START..END in seconds of the run, such as 5..5.5, END at most 1000000 (got '0..inf')",
@@ -269,12 +243,10 @@ CASES: dict[str, tuple[Case, str]] = {
         words("shell", "/proc/nope"),
         "./lab shell: error: argument script: must be a file of commands (got /proc/nope: no such file or directory)",
     ),
-    "a script of the prompt that is a folder": (words("shell", "{runs}"), "(got {runs}: a directory)"),
     "a capture into a missing folder": (
         words("capture", "h0-p0l0", "--write", "/proc/nope/x.pcap"),
         "--write must be in a folder that exists (got /proc/nope/x.pcap)",
     ),
-    "a capture into a folder": (words("capture", "h0-p0l0", "--write", "{runs}"), "(got the folder {runs})"),
     "a program that is missing": (words("switch", "compile", "/proc/nope.p4"), "(got /proc/nope.p4: no such file"),
     "switches into a file": (
         written("file", "", "export", "frr", "tiny", "-o", "{file}"),
@@ -321,7 +293,6 @@ def test_the_cases_cover_what_the_debugging_variable_shows(
 
 @pytest.mark.slow
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts a small disk")
 @pytest.mark.parametrize("size", ["16k", "300k"])
 def test_a_full_disk_is_told_with_the_file_that_met_it(size: str, tmp_path: Path) -> None:
     """A run, its report, its replay and its trace, each in one line; the disk goes with the namespace of its mount."""

@@ -13,7 +13,6 @@ import pytest
 from common.files import open_growing
 from common.journal import Journal
 from common.plain_file import NotPlainError
-from tests.helpers.stranger import NEEDS_ROOT
 
 CONTRACT = (Path(__file__).parents[2] / "docs" / "contracts.md").read_text()
 
@@ -121,7 +120,6 @@ def test_a_log_that_begins_anew_is_emptied_and_others_grow(tmp_path: Path) -> No
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_only_a_folder_that_another_user_has_linked_is_refused(tmp_path: Path) -> None:
     """Root writes journals into folders of runs that belong to a user, and `--journals` may name a link."""
     (tmp_path / "elsewhere").mkdir()

@@ -14,7 +14,7 @@ import pytest
 
 from common import locks
 from common.plain_file import NotPlainError
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
+from tests.helpers.stranger import as_a_stranger, let_all_enter
 from tests.helpers.waiting import eventually
 
 HOLD = """import fcntl, sys
@@ -99,7 +99,6 @@ def test_a_lock_that_is_inherited_names_the_process_that_still_has_it(tmp_path: 
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_a_stranger_cannot_take_a_lock(tmp_path: Path) -> None:
     let_all_enter(tmp_path)
     path = tmp_path / "lock"
@@ -109,7 +108,6 @@ def test_a_stranger_cannot_take_a_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="needs a Python that other users can run")
 def test_a_stranger_who_had_it_open_before_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     let_all_enter(tmp_path)

@@ -19,7 +19,7 @@ import pytest
 
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
 from tests.helpers.rooms import python_files
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
+from tests.helpers.stranger import as_a_stranger, let_all_enter
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
@@ -196,7 +196,6 @@ def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 @pytest.mark.parametrize("lock", [True, False])
 def test_root_leaves_a_folder_that_another_user_has_made_however_deep_it_is(lock: bool, tmp_path: Path) -> None:
     """In /tmp every user may make one. Python removes no tree that is deeper than its stack."""
@@ -223,7 +222,6 @@ def test_root_leaves_a_folder_that_another_user_has_made_however_deep_it_is(lock
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_root_removes_what_it_has_made_for_another_user(tmp_path: Path) -> None:
     """The folder of the page's server is that server's user's, its lock file is root's."""
     killed, left = owner(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from common.client import ControlClient, ControlError
 from common.linux.rights import NOBODY
 from common.unix_socket import ForeignSocketError, connected
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger, let_all_enter, socket_of_a_stranger
+from tests.helpers.stranger import as_a_stranger, control_of_a_stranger, let_all_enter, socket_of_a_stranger
 
 
 @pytest.fixture
@@ -67,7 +67,6 @@ def test_where_no_process_listens_the_error_says_so(ours: Path, tmp_path: Path) 
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 @pytest.mark.parametrize("abstract", [False, True])
 def test_a_stranger_who_listens_is_refused_by_name(shared: Path, abstract: bool) -> None:
     place = f"\0mrclab-{shared}" if abstract else str(shared / "fake")
@@ -77,7 +76,6 @@ def test_a_stranger_who_listens_is_refused_by_name(shared: Path, abstract: bool)
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_no_request_reaches_a_stranger(shared: Path) -> None:
     path = shared / "control"
     with control_of_a_stranger(path, {}) as asked:
@@ -91,7 +89,6 @@ def test_no_request_reaches_a_stranger(shared: Path) -> None:
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_a_path_of_a_stranger_is_refused_where_root_has_not_given_it(shared: Path) -> None:
     """A user takes a socket of root's whose path is root's, and not one whose path is a third user's."""
     path = shared / "given"

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from controller.client import ClientError, GrpcChannels
-from tests.helpers.stranger import NEEDS_ROOT, socket_of_a_stranger
+from tests.helpers.stranger import socket_of_a_stranger
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 def test_no_channel_is_made_to_a_stranger() -> None:
     with tempfile.TemporaryDirectory(prefix="s-") as folder, GrpcChannels() as channels:
         Path(folder).chmod(0o1777)

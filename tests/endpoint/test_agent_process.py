@@ -27,7 +27,7 @@ from endpoint.nic import frame as frames
 from endpoint.nic import wire
 from topo.emulation.namespace import enter, entered, path_of
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
+pytestmark = pytest.mark.root
 
 PARENT = "import subprocess, sys; subprocess.run([sys.executable, *sys.argv[1:]])"
 Pair = tuple[Sequence[AgentProcess], list[str]]

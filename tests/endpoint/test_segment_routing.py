@@ -6,7 +6,6 @@ own kernels, whose stack guard knows the header, say nothing to such packets.
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 from collections import Counter
@@ -23,7 +22,7 @@ from benchmarks.rig.profiles import profile as example
 from endpoint.group import WorkloadGroup
 from topo.emulation.namespace import entered
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
+pytestmark = pytest.mark.root
 
 MTU = 4338
 ROUTING, UDP = 43, 17

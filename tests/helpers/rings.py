@@ -82,9 +82,11 @@ def dear(config: pytest.Config) -> set[str]:
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests as slow by their records."""
+    """Mark tests as slow by their records, and skip those marked `root` where another user runs them."""
     known = config.stash[COSTS]
     for item in items:
+        if os.geteuid() != 0 and item.get_closest_marker("root"):
+            item.add_marker(pytest.mark.skip(reason="needs root"))
         if known.slow(item.nodeid, item.get_closest_marker("root") is not None) and not item.get_closest_marker(
             "smoke"
         ):

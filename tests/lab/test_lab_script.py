@@ -501,7 +501,6 @@ def test_a_controller_without_a_shell_installs_none(machine: Machine) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 @pytest.mark.parametrize("broken", [False, True], ids=["whole", "broken off"])
 def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> None:
     if broken:
@@ -514,7 +513,6 @@ def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> Non
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: only root may give files away")
 def test_under_sudo_what_others_own_stays_theirs_and_what_root_has_elsewhere_roots(machine: Machine) -> None:
     venv, precious = machine.folder / "venv", machine.folder / "precious"
     venv.mkdir()
@@ -530,7 +528,6 @@ def test_under_sudo_what_others_own_stays_theirs_and_what_root_has_elsewhere_roo
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: another user's command")
 def test_an_environment_of_another_user_is_said_to_be_that(clone: Machine) -> None:
     assert clone.run().returncode == 0
     revision(clone, "B")

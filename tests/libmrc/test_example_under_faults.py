@@ -19,7 +19,6 @@ pytestmark = [
     *REQUIREMENTS,
     pytest.mark.root,
     pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
     pytest.mark.skipif("MRCLAB_OCP" not in os.environ, reason="MRCLAB_OCP names no checkout of OCP's repository"),
 ]
 LARGEST = 64 << 20

@@ -17,11 +17,7 @@ from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import front_end, namespace, state
 from topo.emulation.lab import Lab
 
-pytestmark = [
-    *REQUIREMENTS,
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
-]
+pytestmark = [*REQUIREMENTS, pytest.mark.root]
 ROOT = Path(__file__).parents[2]
 
 

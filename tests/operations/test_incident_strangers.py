@@ -19,12 +19,12 @@ from operations.incident.client import NoIncidentError, ask, namespace_of, newes
 from operations.incident.page import WRITTEN
 from running.directory import RunDirectory
 from running.view.kept import SOCKET
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, control_of_a_stranger
+from tests.helpers.stranger import as_a_stranger, control_of_a_stranger
 from topo.emulation import namespace, state
 from topo.emulation.labname import LabName
 from topo.planfile import load_plan
 
-pytestmark = [pytest.mark.root, NEEDS_ROOT]
+pytestmark = pytest.mark.root
 
 
 @pytest.fixture

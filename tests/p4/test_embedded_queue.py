@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,7 +12,7 @@ from tests.helpers.p4.frames import dscp_of, frame
 from tests.helpers.p4.node import DSCP, TRIMMABLE, TRIMMED, Node, destination
 from tests.helpers.p4.programs import compiled
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")]
+pytestmark = pytest.mark.root
 
 IN, OUT = 1, 2
 SIZE = 1100

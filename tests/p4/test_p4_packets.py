@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +65,6 @@ def run_all(switch: LiveSwitch, program: str) -> list[str]:
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")
 def test_the_embedded_switch_sends_the_same_over_p4runtime_and_real_links(embedded: Embedded, program: str) -> None:
     failures = run_all(embedded, program)
     assert not failures, "\n".join(failures)
@@ -74,7 +72,6 @@ def test_the_embedded_switch_sends_the_same_over_p4runtime_and_real_links(embedd
 
 @pytest.mark.root
 @pytest.mark.bmv2
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a network namespace")
 @pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH")
 def test_bmv2_sends_the_same_packets(bmv2: Bmv2, program: str) -> None:
     failures = run_all(bmv2, program)

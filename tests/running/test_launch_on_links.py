@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from tests.helpers.pytorch.world import EXAMPLES, require_torch
 from tests.helpers.waiting import eventually
 from topo.emulation.lab import Lab
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+pytestmark = pytest.mark.root
 
 
 @pytest.fixture(scope="module")

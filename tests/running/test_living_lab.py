@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -21,7 +20,7 @@ from topo.emulation.lab import Lab
 from topo.graph import ports
 from topo.path import paths
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+pytestmark = pytest.mark.root
 PINGS = 7
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from topo.node import Host
 from topo.path import paths
 from topo.planfile import load_plan
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+pytestmark = pytest.mark.root
 
 
 def mrclab(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:

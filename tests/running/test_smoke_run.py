@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from topo.emulation import state
 
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
     pytest.mark.skipif(state.read_record(state.ROOT) is not None, reason="a lab is running on this machine"),
 ]
 

@@ -49,7 +49,6 @@ def received_bytes(name: str) -> int:
 
 
 @needs_mpi
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")
 @pytest.mark.root
 @pytest.mark.slow
 def test_ranks_on_two_machines_write_what_one_process_writes(tmp_path: Path) -> None:

@@ -117,7 +117,6 @@ def test_only_own_segments_that_no_living_process_uses_are_removed(tmp_path: Pat
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes a file of another user")
 def test_root_leaves_what_belongs_to_others(tmp_path: Path) -> None:
     segment = tmp_path / "mpich_shm_theirs"
     segment.write_bytes(b"")

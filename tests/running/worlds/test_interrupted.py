@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -15,7 +14,6 @@ from topo.emulation import state
 __all__ = ["lab"]
 pytestmark = [
     pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces"),
     pytest.mark.skipif(state.read_record(state.ROOT) is not None, reason="a lab is running on this machine"),
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import pytest
 from running.calibration import Lateness
 from topo.emulation import state
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+pytestmark = pytest.mark.root
 SENDERS = ("h1", "h2", "h3")
 MESSAGES, SIZE = 40, 65_536
 

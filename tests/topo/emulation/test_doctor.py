@@ -52,7 +52,6 @@ def test_system_calls_are_known_by_making_them():
 
 
 @pytest.mark.root
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up its powers")
 def test_root_without_its_powers_as_in_a_container_is_told_which_are_missing():
     powerless = ["setpriv", "--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]
     done = subprocess.run(

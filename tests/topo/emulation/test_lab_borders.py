@@ -16,7 +16,7 @@ from topo.emulation.state import read_record
 from topo.node import Switch
 from topo.planfile import load_plan
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: builds network namespaces")]
+pytestmark = pytest.mark.root
 LISTENS = "0A"
 NOBODY = 65534
 PROBE = """

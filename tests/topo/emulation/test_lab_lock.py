@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common import locks
-from tests.helpers.stranger import NEEDS_ROOT, as_a_stranger, let_all_enter
+from tests.helpers.stranger import as_a_stranger, let_all_enter
 from topo.emulation import state
 from topo.emulation.state import LabError
 
@@ -55,7 +55,6 @@ def test_a_lock_of_the_lab_is_closed_to_others_also_where_an_older_version_made_
 
 
 @pytest.mark.root
-@NEEDS_ROOT
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_stranger_who_holds_a_lock_of_the_lab_is_named_and_not_waited_for_for_ever(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

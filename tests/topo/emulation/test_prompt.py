@@ -16,10 +16,7 @@ from topo.emulation.shell import words
 from topo.fault import VERBS
 from topo.planfile import load_plan
 
-pytestmark = [
-    pytest.mark.root,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root: Mininet builds network namespaces"),
-]
+pytestmark = [pytest.mark.root]
 PLAN = load_plan("tiny", {"switch": "linux"})
 # What a word of Mininet's needs behind it to do something; the others need nothing.
 ARGUMENTS = {

@@ -25,7 +25,7 @@ with namespaces(2) as names:
     sys.stdin.read()
 """
 
-pytestmark = [pytest.mark.root, pytest.mark.skipif(os.geteuid() != 0, reason="needs root: makes network namespaces")]
+pytestmark = pytest.mark.root
 
 
 def test_namespaces_of_a_process_that_was_killed_go_with_what_runs_in_them() -> None:
