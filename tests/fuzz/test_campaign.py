@@ -1,6 +1,6 @@
 """The fuzzers' campaign: tests of random input, each for its share of a budget, with a seed from the commit.
 
-MRCLAB_FUZZ_MINUTES is the budget of each target (1 by default), MRCLAB_FUZZ_SEED the first seed.
+MRCLAB_FUZZ_MINUTES is the budget of each target (0.5 by default), MRCLAB_FUZZ_SEED the first seed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def fuzzed(target: str, seconds: float) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_is_found(target: str) -> None:
-    done = fuzzed(target, 60 * float(os.environ.get("MRCLAB_FUZZ_MINUTES", "1")))
+    done = fuzzed(target, 60 * float(os.environ.get("MRCLAB_FUZZ_MINUTES", "0.5")))
     assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     assert "AddressSanitizer" not in done.stderr
     rounds = re.findall(r"^fuzzed (\d+) rounds: (\S+)", done.stdout, re.MULTILINE)

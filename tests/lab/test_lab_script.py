@@ -266,15 +266,6 @@ def test_a_capture_needs_tcpdump(machine: Machine) -> None:
     assert "tcpdump" in machine.installed("capture", "h0-p0l0") or Path("/usr/sbin/tcpdump").exists()
 
 
-def test_the_second_call_installs_nothing(machine: Machine) -> None:
-    first = machine.run("list")
-    assert "lab: installing Debian packages: python3-venv" in first.stderr
-    assert "lab: installing Python packages" in first.stderr
-    second = machine.run("list")
-    assert second.stderr == ""
-    assert not any("-m pip" in line or "apt-get" in line for line in machine.log)
-
-
 def test_without_root_and_sudo_it_says_what_needs_root(machine: Machine) -> None:
     machine.fake("id", "#!/bin/sh\necho 1000\n")
     done = machine.run("run", "link-flap")
@@ -371,15 +362,6 @@ def test_wrong_options_are_refused_before_anything_is_installed(machine: Machine
     assert not any("apt-get" in line or "pip" in line or "venv --clear" in line for line in machine.log)
 
 
-def test_wrong_options_are_refused_before_debian_packages_are_installed(machine: Machine) -> None:
-    """Also where Python's packages are there and only Debian's are missing."""
-    assert machine.run("list").returncode == 0
-    done = machine.run("run", "smoke", "--rate", "fast")
-    assert done.returncode == 2
-    assert "--rate" in done.stderr
-    assert not any("apt-get" in line for line in machine.log)
-
-
 def test_options_are_parsed_with_the_standard_library_alone() -> None:
     """Nothing is installed yet when options are checked."""
     code = f"from cli.main import parser\nfor word in {list(commands())}: parser(word)"
@@ -457,21 +439,6 @@ def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: 
     assert len(pip_lines(clone)) == 4
 
 
-def test_an_environment_that_is_being_installed_is_not_installed(machine: Machine) -> None:
-    """Also beside the stamp of an earlier revision of the script, which never removed one."""
-    assert machine.run().returncode == 0
-    (machine.folder / "venv/.installing").touch()
-    assert machine.run().returncode == 0
-    assert any("-m venv --clear" in line for line in machine.log)
-
-
-def test_p4runtime_shell_is_installed_again_where_its_environment_is_gone(machine: Machine) -> None:
-    machine.run("controller", "shell", "p0l0")
-    shutil.rmtree(machine.folder / "venv-shell")
-    machine.run("controller", "shell", "p0l0")
-    assert [line.rpartition("/")[2] for line in pip_lines(machine)] == ["shell.txt"]
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -493,11 +460,6 @@ def test_the_shell_is_installed_where_nothing_else_is_missing(machine: Machine) 
     assert machine.run("list").returncode == 0
     assert machine.run("controller", "shell", "p0l0").returncode == 0
     assert pip_lines(machine)[-1].endswith("locks/shell.txt")
-
-
-def test_a_controller_without_a_shell_installs_none(machine: Machine) -> None:
-    assert machine.run("controller", "show", "shell").returncode == 0
-    assert not any(line.endswith("locks/shell.txt") for line in pip_lines(machine))
 
 
 @pytest.mark.root
@@ -573,12 +535,6 @@ def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
     assert clone.run("list", environment={"MRCLAB_VENV": ""}, script=link).returncode == 0
     assert (clone.checkout / ".venv/bin/python").exists()
     assert pip_lines(clone)[-1].endswith(f"--editable {clone.checkout}")
-
-
-def test_the_checkout_is_found_despite_a_search_path_of_cd(clone: Machine) -> None:
-    done = clone.run("list", environment={"MRCLAB_VENV": "", "CDPATH": "."}, script=Path("clone/lab"))
-    assert done.returncode == 0, done.stderr
-    assert (clone.checkout / ".venv/bin/python").exists()
 
 
 def checked(machine: Machine, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:

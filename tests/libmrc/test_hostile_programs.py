@@ -161,9 +161,9 @@ def test_as_many_writes_as_a_queue_takes_are_posted_over_and_over(program: str) 
 
 
 @pytest.mark.slow
-def test_a_million_posted_writes_arrive(program: str) -> None:
+def test_two_hundred_thousand_posted_writes_arrive(program: str) -> None:
     with unharmed(program) as made:
-        process = start(program, made, "posts", 1_000_000)
+        process = start(program, made, "posts", 200_000)
         process.communicate(timeout=1200)
         assert process.returncode == 0
 

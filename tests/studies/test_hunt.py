@@ -477,14 +477,6 @@ def hunted(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_planted_bug_is_found_shrunk_and_breaks_again_when_its_file_is_run() -> None:
-    result = hunted("ev_never_comes_back")
-    assert result["found"]
-    assert result["after"] <= 3
-    assert result["run_again"] == 1
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", BUGS)
 def test_every_planted_bug_is_found_and_shrunk_to_at_most_three_entries(name: str) -> None:
     result = hunted(name)

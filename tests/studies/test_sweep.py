@@ -76,10 +76,8 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
     ("words", "said"),
     [
         (["smoke", "--seeds", "many"], "a range such as 301-600"),
-        (["smoke", "--seeds", "²"], "a range such as 301-600 (got '²')"),
         (["smoke", "--seeds", "1-" + "9" * 5000], "a range such as 301-600"),
         (["smoke", "--seeds", "9-3"], "the first not above the last"),
-        (["smoke", "--seeds", "0"], "the first not above the last"),
         (["smoke", "--transport", "mrc,mrc"], "transport: mrc is given more than once"),
         (["smoke", "--transport", "tcp"], "no transport 'tcp': valid are mrc"),
         (["smoke", "--set", "trimming.enabled"], "must be NAME=VALUE,VALUE…"),
@@ -88,9 +86,7 @@ def test_a_value_may_hold_commas_of_its_own() -> None:
         (["smoke", "--keep-worst", "-1"], "--keep-worst must be 0 or more runs (got -1)"),
         (["nowhere"], "no scenario 'nowhere': valid are smoke"),
         (["smoke,spray"], "'smoke,spray' is one name: where a command takes several"),
-        (["smoke", "--workers", "0"], "--workers must be between 1 and 256"),
         (["smoke", "--setting", "evs_min_active_share=0.5,0.50"], "--setting evs_min_active_share=0.50"),
-        (["smoke", "--set", "trimming.share=0.5,0.50"], "no two of them be the same run (got smoke"),
         (["smoke", "--plan", "lab,topo/plans/lab.toml"], "and smoke --transport mrc --plan topo/plans/lab.toml"),
         (["smoke", "--cluster", "tcp://localhost:1", "--world", "emulated"], "only with --world simulated"),
     ],
@@ -182,12 +178,6 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
         sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
         sweep.run(engine)
         assert sweep.made == 1
-
-
-def test_a_store_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "rows.sqlite").write_text("not a database, and long enough to be told from an empty one")
-    with pytest.raises(ValueError, match=r"rows.sqlite must be a store of rows"):
-        RowStore(tmp_path)
 
 
 def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:

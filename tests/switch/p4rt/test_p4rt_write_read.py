@@ -70,12 +70,6 @@ def test_fields_left_out_match_anything_and_are_left_out_when_read(client, engin
     assert client.read(f"table_entry {{ table_id: {ACL} }}") == [parsed(entry)]
 
 
-def test_padded_byte_strings_are_accepted_and_read_back_canonical(client):
-    padded = host().replace('"\\002"', '"\\000\\000\\000\\002"').replace('"\\001"', '"\\000\\001"')
-    client.write(update("INSERT", padded))
-    assert client.read("table_entry { table_id: 33554433 }") == [parsed(host())]
-
-
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     ternary=st.none() | st.tuples(st.integers(0, 2**128 - 1), st.integers(1, 2**128 - 1)),
@@ -467,14 +461,6 @@ def test_meters_are_configured_read_back_and_reset(client, engine):
     assert entity == parsed(acl)
     client.write(update("MODIFY", ACL_ENTRY))  # a modify without configuration resets it
     assert list(engine.direct_meters.values()) == [None]
-
-
-def test_registers_are_written_and_read(client, engine):
-    write = 'register_entry { register_id: 369098753 index { index: 2 } data { bitstring: "\\001\\002" } }'
-    client.write(update("MODIFY", write))
-    assert engine.registers["ingress.depth", 2] == 0x102
-    assert [e.register_entry.data.bitstring for e in client.read("register_entry { }")] == [b"\0", b"\0", b"\x01\x02"]
-    assert client.read("register_entry { register_id: 369098753 index { index: 2 } }") == [parsed(write)]
 
 
 def test_multicast_groups_and_clone_sessions_are_kept(client, engine):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Ternary
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Ternary
 from p4c.frontend import compile_program
 from p4c.model import Program, load
 from p4c.model import expressions as ex
@@ -45,15 +45,6 @@ def reasons(trace: Trace) -> list[str]:
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-def test_a_full_table_refuses_and_keeps_what_it_has(compiled: Compiled) -> None:
-    engine = engine_with(compiled("matching.p4"))
-    for i in range(4):
-        engine.insert_entry("In.exact_table", exact(i, 0))
-    with pytest.raises(EngineError, match=r"In.exact_table: full at 4 entries"):
-        engine.insert_entry("In.exact_table", exact(9, 0))
-    assert len(engine.machine.table("In.exact_table").entries) == 4
-
-
 @pytest.mark.parametrize(
     ("table", "entry", "message"),
     [
@@ -62,12 +53,9 @@ def test_a_full_table_refuses_and_keeps_what_it_has(compiled: Compiled) -> None:
         ("In.exact_table", exact(1, 1, ActionCall("In.metered", ())), r"1 arguments expected, not 0"),
         ("In.exact_table", exact(1, 1, ActionCall("In.metered", (1 << 16,))), r"0x10000 for value does not fit 16"),
         ("In.exact_table", exact(1 << 32, 1), r"does not fit 32 bits"),
-        ("In.exact_table", Entry((Exact(1),), METERED), r"2 match fields expected, not 1"),
         ("In.exact_table", Entry((Exact(1), Ternary(1, 1)), METERED), r"the match is exact, not Ternary"),
         ("In.lpm_table", Entry((Lpm(1, 33), Exact(1)), ActionCall("NoAction")), r"a prefix length is 0 to 32, not 33"),
         ("In.selector_table", Entry((Exact(1),), METERED), r"an action profile member or group is expected"),
-        ("In.profile_table", Entry((Exact(1),), GroupRef(1)), r"has no selector, so no groups"),
-        ("In.exact_table", Entry((Exact(1), Exact(1)), MemberRef(1)), r"it has no action profile"),
     ],
 )
 def test_what_a_table_cannot_hold_is_refused(compiled: Compiled, table: str, entry: Entry, message: str) -> None:
@@ -180,19 +168,6 @@ def test_a_direct_meter_colours_hits(compiled: Compiled) -> None:
         engine.set_direct_meter("In.lpm_table", 0, None)
 
 
-def test_weights_share_a_group(compiled: Compiled) -> None:
-    engine = engine_with(compiled("matching.p4"))
-    for member in (1, 2):
-        engine.set_member("In.chooser", member, ActionCall("In.set_value", (member,)))
-    engine.set_group("In.chooser", 1, [(1, 3), (2, 1)])
-    engine.insert_entry("In.selector_table", Entry((Exact(1),), GroupRef(1)))
-    for i in range(400):
-        engine.receive(1, bytes([5]) + (i * 2654435761 % 2**32).to_bytes(4, "big") + bytes.fromhex("000100"), 0)
-    values = [int.from_bytes(sent.frame[9:11], "big") for sent in engine.advance(0)]
-    assert 250 < values.count(1) < 350
-    assert values.count(1) + values.count(2) == 400
-
-
 @pytest.mark.parametrize(
     ("members", "said"),
     [([(1, 1), (9, 1)], "member of action profile In.chooser"), ([(1, 0)], "weight 0"), ([(1, 1 << 17)], "131072")],
@@ -210,16 +185,6 @@ def test_a_group_that_cannot_be_is_refused_and_the_one_before_stays(
     assert [sent.frame[9:11] for sent in engine.advance(0)] == [bytes.fromhex("0007")]
 
 
-def test_seeds_decide_the_random_numbers(compiled: Compiled) -> None:
-    def drawn(seed: int) -> list[bytes]:
-        engine = engine_with(compiled("stateful.p4"), seed=seed)
-        for _ in range(5):
-            engine.receive(1, bytes.fromhex("04 00 0000 ffffffff"), 0)
-        return [sent.frame for sent in engine.advance(0)]
-
-    assert drawn(1) == drawn(1) != drawn(2)
-
-
 @settings(max_examples=25)
 @given(st.binary(max_size=80), st.integers(1, 9))
 def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int) -> None:
@@ -229,29 +194,6 @@ def test_no_bytes_crash_the_programs(compiled: Compiled, frame: bytes, port: int
         engine.receive(port, frame, 0)
         engine.advance(10**9)
         assert trace.steps
-
-
-def test_an_entry_that_is_changed_takes_the_new_action(compiled: Compiled) -> None:
-    trace = Trace()
-    engine = engine_with(compiled("matching.p4"), trace)
-    frame = bytes.fromhex("01 0a010203 0001 07")
-    entry = Entry((Lpm(0x0A000000, 8), Exact(1)), ActionCall("In.set_value", (0x1234,)))
-    handle = engine.insert_entry("In.lpm_table", entry)
-    engine.modify_entry("In.lpm_table", handle, ActionCall("In.set_value", (0x4321,)))
-    engine.receive(1, frame, 0)
-    assert "action In.set_value(value=0x4321)" in trace.text()
-
-
-def test_an_entry_that_is_deleted_leaves_others_of_its_kind(compiled: Compiled) -> None:
-    trace = Trace()
-    engine = engine_with(compiled("matching.p4"), trace)
-    entries = [Entry((Lpm(net, 8), Exact(1)), ActionCall("In.set_value", (net >> 24,))) for net in (10 << 24, 11 << 24)]
-    gone, _ = (engine.insert_entry("In.lpm_table", entry) for entry in entries)
-    engine.delete_entry("In.lpm_table", gone)
-    for address in ("0a010203", "0b010203"):
-        engine.receive(1, bytes.fromhex(f"01 {address} 0001 07"), 0)
-    hits = [step.data["hit"] for step in trace.steps if step.kind == "table" and step.data["table"] == "In.lpm_table"]
-    assert hits == [False, True]
 
 
 def test_a_switch_holds_so_many_packets_however_deep_its_queues_are(

@@ -9,8 +9,8 @@ import pytest
 
 from tests.topo.topologies.properties import PROPERTIES
 from tests.topo.topologies.shapes import SMALL, on
-from topo.node import Host, Switch, core, leaf, spine
-from topo.topologies import LeafSpine, Listed, Pods, Rails, Topology, listed
+from topo.node import Switch, core, leaf, spine
+from topo.topologies import Listed, Pods, Rails, Topology, listed
 from topo.topologies.topology import Cable, Way
 
 RAILS = Rails(planes=2, leaves=4, spines=2, hosts_per_leaf=2, rails=2)
@@ -66,13 +66,6 @@ class UnusedCore(Pods):
         return (way for way in super().ways(plane, source, destination) if unused not in way.switches)
 
 
-class OtherRail(Rails):
-    """Hosts are told to hang where they would without rails."""
-
-    def leaf_of(self, host: Host) -> int:
-        return LeafSpine.leaf_of(self, host)
-
-
 @dataclass(frozen=True)
 class OneTooMany(Rails):
     """A plane has one leaf too many, counted nowhere."""
@@ -82,28 +75,12 @@ class OneTooMany(Rails):
         yield leaf(self.planes - 1, self.leaves)
 
 
-class ReverseCounts(Rails):
-    """Device numbers count from the other end."""
-
-    def number(self, switch: Switch) -> int:
-        return self.switch_count - 1 - super().number(switch)
-
-
 class LostSpeed(Listed):
     """Its file does not say how slow a cable is."""
 
     def document(self) -> dict[str, object]:
         told = super().document()
         return {**told, "cables": [row[:2] for row in told["cables"]]}
-
-
-class Detour(Listed):
-    """One way is longer than the others, over a leaf that is no neighbour."""
-
-    def ways(self, plane: int, source: int, destination: int) -> Iterator[Way]:
-        for way in super().ways(plane, source, destination):
-            first, *rest = way.switches
-            yield replace(way, switches=(first, spine(plane, 7), *rest)) if (source, destination) == (0, 1) else way
 
 
 def as_list(kind: type[Listed], name: str) -> Listed:
@@ -130,11 +107,8 @@ def rails(kind: type[Rails]) -> Rails:
         (pods(OtherPod), PLAIN),
         (pods(OneWayUp), WAYS),
         (pods(UnusedCore), USIDS),
-        (rails(OtherRail), GRAPH),
         (rails(OneTooMany), GRAPH),
-        (rails(ReverseCounts), GRAPH),
         (as_list(LostSpeed, "uneven"), FILE),
-        (as_list(Detour, "list"), LISTS),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Topology) else value,
 )
