@@ -167,24 +167,3 @@ def test_a_run_is_found_by_its_scenario_and_the_one_before_it_is_the_same_scenar
         before(find(tmp_path, "smoke/20261101-1"))
     with pytest.raises(FileNotFoundError, match=r"no run 'nope'; there is: latest, smoke/20261101-1, .*link-flap/2026"):
         find(tmp_path, "nope")
-
-
-def test_two_runs_are_made_and_compared_by_the_shortest_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = ("--runs", str(tmp_path))
-    quick = ("run", "smoke", *SIMULATED, *runs, "--seed", "3", "--time", "0.5")
-    cli.main([*quick, "--set", "trimming.enabled=false"])
-    first = capsys.readouterr().out
-    assert "overrides.trimming.enabled=false" in first.splitlines()[0]
-    assert "smoke · plan tiny · mrc · seed 3 · trimming.enabled=false · virtual time" in first
-    again = "./lab run smoke --transport mrc --seed 3 --set trimming.enabled=false --time 0.5 --world simulated"
-    assert again in find(tmp_path, "latest").joinpath("report.html").read_text()
-    cli.main([*quick, "--transport", "roce", "--set", "trimming.enabled=false"])
-    capsys.readouterr()
-    assert cli.main(["compare", *runs, "--format", "json"]) == 0
-    compared = json.loads(capsys.readouterr().out)
-    assert list(compared["runs"]) == ["mrc", "roce"]
-    assert compared["findings"][0]["holds"] is True
-    assert {run["verdict by itself"] for run in compared["runs"].values()} <= {"true", "false", "unknown"}
-    assert (find(tmp_path, "latest") / "compare.html").exists()

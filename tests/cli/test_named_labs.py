@@ -16,7 +16,6 @@ from cli import main as cli
 from cli import root
 from cli.command_table import commands, place
 from topo.emulation import labname
-from topo.emulation.labname import LabName
 
 MRCLAB = [sys.executable, "-m", "cli"]
 NAMES = ("test-one", "test-two")  # whoever else uses this machine calls theirs otherwise
@@ -110,24 +109,3 @@ class TestOnRealLinks:
             said = mrclab("exec", "--name", name, "h0", "--", "mrc_write_bw", "h3", "-n", "20")
             assert "BW average" in said
         assert [server.wait(LIMIT_S) for server in servers] == [0, 0]
-
-    @pytest.mark.slow
-    def test_a_run_in_each_of_two_labs_ends_with_a_verdict(self, tmp_path: Path) -> None:
-        words = [*MRCLAB, "run", "smoke", "--plain", "--rate", "1", "--seed", "1", "--runs"]
-        runs = [
-            subprocess.Popen([*words, str(tmp_path / name), "--name", name], stdout=subprocess.PIPE, text=True)
-            for name in NAMES
-        ]
-        assert runs[0].stdout is not None
-        for line in runs[0].stdout:
-            if "phase warmup" in line:  # the word alone is in the line on the pace too, before there is a lab
-                break
-        rows = {row["name"]: row for row in json.loads(mrclab("status", "--format", "json", status=None))["labs"]}
-        assert rows[NAMES[0]]["run"] == "smoke"
-        for name, run in zip(NAMES, runs, strict=True):
-            out, _ = run.communicate(timeout=LIMIT_S)
-            assert run.returncode in (0, 3), out  # two runs on two processors may have too little of them
-            verdict = json.loads((tmp_path / name / "latest" / "verdict.json").read_text())
-            assert verdict["findings"]
-        left = {path.name for path in Path("/run/netns").glob("*")}
-        assert not any(space.startswith(f"{LabName(name)}.") for name in NAMES for space in left)

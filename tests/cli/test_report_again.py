@@ -160,19 +160,6 @@ def test_a_link_in_place_of_a_result_is_replaced_and_not_written_through(runs: P
     assert (tmp_path / "theirs").read_text() == "thesis"
 
 
-def test_a_link_in_place_of_a_comparison_or_a_trace_is_not_written_through(runs: Path, tmp_path: Path) -> None:
-    run = find(runs, "latest")
-    shutil.copytree(run, run.parent / "other")
-    (tmp_path / "theirs").write_text("thesis")
-    for name in ("compare.html", "trace.json"):
-        (run / name).symlink_to(tmp_path / "theirs")
-    both = f"{run.parent.name}/other", f"{run.parent.name}/{run.name}"
-    assert cli.main(["compare", *both, "--runs", str(runs)]) == 0
-    assert cli.main(["export", "perfetto", both[1], "--runs", str(runs)]) == 0
-    assert (tmp_path / "theirs").read_text() == "thesis"
-    assert (run / "compare.html").is_file()
-
-
 def test_a_run_of_an_incident_has_a_page_and_no_verdict(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = find(runs, "latest")
     (run / "options.json").write_text('{"scenario": "incident", "plan": "incident-1", "level": 1}')
@@ -216,16 +203,3 @@ def test_a_damaged_journal_line_ends_in_a_verdict_or_one_clear_line(
     said = capsys.readouterr().err
     assert "Traceback" not in said
     assert "defect" not in said
-
-
-@pytest.mark.root
-def test_a_report_under_sudo_is_the_users(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"SUDO_UID": "12345", "SUDO_GID": "23456", "XDG_CACHE_HOME": str(tmp_path / "cache")}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    assert report(runs, "--csv", "figures") == 0
-    run = find(runs, "latest")
-    made = [tmp_path / "figures", tmp_path / "figures/goodput.csv"]
-    made += [run / name for name in ("report.html", "summary.txt", "verdict.json", "replay.html")]
-    assert {path.name: path.stat().st_uid for path in made} == {path.name: 12345 for path in made}
-    assert (run / "options.json").stat().st_uid == 0  # was only read

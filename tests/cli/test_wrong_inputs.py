@@ -8,8 +8,6 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,18 +134,6 @@ def lost(what: str) -> Case:
         else:
             (run_of(runs) / what).unlink()
         return ["report", "--runs", str(runs)]
-
-    return damage
-
-
-def compared(case: Case) -> Case:
-    """The same run beside one without the damage."""
-
-    def damage(runs: Path) -> list[str]:
-        run = run_of(runs)
-        shutil.copytree(run, run.parent / "other")
-        case(runs)
-        return ["compare", f"{run.parent.name}/other", f"{run.parent.name}/{run.name}", "--runs", str(runs)]
 
     return damage
 
@@ -289,31 +275,6 @@ def test_the_cases_cover_what_the_debugging_variable_shows(
     monkeypatch.setitem(os.environ, "MRCLAB_DEBUG", "1")
     assert main(["run", "smoke", "--seed", "-1"]) == 2
     assert "Traceback" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-@pytest.mark.root
-@pytest.mark.parametrize("size", ["16k", "300k"])
-def test_a_full_disk_is_told_with_the_file_that_met_it(size: str, tmp_path: Path) -> None:
-    """A run, its report, its replay and its trace, each in one line; the disk goes with the namespace of its mount."""
-    script = f"""
-mount -t tmpfs -o size={size} tmpfs "$1" && cd "$1" || exit 99
-mrclab() {{ "$PYTHON" -P -m cli "$@" 2>&1 >said | tail -1; }}
-mrclab run smoke {" ".join(WORDS)} --runs runs --record-packets 1..1.4
-head -c 2m /dev/zero >rest 2>said
-mrclab report --runs runs
-mrclab view latest --runs runs --export x.html
-mrclab export perfetto --runs runs -o x.json
-"""
-    environment = {**os.environ, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["unshare", "--mount", "bash", "-c", script, "bash", str(tmp_path)],
-        env=environment, capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    said = done.stdout.splitlines()
-    assert said, done.stderr
-    for line in said:
-        assert re.fullmatch(r"mrclab: (\S*runs/\S+|x\.html|x\.json): no space left on device", line), done.stdout
 
 
 def test_a_list_of_machines_that_is_a_fifo_is_refused_before_there_is_a_run(

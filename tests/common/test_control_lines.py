@@ -184,15 +184,6 @@ def test_the_body_of_a_request_of_a_browser_is_never_carried_out() -> None:
     assert [request["op"] for request in carried_out if isinstance(request, Mapping)] == ["ping"]
 
 
-def test_idle_clients_lock_nobody_out(tmp_path: Path) -> None:
-    with closing(serving(tmp_path / "socket")), ExitStack() as stack:
-        for _ in range(3 * CLIENTS_MAX):
-            idle = stack.enter_context(socket.socket(socket.AF_UNIX))
-            idle.connect(str(tmp_path / "socket"))
-        with ControlClient(tmp_path / "socket", timeout_s=WAIT_S) as client:
-            assert client.call("echo", word=1) == 1
-
-
 def test_a_client_that_waits_for_an_answer_keeps_its_place(tmp_path: Path) -> None:
     kept: list[Reply] = []
     asked = Event()

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
@@ -23,8 +20,6 @@ from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
 from endpoint.group import WorkloadGroup
-from endpoint.nic import frame as frames
-from endpoint.nic import wire
 from topo.emulation.namespace import enter, entered, path_of
 
 pytestmark = pytest.mark.root
@@ -161,58 +156,6 @@ def test_a_plane_that_goes_down_and_comes_back_costs_no_byte(pair):
     assert results["h1"]["result"]["bytes_verified"] == results["h0"]["result"]["bytes"]
 
 
-def test_garbage_and_mangled_packets_on_every_port_harm_no_workload(pair):
-    agents_pair, names = pair
-    rng = random.Random(5)
-    run = group(pair, "write_bw", size=100_000, messages=0, depth=8)
-    run.start()
-    qp = agents_pair[1].client.call("counters")["qps"][0]["qp"]
-    with entered(names[0]):
-        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
-    with raw:
-        for number in range(3000):
-            frame = bytearray(hostile_frame(rng, qp))
-            for _ in range(rng.randrange(6)):
-                frame[rng.randrange(14, len(frame))] = rng.randrange(256)
-            raw.sendto(
-                bytes(frame[: rng.choice((len(frame), rng.randrange(60, len(frame))))]), (f"h0-p{number % 4}", 0)
-            )
-    before = sum(one["acked_bytes"] for one in agents_pair[0].client.call("counters")["qps"])
-
-    def acked() -> int:
-        return sum(one["acked_bytes"] for one in agents_pair[0].client.call("counters")["qps"])
-
-    eventually(lambda: acked() > before + 1_000_000, "the workload goes on")
-    run.stop()
-    results = run.wait(30)
-    run.remove()
-    assert {status["state"] for status in results.values()} == {"finished"}, results
-    assert {status["result"]["bytes_wrong"] for status in results.values()} == {0}
-    assert all(agent.lines("error") == [] for agent in agents_pair)
-
-
-def hostile_frame(rng: random.Random, qpn: int) -> bytes:
-    """Well formed down to UDP, so that the filter lets it up; behind that, any opcode and any bytes."""
-    opcode = rng.choice([*wire.Opcode, rng.randrange(256)])
-    # With a right ICRC not to the workload's QP: from its peer's address that could rightly end it (a fatal NACK).
-    sealed = rng.random() < 0.5
-    target = rng.choice((2, rng.randrange(1 << 16, 1 << 24))) if sealed else qpn
-    body = wire.Bth(int(opcode), target, rng.randrange(1 << 24)).pack()
-    body += rng.randbytes(rng.randrange(0, 200))
-    front = frames.headers(
-        ether_dst=bytes.fromhex("020000000100"),
-        ether_src=bytes.fromhex("020000000000"),
-        outer=(bytes(16), bytes.fromhex("fcbbbbbb3001") + bytes(10)),
-        src=IPv6Address("fd00::1").packed,
-        dst=IPv6Address("fd00::2").packed,
-        traffic_class=rng.randrange(256),
-        ev=rng.randrange(1 << 32),
-        udp_dport=rng.choice((4791, 4793)),
-        length=len(body) + 4,
-    )
-    return frames.seal(front, body) if sealed else front + body + bytes(4)
-
-
 def test_the_denylist_is_set_and_read_back_and_keeps_packets_off_a_path(pair):
     client = pair[0][0].client
     denied = [{"host": "h1", "ev": ev} for ev in range(8)]  # all of plane 0
@@ -234,28 +177,6 @@ def test_the_denylist_is_set_and_read_back_and_keeps_packets_off_a_path(pair):
     client.call("sample", interval_ns=100_000_000, paths=False)
     with pytest.raises(ControlError, match="names a destination's host and an EV of a path to it"):
         client.call("denylist.set", denied=[{"host": "h1", "ev": 77}])
-
-
-def test_garbage_on_the_control_socket_is_answered_and_harms_nobody(pair):
-    with socket.socket(socket.AF_UNIX) as raw:
-        raw.connect(str(pair[0][0].socket))
-        raw.settimeout(10)
-        raw.sendall(b'nonsense\n[1]\n{"id": 3}\n{"id": 4, "op": "sample", "interval_ns": "x"}\n')
-        stream = raw.makefile()
-        answers = [json.loads(stream.readline()) for _ in range(4)]
-        nested = [b"[" * 100_000, b'{"id": %s}' % (b"[" * 900 + b"]" * 900), b'{"op": %s}' % (b"[" * 970 + b"]" * 970)]
-        raw.sendall(b"\n".join(nested) + b"\n")
-        assert [json.loads(stream.readline())["ok"] for _ in nested] == [False] * 3
-        for interval_ns in (10**30, 100_000_000):  # no deadline is too far for the loop's wait
-            raw.sendall(b'{"id": 6, "op": "sample", "interval_ns": %d}\n' % interval_ns)
-            assert json.loads(stream.readline()) == {"id": 6, "ok": True, "result": {}}
-        raw.sendall(b'{"id": 5, "op": "pi')  # and gone in the middle of a line
-    assert [answer["ok"] for answer in answers] == [False] * 4
-    assert "not a JSON line" in answers[0]["error"]
-    assert "a request is an object" in answers[1]["error"]
-    assert "there is no operation None; valid: counters" in answers[2]["error"]
-    assert "sample.interval_ns is 'x'; it must be an integer" in answers[3]["error"]
-    assert pair[0][0].client.call("ping")["host"] == "h0"
 
 
 def test_one_operation_can_be_sent_from_the_command_line(pair):
@@ -410,27 +331,6 @@ def test_an_agent_that_cannot_start_says_why_and_exits_with_2(tmp_path):
         assert status == 2
         assert "speed" in complaint
         assert "clsact" not in qdiscs(names[0])
-
-
-def test_a_socket_file_that_nobody_serves_is_replaced_and_one_in_use_is_not(tmp_path):
-    with back_to_back(planes=1) as names:
-        stale = socket.socket(socket.AF_UNIX)
-        stale.bind(str(tmp_path / "h0.sock"))
-        stale.close()
-        agent = AgentProcess(tmp_path, names[0], example(0, planes=1))
-        try:
-            for link, said in (
-                (os.link, "another process answers there"),
-                (os.symlink, "must be a socket, and no link"),
-            ):
-                link(agent.socket, tmp_path / "bad.sock")
-                status, complaint = failing_agent(tmp_path, names[0], example(0, planes=1))
-                assert status == 2
-                assert said in complaint
-                (tmp_path / "bad.sock").unlink()
-            assert ControlClient(agent.socket).call("ping")["host"] == "h0"
-        finally:
-            assert agent.close() == 0
 
 
 def test_a_full_disk_ends_no_agent_and_is_told_when_there_is_room_again(tmp_path: Path) -> None:

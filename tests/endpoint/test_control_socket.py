@@ -183,38 +183,6 @@ def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_late
     client.close()
 
 
-def test_a_client_that_does_not_read_holds_nobody_up_and_gets_its_answers_when_it_does(tmp_path: Path) -> None:
-    driver, path, asked = FakeDriver(), tmp_path / "s", list[int]()
-
-    def count(request: Mapping[str, Any], reply: Reply) -> None:
-        asked.append(request["id"])
-        long_answer(request, reply)
-
-    server = ControlServer(path, driver, count, line_bytes_max=1000)
-    slow, quick = ControlClient(path, timeout_s=5), ControlClient(path, timeout_s=5)
-    with slow, quick, ThreadPoolExecutor() as pool:
-        for _ in range(2):
-            driver.turn()
-        idents = [slow.send("fill") for _ in range(5)]
-        driver.turn()
-        driver.turn()
-        assert asked == idents[:1], "the client has to read an answer before its next request is carried out"
-        other = pool.submit(quick.call, "fill")
-        while not other.done():
-            driver.turn()
-        found = pool.submit(lambda: [slow.result(ident) for ident in idents])
-        while not found.done():
-            driver.turn()
-        assert asked[2:] == idents[1:]
-        assert found.result() == ["x" * 1_000_000] * 5
-        assert not driver.writers
-        again = pool.submit(slow.call, "fill")
-        while not again.done():
-            driver.turn()
-        assert len(again.result()) == 1_000_000
-    server.close()
-
-
 def test_a_client_with_too_many_unread_answers_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "UNSENT_BYTES_MAX", 3_000_000)
     driver, path, waiting = FakeDriver(), tmp_path / "s", list[Callable[[], None]]()

@@ -17,7 +17,6 @@ import pytest
 
 pytest.importorskip("scapy", reason="needs the optional package scapy")
 
-from scapy.layers.inet import UDP
 from scapy.layers.l2 import Ether
 
 from endpoint import scapy as layers
@@ -84,34 +83,10 @@ def test_scapy_reads_ev_operation_and_ports_and_builds_the_same_bytes(dialect: s
         assert icrc == struct.unpack(">I" if dialect == "mrc-client" else "<I", frame[-4:])[0]
 
 
-def test_scapy_crafts_what_the_transport_would_send(dialect: str) -> None:
-    sent = Ether(spoken(dialect)["write"])
-    outer, inner = sent.payload, sent.payload.payload
-    made = layers.encapsulate(outer.dst, inner.src, inner.dst, ev=EV, dscp=10, ecn=2, outer_src=outer.src)
-    made[UDP].len = sent[UDP].len
-    for packet in (made, made.payload.payload):
-        del packet.plen
-    sizes = [(packet, len(sent) - header) for packet, header in ((made.payload, 54), (made.payload.payload, 94))]
-    for packet, size in sizes:
-        packet.plen = size
-    assert bytes(made)[14:] == bytes(sent)[14 : len(bytes(made))]
-
-
-def test_scapy_has_the_solicited_bit_where_the_dialect_has_it(dialect: str) -> None:
-    packet = Ether(build(wire.Bth(0xD1, 1, 1), wire.Aeth(0x1F, 1).pack()))
-    packet[layers.Mrc].se = 1
-    assert bytes(packet)[103] == (0x40 if dialect == "mrc-client" else 0x80)
-
-
 def test_scapy_refuses_a_dialect_that_is_none_and_keeps_the_one_it_has() -> None:
     with pytest.raises(ConfigError, match=r"dialect must be one of default, mrc-client \(got 'eeth_op=5:4'\)"):
         layers.use_dialect("eeth_op=5:4")
     assert layers.use_dialect().name == "default"
-
-
-def test_scapy_says_how_long_a_tick_is() -> None:
-    assert layers.Tseth(tsr=0).tick_ns() == 128
-    assert layers.Tseth(tsr=1).tick_ns() is None
 
 
 # --- Wireshark --------------------------------------------------------------------------------------------------------
@@ -141,13 +116,6 @@ def test_wireshark_names_the_upper_bits_of_bth_byte_1_by_the_dialect(
     frame = build(wire.Bth(0xD1, 1, 1, solicited=True), wire.Aeth(0x1F, 1).pack())  # bit 7
     (values,) = dissected(tmp_path, frame, options=("-o", f"mrc.dialect:{text}"))
     assert [values[f"mrc.{bit}"][0] in ("1", "True") for bit in ("se", "m")] == [se, m]
-
-
-@needs_tshark
-def test_wireshark_says_how_long_a_tick_is(tmp_path: Path) -> None:
-    write = wire.Meth(0, 1).pack() + wire.Tseth(5, tsr=1).pack() + wire.Reth(1, 2, 4).pack() + b"abcd"
-    frame = build(wire.Bth(0xCA, 1, 1, wire.TIMESTAMP), write)
-    assert "Timestamp resolution: the sender's own (1)" in tshark(tmp_path, [frame], "-V")
 
 
 @needs_tshark

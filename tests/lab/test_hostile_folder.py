@@ -14,7 +14,6 @@ from common.interpreter import python
 from tests.helpers.rooms import python_files
 
 ROOT = Path(__file__).resolve().parents[2]
-NOBODY = 65534
 MODULES = ("rich", "argparse", "json", "numpy", "encodings", "ensurepip", "venv", "pip", "sitecustomize")
 PACKAGES = ("common", "scenarios", "cli", "endpoint", "switch", "running")
 SHORT = ("--time", "0.2", "--plain", "--runs", "runs")
@@ -66,22 +65,6 @@ def test_no_file_of_the_current_folder_runs(hostile: Path, tmp_path: Path, words
 def test_the_files_would_run_in_an_interpreter_that_imports_from_the_folder(hostile: Path, tmp_path: Path) -> None:
     assert run([sys.executable, "-c", "import rich"], hostile).returncode == 77
     assert (tmp_path / "ran").exists()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="another user's command needs root to be started")
-def test_an_unprivileged_user_is_as_safe(hostile: Path, tmp_path: Path) -> None:
-    words = lab()
-    for folder in (tmp_path, *tmp_path.parents):
-        folder.chmod(folder.stat().st_mode | 0o055)
-    try:
-        readable = run([sys.executable, "-I", "-c", "import cli"], Path("/"), NOBODY).returncode == 0
-    except PermissionError:
-        readable = False
-    if not readable:
-        pytest.skip("this checkout or its Python cannot be read by other users")
-    done = run([*words, "list"], hostile, NOBODY)
-    assert not (tmp_path / "ran").exists()
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_child_that_is_python_is_started_by_the_common_interpreter() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from running import sdk
-from switch.native.build import compiler
 from tests.helpers.waiting import eventually
 from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
 from topo.emulation import front_end, namespace, state
@@ -93,22 +90,3 @@ def test_hosts_reach_each_other_by_the_front_end_and_it_goes_with_the_lab(lab: L
 def test_what_exec_is_not_given_is_asked_for() -> None:
     assert "exec must be followed by a node and a command" in mrclab("exec").stderr
     assert "exec --sdk takes no node" in mrclab("exec", "--sdk", "h0").stderr
-
-
-def test_ocps_example_runs_between_hosts(lab: Lab, tmp_path: Path) -> None:
-    if "MRCLAB_OCP" not in os.environ:
-        pytest.skip("MRCLAB_OCP names no checkout of OCP-Multipath-Reliable-Connection")
-    folder = Path(os.environ["MRCLAB_OCP"]) / "examples" / "benchmark"
-    program = str(tmp_path / "mrc_example")
-    sources = [str(folder / "mrc_example.c"), str(folder / "utils.c")]
-    include = f"-I{os.environ['MRCLAB_OCP']}"
-    subprocess.run([*compiler(), include, "-o", program, *sources, f"-L{sdk.library()}", "-lmrc", "-lm"], check=True)
-    words = [program, "-n", "5", "-w", "1", "-s", "262144", "--step-factor", "8"]
-    try:
-        server, client = beside(
-            lab, [*words, "-d", "mrc_h1"], [*words, "-d", "mrc_h0", "h1"], 18185, ["fault", "link-down", "h0-p1l0"]
-        )
-    finally:
-        ran("undo", "all")
-    assert "mismatch" not in server
-    assert "completed successfully" in client

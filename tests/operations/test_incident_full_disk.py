@@ -78,17 +78,3 @@ def test_commands_go_on_while_the_disk_is_full(disk: SmallDisk, capsys: pytest.C
     assert "defect" not in capsys.readouterr().err
     text = (folder / "journal" / "h0.jsonl").read_text()
     assert text.count('"kind":"lost"') == 1, "the journal must say that lines are missing"
-
-
-def test_what_cannot_be_written_at_the_end_is_said_with_the_truth(
-    disk: SmallDisk, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The answer fits and the page does not: the truth is told, and so is why there is no page."""
-    folder = begun(disk)
-    (folder / "incident.html").mkdir()
-    assert incident(disk, "answer", "none") == 1
-    said = capsys.readouterr()
-    assert f"not written: {folder / 'incident.html'}: is a directory" in said.out
-    assert f"seed {SEED}, level {LEVEL}" in said.out
-    assert json.loads((folder / "answer.json").read_text())["truth"] == described(draw(SEED, LEVEL))
-    assert over(disk)

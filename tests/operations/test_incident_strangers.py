@@ -6,17 +6,13 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
-from cli.ownership import hand_over
-from common.client import ControlError
 from common.linux.rights import NOBODY
-from operations.incident.client import NoIncidentError, ask, namespace_of, newest, start
-from operations.incident.page import WRITTEN
+from operations.incident.client import NoIncidentError, namespace_of, newest
 from running.directory import RunDirectory
 from running.view.kept import SOCKET
 from tests.helpers.stranger import as_a_stranger, control_of_a_stranger
@@ -64,17 +60,6 @@ def test_root_executes_nothing_that_a_stranger_answers(
     assert f"no incident is under way in {runs} (passed over, because other users own them: {theirs})" in (
         capsys.readouterr().err
     )
-
-
-def test_a_socket_of_a_stranger_in_a_folder_of_ours_is_refused(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    directory = RunDirectory.create(runs, "incident", 1)
-    directory.write_options({"world": "simulated"})
-    directory.path.chmod(0o777)
-    with control_of_a_stranger(directory.path / SOCKET, {}) as asked:
-        assert main(["incident", "status", "--runs", str(runs)]) == 2
-        assert (directory.path / SOCKET).exists()
-    assert asked == []
-    assert "must be a socket of root's or yours (user 65534 listens)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("caller", "told"), [(NOBODY, True), (NOBODY - 1, False)])
@@ -161,38 +146,3 @@ def test_a_name_never_becomes_a_path(name: str, tmp_path: Path) -> None:
         for place in (RunDirectory(tmp_path).journal, RunDirectory(tmp_path).log):
             with pytest.raises(ValueError, match="must have no slash"):
                 place(name)
-
-
-@pytest.fixture
-def begun(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An incident in virtual time that root keeps for a user who has called sudo."""
-    monkeypatch.setenv("SUDO_UID", "4321")
-    monkeypatch.setenv("SUDO_GID", "4321")
-    folder = start(runs, 6, 1).path
-    hand_over(folder)
-    yield folder
-    with suppress(NoIncidentError, ControlError):
-        ask(folder, "end")
-
-
-def test_the_end_gives_its_own_files_to_the_user_and_no_others(begun: Path, runs: Path) -> None:
-    (begun / "sub").mkdir()
-    for name, user in (("thesis.txt", NOBODY), ("sub/b", 1234)):
-        (begun / name).touch(0o600)
-        os.chown(begun / name, user, user)
-    roots = begun / "roots-own"
-    roots.touch()
-    assert main(["incident", "--runs", str(runs), "end"]) == 3
-    for name in WRITTEN:
-        assert (begun / name).stat().st_uid == 4321, name
-    owners = {name: (begun / name).stat().st_uid for name in ("thesis.txt", "sub/b", "sub", "roots-own")}
-    assert owners == {"thesis.txt": NOBODY, "sub/b": 1234, "sub": 0, "roots-own": 0}
-
-
-def test_the_end_writes_through_no_link(begun: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    victim = runs.parent / "victim"
-    victim.write_text("precious\n")
-    (begun / "journal" / "runner.jsonl").symlink_to(victim)
-    main(["incident", "--runs", str(runs), "end"])
-    assert "runner.jsonl must be a regular file (it is a symbolic link)" in "".join(capsys.readouterr())
-    assert victim.read_text() == "precious\n"

@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from p4c.entries import Exact
 from tests.helpers.p4.bmv2 import Bmv2
-from tests.helpers.p4.frames import dscp_of, ecn_of, frame, payload_length_of
-from tests.helpers.p4.node import CONTROL, DROP_REASONS, DSCP, LAST_HOP, ROCE, TRIMMABLE, TRIMMED, Node, destination
+from tests.helpers.p4.frames import dscp_of, frame
+from tests.helpers.p4.node import DROP_REASONS, DSCP, TRIMMABLE, TRIMMED, Node, destination
 from tests.helpers.p4.programs import COMPILERS, compiled
 
 pytestmark = [
@@ -86,21 +85,6 @@ def assert_idle_port_forwards_whole(node: Node) -> None:
         assert [dscp_of(sent) for sent in arrivals(node, 1)] == [DSCP[TRIMMABLE]]
 
 
-def test_trimming_begins_at_the_threshold(node: Node) -> None:
-    node.limit(OUT, TRIMMABLE, "trim_beyond", 10, PATIENCE_US)
-    node.engine.cli(f"set_queue_rate 20 {OUT} 0")
-    burst(node, 60)
-    sent = arrivals(node, 60)
-    whole = [s for s in sent if dscp_of(s) == DSCP[TRIMMABLE]]
-    trimmed = [s for s in sent if dscp_of(s) == DSCP[TRIMMED]]
-    assert 10 <= len(whole) <= 14  # one in service, ten waiting, and what left while the burst came in
-    assert len(whole) + len(trimmed) == 60
-    assert {len(s) for s in whole} == {SIZE}
-    assert {(len(s), payload_length_of(s)) for s in trimmed} == {(TRIM_SIZE, TRIM_SIZE - 54)}
-    eventually(lambda: account(node) == 0)
-    assert_idle_port_forwards_whole(node)
-
-
 def test_an_overloaded_queue_sends_the_rest_trimmed_and_loses_nothing(node: Node) -> None:
     """5,000 packets/s of 1,100 bytes into a queue of 2,000/s, never more of them ahead of BMv2 than its ring holds."""
     node.limit(OUT, TRIMMABLE, "trim_beyond", 30, PATIENCE_US)
@@ -131,29 +115,6 @@ def test_an_overloaded_queue_sends_the_rest_trimmed_and_loses_nothing(node: Node
     assert all(node.counter(name, port, c) == 0 for name in DROP_REASONS for port in (IN, OUT) for c in CLASSES)
     eventually(lambda: account(node) == 0)
     assert_idle_port_forwards_whole(node)
-
-
-def test_trimmed_and_control_packets_overtake(node: Node) -> None:
-    node.limit(OUT, TRIMMABLE, "trim_beyond", 5, PATIENCE_US)
-    node.add("host_facing", (Exact(OUT),), "mark_last_hop", DSCP[LAST_HOP])
-    node.engine.cli(f"set_queue_rate 10 {OUT} 0")
-    burst(node, 10)
-    burst(node, 1, CONTROL)
-    order = [dscp_of(s) for s in arrivals(node, 11)]
-    assert order.index(DSCP[CONTROL]) < len(order) - 3
-    assert order[-3:] == [DSCP[TRIMMABLE]] * 3
-    assert DSCP[LAST_HOP] in order
-
-
-def test_ecn_is_marked_while_a_queue_stands(node: Node) -> None:
-    node.add("ecn_profile", (Exact(OUT), Exact(ROCE)), "mark_between", 4, 4)
-    node.limit(OUT, ROCE, "drop_beyond", 40, PATIENCE_US)
-    node.engine.cli(f"set_queue_rate 50 {OUT} 0")
-    burst(node, 30, ROCE, ecn=2)
-    marks = [ecn_of(s) for s in arrivals(node, 30)]
-    assert marks[-5:] == [2] * 5  # four or fewer were left behind these
-    assert marks[5:-5] == [3] * 20  # while the burst comes in the first ones may see less
-    assert node.counter("ecn_marked", OUT, ROCE) == marks.count(3)
 
 
 def test_after_tail_drop_the_account_heals(node: Node) -> None:

@@ -17,7 +17,6 @@ import pytest
 from tests.helpers.living_lab import mrclab, tiny
 from tests.helpers.waiting import eventually
 from topo.emulation.lab import Lab
-from topo.graph import ports
 from topo.path import paths
 
 pytestmark = pytest.mark.root
@@ -81,30 +80,6 @@ def test_a_loss_is_counted_by_its_cause(lab: Lab, steered: None) -> None:
 def test_a_node_or_link_that_there_is_not_is_refused_with_those_there_are(lab: Lab) -> None:
     assert "p0l9" in mrclab("counters", "p0l9", status=2)
     assert "no link" in mrclab("counters", "h0-p0s0", status=2)
-
-
-def test_inspect_shows_nodes_interfaces_and_what_faults_make_of_them(lab: Lab) -> None:
-    told = json.loads(mrclab("inspect", "--format", "json"))
-    nodes = {node["node"]: node for node in told["nodes"]}
-    assert nodes.keys() == {node.name for node in lab.plan.nodes()}
-    for node in lab.plan.nodes():
-        assert [row["interface"] for row in nodes[node.name]["interfaces"]] == [
-            ref.interface for ref in ports(lab.plan, node)
-        ]
-        # The truth is the kernel's.
-        links = json.loads(mrclab("exec", node.name, "--", "ip", "-j", "link"))
-        macs = {link["ifname"]: link["address"] for link in links}
-        assert all(macs[row["interface"]] == row["mac"] for row in nodes[node.name]["interfaces"])
-    mrclab("fault", "switch-crash", "p1s0")
-    mrclab("fault", "link-down", "p0l0-p0s0")
-    try:
-        assert "crashed" in mrclab("inspect", "p1s0")
-        row = next(line for line in mrclab("inspect", "p0l0").splitlines() if "p0s0-eth1" in line)
-        assert "down" in row.split()
-        assert '"p0l0" -- "p0s0" [color="#c0392b"' in mrclab("graph")
-    finally:
-        mrclab("undo", "all")
-    assert "crashed" not in mrclab("inspect")
 
 
 def test_exec_runs_in_the_namespace_and_gives_the_commands_status(lab: Lab) -> None:

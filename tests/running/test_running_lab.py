@@ -6,16 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from topo.address import port_address
 from topo.emulation import state
 from topo.emulation.lab import Lab
-from topo.node import Host
 from topo.path import paths
-from topo.planfile import load_plan
 
 pytestmark = pytest.mark.root
 
@@ -35,13 +31,6 @@ def lab() -> Iterator[None]:
     mrclab("up", "tiny")
     yield
     mrclab("down")
-
-
-def test_a_second_up_says_what_is_running_and_by_whom(lab: None) -> None:
-    done = mrclab("up", "tiny", check=False)
-    assert done.returncode == 2
-    assert "tiny" in done.stderr
-    assert "process" in done.stderr or "pid" in done.stderr
 
 
 def test_trace_uses_the_tables_that_the_switches_hold_now(lab: None) -> None:
@@ -88,35 +77,3 @@ def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: None, fault: tupl
     finally:
         mrclab("undo", "all")
         running.unsteer(path.source, path.destination)
-
-
-def test_verify_is_clean_and_a_second_push_writes_nothing(lab: None) -> None:
-    mrclab("controller", "verify")
-    pushed = mrclab("controller", "push", "--format", "json").stdout
-    assert json.loads(pushed)["written"] == 0
-
-
-def test_capture_writes_a_pcap_of_a_link(lab: None, tmp_path: Path) -> None:
-    file = tmp_path / "h0.pcap"
-    with subprocess.Popen(
-        [sys.executable, "-m", "cli", "capture", "h0-p0l0", "--write", str(file), "--count", "2", "--seconds", "30"],
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as capture:
-        assert capture.stderr is not None
-        for line in capture.stderr:
-            if "listening" in line:
-                break
-        # An address of plane 0: to the host's own address, the kernel chooses a port by a hash with a seed of its boot.
-        address = str(port_address(load_plan("tiny"), Host(1), plane=0))
-        ping = ["ip", "netns", "exec", "h0", "ping", "-c", "4", "-i", "0.2", "-W", "5", address]
-        subprocess.run(ping, check=True, capture_output=True, timeout=60)
-        assert capture.wait(timeout=60) == 0
-    assert file.stat().st_size > 24 + 2 * 16
-
-
-def test_a_capture_of_no_link_is_refused_with_the_neighbours(lab: None) -> None:
-    done = mrclab("capture", "h0-p0s0", check=False)
-    assert done.returncode == 2
-    assert "no link" in done.stderr
-    assert "p0l0" in done.stderr

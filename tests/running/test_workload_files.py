@@ -85,18 +85,6 @@ def test_a_run_that_is_cut_short_is_false_and_says_what_is_unfinished(tmp_path: 
     assert "2 of 2 ranks did not finish" in (run / "summary.txt").read_text()
 
 
-def test_equal_seeds_give_equal_journals_and_the_file_decides_the_key(tmp_path: Path):
-    keys, journals = [], []
-    for size in (70_000, 70_000, 70_001):
-        file = tmp_path / "pair.cm"
-        file.write_text(PAIR.format(size=size))
-        _, run = make(str(file), folder=tmp_path)
-        keys.append(json.loads((run / "options.json").read_text())["key"])
-        journals.append([(run / "journal" / f"h{host}.jsonl").read_bytes() for host in range(4)])
-    assert keys[0] == keys[1] != keys[2]
-    assert journals[0] == journals[1] != journals[2]
-
-
 @pytest.mark.slow
 def test_an_old_run_is_judged_again_without_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = tmp_path / "pair.cm"

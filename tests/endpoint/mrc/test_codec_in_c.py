@@ -159,13 +159,6 @@ def test_its_crc_is_zlibs(native: ModuleType, means: int, data: bytes, state: in
     assert native.crc32(exactly(data), state, means) == crc32(data, state)
 
 
-@by_all_means
-def test_its_crc_is_zlibs_at_every_length_around_its_steps(native: ModuleType, means: int) -> None:
-    data = Random(1).randbytes(600)
-    for size in range(len(data)):
-        assert native.crc32(exactly(data[:size]), size, means) == crc32(data[:size], size)
-
-
 @given(
     st.binary(max_size=300), st.integers(0, 30), st.integers(0, 0xFF), st.integers(0, 0xFFFFFF),
     st.integers(0, 2**64 - 1), st.integers(0, 9), st.integers(0, 9), st.integers(0, 0xFF),
@@ -299,18 +292,6 @@ def test_the_usual_frames_are_read(native: ModuleType) -> None:
         assert found[4:] == ((0, 0, 0) if opcode == wire.Opcode.SACK else (1 << 40, 0xABCD, 1 << 20))
 
 
-@given(st.integers(0, 0xFF), st.integers(0, 0xFFFFFF), st.binary(max_size=40), st.sampled_from([0, 5 << 2, 6 << 2 | 3]))
-def test_transport_acknowledgements_are_read(
-    native: ModuleType, syndrome: int, msn: int, behind: bytes, traffic_class: int
-) -> None:
-    data = acknowledged(syndrome, msn, behind, traffic_class=traffic_class)
-    found = read(native, data)
-    assert found == plainly_read(data)
-    assert found is None or found[4:] == (0, 0, syndrome << 24 | msn)
-    assert (found is None) is bool(traffic_class)  # what was trimmed is left to Python
-    assert [size for size in range(len(data)) if read(native, data[:size]) is not None] == []
-
-
 @settings(max_examples=300)
 @given(st.integers(0, 1 << 32), st.integers(0, 3), st.booleans(), st.booleans())
 def test_a_damaged_frame_is_read_by_both_or_by_neither(
@@ -363,11 +344,6 @@ def test_only_whole_addresses_are_those_of_a_host(native: ModuleType) -> None:
     data, addresses = written(b"payload!", 0xC6, 0, 5, 1 << 40), LIST + PORT_ADDRESS
     found = [size for size in range(33) if native.usual(data, HERE, addresses[:size], 0, UDP_PORT, False)]
     assert found == [32]
-
-
-def test_a_frame_cut_at_any_byte_is_no_usual_frame(native: ModuleType) -> None:
-    data = written(b"payload!", 0xC6, 0, 5, 1 << 40)
-    assert [size for size in range(len(data) + 1) if read(native, data[:size]) is not None] == [len(data)]
 
 
 @given(st.binary(max_size=300), st.binary(max_size=48), st.integers(0, 2**64 - 1))

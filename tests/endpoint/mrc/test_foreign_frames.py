@@ -95,14 +95,6 @@ def test_a_check_of_another_kind_is_dropped_and_counted(routed: bool) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
-def test_wireshark_warns_of_another_check(tmp_path: Path) -> None:
-    frame = build(wire.Bth(Opcode.ACKNOWLEDGE, 0x123, 7), wire.Aeth(0x1F, 1).pack())[:-1] + b"\x00"
-    (shown,) = dissected(tmp_path, frame)
-    assert number(shown, "mrc.icrc.status") == 0
-    assert "mrc.icrc.bad" in shown
-
-
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark on PATH")
 def test_wireshark_reads_behind_a_segment_routing_header(tmp_path: Path) -> None:
     plain = build(wire.Bth(Opcode.SACK, 0x123, 9), wire.Seth(9, 1, 0b110, 0x1C003).pack() + wire.CcState().pack())
     before, after = dissected(tmp_path, plain, with_routing(plain, 2, left=1))

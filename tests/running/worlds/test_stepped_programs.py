@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from running.programs import Programs
 from running.transport_choice import transport
 from running.worlds import simulated
 from running.worlds.simulated import SimulatedWorld
-from scenarios import library
 from scenarios.scenario import Program, Workload
 from topo.planfile import load_plan
 
@@ -309,24 +307,6 @@ def test_programs_end_with_the_run_that_is_killed(tmp_path: Path) -> None:
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < deadline_s, "the program outlives the run"
         threading.Event().wait(0.02)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "chosen", "status"), [("job", "mrc", 0), ("job-port", "mrc", 0), ("job-port", "roce", 1)]
-)
-def test_the_whole_job_runs_in_virtual_time(tmp_path: Path, name: str, chosen: str, status: int) -> None:
-    assert name in library.WITH_PROGRAMS
-    words = ["run", name, "--world", "simulated", "--transport", chosen, "--seed", "7", "--plain"]
-    command = [sys.executable, "-m", "cli", *words, "--runs", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    if chosen == "roce":
-        dead = (
-            r"✗  job faulty +8 of 8 ranks died, first h(\d): rank \1: the queue pair to rank \d failed: retry_exceeded"
-        )
-        assert re.search(dead, done.stdout), done.stdout
-        assert re.search(r"✗  weights +job 'faulty' ended after \d+ of 53 steps; so far no bit differs", done.stdout)
 
 
 def test_ev_probes_and_channels_wait_in_virtual_time(tmp_path: Path) -> None:

@@ -2,41 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
 from pathlib import Path
 
 import pytest
 
 from p4c.frontend import CompileError
 from p4c.frontend.compilation import Compilation
-from p4c.model import load
-from p4c.model.errors import UnsupportedError
-from tests.helpers.frontend.random_programs import mutated
 
 PROGRAMS = Path(__file__).parent / "programs"
-SOURCES = sorted(p for p in PROGRAMS.glob("*.p4") if p.stem != "common")
-
-
-@pytest.mark.parametrize(
-    "source",
-    [pytest.param(path, marks=pytest.mark.slow if number % 4 else ()) for number, path in enumerate(SOURCES)],
-    ids=[path.stem for path in SOURCES],
-)
-def test_a_mutated_program_is_compiled_or_refused(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text())
-    text, target = source.read_text(), tmp_path / "mutated.p4"
-    compiled = 0
-    for seed in range(40):
-        target.write_text(mutated(random.Random(f"{source.stem}-{seed}"), text))
-        try:
-            document = Compilation(target).run().json
-        except CompileError:
-            continue
-        compiled += 1
-        with contextlib.suppress(UnsupportedError):
-            load(document)
-    assert compiled < 40
 
 
 @pytest.mark.parametrize(

@@ -185,38 +185,6 @@ table_entry["I.ecmp"].read(show)
     assert got == ["[('02', 2)]"], output
 
 
-def test_counters_meters_registers_and_replication(grpc_address, artefacts):
-    got, output = shell(
-        grpc_address,
-        artefacts,
-        """
-ce = counter_entry["I.seen"](index=1)
-ce.packet_count = 5
-ce.modify()
-counter_entry["I.seen"].read(lambda c: print("GOT", c.index, c.packet_count))
-
-me = meter_entry["I.cap"](index=2)
-me.cir = 1
-me.cburst = 2
-me.pir = 3
-me.pburst = 4
-me.modify()
-meter_entry["I.cap"](index=2).read(lambda m: print("GOT", m.cir, m.cburst, m.pir, m.pburst))
-
-mc = multicast_group_entry(5)
-mc.add(1, 1).add(2, 1)
-mc.insert()
-mc.read(lambda m: print("GOT", len(m.replicas)))
-cs = clone_session_entry(6)
-cs.add(510, 1)
-cs.packet_length_bytes = 64
-cs.insert()
-cs.read(lambda c: print("GOT", c.packet_length_bytes))
-""",
-    )
-    assert got == ["0 0", "1 5", "2 0", "3 0", "1 2 3 4", "2", "64"], output
-
-
 def test_a_packet_out_to_the_cpu_port_comes_back_as_a_packet_in(grpc_address, artefacts):
     got, output = shell(
         grpc_address,

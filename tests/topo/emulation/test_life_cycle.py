@@ -20,7 +20,7 @@ from tests.helpers.interrupts import heeding_interrupts
 from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.lab import _tear_down as tear_down
-from topo.emulation.state import LabError, LabRunningError, NoLabError
+from topo.emulation.state import LabError, NoLabError
 from topo.planfile import load_plan
 
 pytestmark = pytest.mark.root
@@ -196,25 +196,6 @@ def test_down_refuses_a_record_that_it_cannot_read(nothing_left):
     assert down() is True
 
 
-def test_a_killed_switch_process_shows_in_the_status(nothing_left, require_kind):
-    require_kind("embedded")
-    lab = Lab.up(TINY)
-    try:
-        assert lab.status()["switches_silent"] == []
-        for pid in process.find(lab.record.token):
-            os.kill(pid, signal.SIGKILL)
-        assert len(Lab.attach().status()["switches_silent"]) == 8
-        gone = r"process \d+ holds the embedded switches, and .* \(.*\): nothing is forwarded; `down` and `up` make"
-        with pytest.raises(LabError, match=gone):
-            Lab.attach().inject("loss", "p0l0>p0s0", 5)
-        while process.find(lab.record.token):  # its sockets are closed before it has gone
-            pass
-        with pytest.raises(LabError, match=gone):
-            Lab.attach().p4runtime(TINY.switch_node("p0l0"))
-    finally:
-        lab.down()
-
-
 def test_down_ends_processes_in_hosts_even_those_that_will_not(nothing_left):
     lab = Lab.up(KERNEL_TINY)
     stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(1000)"
@@ -244,29 +225,6 @@ def test_down_is_done_when_there_is_nothing(nothing_left):
     assert down() is False
     with pytest.raises(NoLabError, match="no lab is running"):
         Lab.attach()
-
-
-def test_a_second_up_says_what_is_running_and_by_whom(nothing_left):
-    lab = Lab.up(KERNEL_TINY)
-    try:
-        with pytest.raises(LabRunningError, match=rf"plan 'tiny' is running, .* by process {os.getpid()} \("):
-            Lab.up(KERNEL_TINY)
-        assert Lab.attach().plan == KERNEL_TINY
-        assert lab.status()["namespaces_missing"] == []
-    finally:
-        lab.down()
-
-
-def test_up_replaces_what_a_killed_up_has_left(nothing_left):
-    with start("linux") as starter:
-        assert starter.stdout.readline() == b"begin\n"
-        while not list(Path("/run/netns").iterdir()):
-            assert starter.poll() is None
-        starter.kill()
-        starter.wait()
-    lab = Lab.up(KERNEL_TINY)
-    assert lab.status()["phase"] == "running"
-    lab.down()
 
 
 def test_a_strangers_namespace_is_named_and_not_touched(nothing_left):
@@ -299,32 +257,3 @@ def test_a_plan_for_showing_is_not_run(nothing_left):
         Lab.up(load_plan("paper"))
     with pytest.raises(LabError, match="switches of 510 ports: P4 switches number 509"):
         Lab.up(replace(TINY, spines=254, hosts_per_leaf=256))
-
-
-def test_the_prompt_works_from_another_process_with_the_fault_verbs(nothing_left, tmp_path):
-    lab = Lab.up(KERNEL_TINY)
-    try:
-        script = tmp_path / "commands"
-        script.write_text(
-            "h0 ping -c1 -W1 h3\nlink-down p0l0 p0s0\nswitch-stop p1s0\nfaults\nundo\nundo\n"
-            "steer h0 h3 0x1c000\nh0 ping -c1 -W1 h3\npaths h0 h1\ndelay p0l0 p0s0 1\nnodes\n"
-        )
-        argv = [sys.executable, "-m", "topo", "shell", str(script)]
-        project = Path(__file__).parents[3]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, cwd=project)
-        text = done.stdout + done.stderr
-        assert done.returncode == 0, text
-        for words in (
-            "1  link-down p0l0-p0s0",
-            "2  switch-stop p1s0",
-            "undone: switch-stop p1s0",
-            "undone: link-down p0l0-p0s0",
-            "h0 → h3: by plane 1, p1s0",
-            "EV 0x0000ffff",
-            "delay: p0l0 is a linux switch",
-            "p1s1",
-        ):
-            assert words in text
-        assert text.count("1 received") == 2
-    finally:
-        lab.down()
