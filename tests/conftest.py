@@ -4,8 +4,6 @@ A worker of pytest-xdist that may have a machine of its own: its labs, namespace
 that build networks can run side by side. Everybody else has the machine as it is, without what killed runs have left.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -4,8 +4,6 @@
 Further words go to pytest. docs/testing.md says what each ring is for.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

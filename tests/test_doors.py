@@ -1,7 +1,5 @@
 """Rooms take from each other only what a door names (`ARCHITECTURE.md`, "Doors")."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 

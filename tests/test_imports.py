@@ -1,7 +1,5 @@
 """The contracts of imports in pyproject.toml, which `./lab test` checks: each is broken by a planted import."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

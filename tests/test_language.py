@@ -4,8 +4,6 @@ Each pattern has good uses, so none is forbidden. A change that removes hits low
 a reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command that counts product lines: tracked code by top-level folder, without tests and docs."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rings of the tests: what ring 0 refuses, the order of the slow tests, and what a budget leaves out."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

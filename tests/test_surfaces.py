@@ -1,7 +1,5 @@
 """Every call that touches what other users may hold goes through a helper, or has a row in `tests/surfaces.toml`."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import tomllib

@@ -1,7 +1,5 @@
 """The wall clock may be set at any moment, so no wait, order or duration depends on it: a list of its uses."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The benchmark that counts verdicts under noise: it goes on where it ended, and its table says what is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

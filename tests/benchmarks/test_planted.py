@@ -1,7 +1,5 @@
 """The planter of noise stops a whole family of processes, lets all of them go on, and ends with the command."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

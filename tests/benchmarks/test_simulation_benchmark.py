@@ -1,7 +1,5 @@
 """The benchmark of virtual time: a comparison is of at least five turns, and says when it is of fewer."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

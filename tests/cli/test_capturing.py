@@ -1,7 +1,5 @@
 """Several links in one pcapng: what tshark reads is what was fed in, on the interface that it came from."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

@@ -1,7 +1,5 @@
 """The command line as a newcomer meets it: what it refuses, in which words, with nothing left of what it refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

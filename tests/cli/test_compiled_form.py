@@ -1,7 +1,5 @@
 """Long commands in virtual time have the endpoint compiled first; others say that they run interpreted, and why."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Counters of a lab in which one switch runs no program: it is told, and the other switches are read as before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The dissector is loaded whoever runs tshark, wherever the checkout is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

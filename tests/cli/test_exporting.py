@@ -1,7 +1,5 @@
 """Plans for other gear: golden files, and packets that follow the exported text from NIC to NIC."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import re

@@ -3,8 +3,6 @@
 Each command is a process of its own. It must end by itself, in words and not in a trace-back.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import subprocess

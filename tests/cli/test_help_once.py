@@ -1,7 +1,5 @@
 """A sentence of the help stands in one place: one that stands twice is soon corrected once."""
 
-from __future__ import annotations
-
 import ast
 from collections import defaultdict
 from pathlib import Path

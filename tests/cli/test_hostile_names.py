@@ -4,8 +4,6 @@ Each place gets hostile names and a harmless one. The program must be the same b
 the same tags, and a shell must read a command as the words that were meant.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """`./lab launch`: which hosts, in which order, with which environment; and on a real lab, as root."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.host_names import parse_hosts

@@ -1,7 +1,5 @@
 """Counters for Prometheus: read by its Python client's parser, checked by promtool, compared with a lab's."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

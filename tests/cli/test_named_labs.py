@@ -1,7 +1,5 @@
 """Labs of different names through the command line: every word means the named lab, and two runs go on side by side."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """An algorithm from outside of the repository: `--setting selection=file.py:Class`, and congestion and loss alike."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Under sudo a user's runs end up the user's."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from contextlib import AbstractContextManager, ExitStack

@@ -1,7 +1,5 @@
 """The option --payload: real payload for a run, counted payload for a sweep in virtual time."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

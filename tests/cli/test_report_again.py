@@ -1,7 +1,5 @@
 """`./lab report`: a run folder is data. It is judged by what lies in it, and nothing in it runs unasked."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

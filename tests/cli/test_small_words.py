@@ -1,7 +1,5 @@
 """What is printed is true in small things: clocks, last faults, numbers that are none, readers that go away."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

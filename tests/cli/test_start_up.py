@@ -1,7 +1,5 @@
 """What a word costs before it does anything: only what it needs is imported."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A run folder that a stranger made: root's private files stay private, and a few kilobytes take no memory."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

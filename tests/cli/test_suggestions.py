@@ -1,7 +1,5 @@
 """Words of other labs: each leads to a command, and none is a command itself, which would never be asked for."""
 
-from __future__ import annotations
-
 from cli.command_table import commands
 from cli.suggestions import SUGGESTIONS, nearest_option, suggest
 

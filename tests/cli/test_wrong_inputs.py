@@ -1,7 +1,5 @@
 """Wrong inputs that an outside trial found: one or two clear lines, status 2 (or 3, unknown), never a trace-back."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

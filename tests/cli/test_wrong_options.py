@@ -1,7 +1,5 @@
 """A wrong option: the error is the command's, with its usage and the nearest option, and status 2."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.main import main

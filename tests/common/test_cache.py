@@ -1,7 +1,5 @@
 """Where compiled programs are kept: in the user's cache, or where that cannot be, elsewhere, said once."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

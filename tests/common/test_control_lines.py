@@ -1,7 +1,5 @@
 """The control socket's two sides against each other: any bytes are answered or cut off, and nobody else notices."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import select

@@ -1,7 +1,5 @@
 """Cells of tables: texts of others stay texts, in a spreadsheet and on a terminal."""
 
-from __future__ import annotations
-
 import csv
 import io
 

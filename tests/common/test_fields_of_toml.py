@@ -1,7 +1,5 @@
 """TOML that a user gives has one reader, with its limits."""
 
-from __future__ import annotations
-
 import ast
 import tracemalloc
 

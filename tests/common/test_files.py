@@ -1,7 +1,5 @@
 """A file that is replaced is never half there."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Ctrl-C: one line and 130 whenever it comes, and nothing left half done."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """Journals that must not grow, and journals that must not end their writer."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One writer for every process: the lines of docs/contracts.md, whole and in order."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Numbers that C writes down a second time are those of Python, which owns them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

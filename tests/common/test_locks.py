@@ -1,7 +1,5 @@
 """Locks that strangers cannot take, and waits that say for whom they are and end."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """How commands end: one line on stderr, and the status that the documentation gives."""
 
-from __future__ import annotations
-
 import ast
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """A text stays the text that it is: in a shell, and in a Python file."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scratch folders: one's own stays while one lives, a killed owner's goes, whatever its process number is now."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Seeds: where each draw begins, held to the streams of earlier versions, and that nothing draws from elsewhere."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from random import Random

@@ -1,7 +1,5 @@
 """Output whose reader has gone: a command with a verdict goes on, and no exit status becomes another verdict."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

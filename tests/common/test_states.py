@@ -1,7 +1,5 @@
 """The states of a queue pair: one list for the transports, uverbs and programs in Python, and C's own spelling."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

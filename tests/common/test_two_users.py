@@ -4,8 +4,6 @@ The other user is a process with another user id, no groups and no rights. It tr
 holding it while the first user works.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

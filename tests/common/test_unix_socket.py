@@ -1,7 +1,5 @@
 """A client talks to processes of root and of its own user alone."""
 
-from __future__ import annotations
-
 import os
 import socket
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """The controller gives its entries to no switch process of another user."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Switches that answer nonsense, or nothing: a difference that names the switch, never an exception of protobuf."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

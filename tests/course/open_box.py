@@ -4,8 +4,6 @@ Requests and answers are those of `course/box/inside.py`, through JSON as well, 
 Half of the time is saved. Nothing is protected here: cheats need the real box.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

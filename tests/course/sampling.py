@@ -7,8 +7,6 @@ With `--keep FILE` every trial is a line of JSON in that file, and a call leaves
 sample can be taken in slices: `--for-s` ends a slice. `--table` prints what the file holds as Markdown.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

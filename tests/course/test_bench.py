@@ -1,7 +1,5 @@
 """The bench: a student's P4 file holds controls only, and is compiled once per check."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

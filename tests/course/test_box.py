@@ -1,7 +1,5 @@
 """The box: a student's code can compute and answer; everything else is refused, and the grader goes on."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """A check from outside: whatever the worker does, the caller gets a result."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path

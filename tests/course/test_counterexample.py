@@ -1,7 +1,5 @@
 """The counterexample of a hunt: its scenario loads, and its replay opens."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

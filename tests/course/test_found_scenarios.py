@@ -1,7 +1,5 @@
 """The scenario that a hunt for a student's algorithm leaves: it imports what there is, and no check of MRC alone."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 

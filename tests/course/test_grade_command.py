@@ -1,7 +1,5 @@
 """`./lab grade`: one submission spoils no other, machines share a folder, results follow the lab."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Grading: hostile folders, results that are kept, other services' formats, similar submissions."""
 
-from __future__ import annotations
-
 import csv
 import html
 import io

@@ -3,8 +3,6 @@
 One seed; what takes long is slow by its record. `tests/course/sampling.py` takes many seeds.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What labs 5 and 6 are told of a packet that counts as lost and arrives after all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Answers of a student's code that have another type or size than a lab asks for: the student gets advice."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A result in the terminal, of code that a student has written."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The code that the docs ask a reader to write does what they say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -9,8 +9,6 @@ page's blocks are one session, run in their order by a test of its own), `virtua
 Where real links and clocks are measured (`root`), figures differ from run to run and the lines are not compared.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

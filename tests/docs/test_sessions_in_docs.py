@@ -5,8 +5,6 @@ them, in a folder with `./lab` and the folders of the tree that pages name. So s
 `./lab compare` finds the session's runs and no others.
 """
 
-from __future__ import annotations
-
 import os
 from itertools import groupby
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The site has every page in its contents, and links where a page names another one."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from pathlib import Path

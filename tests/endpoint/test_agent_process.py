@@ -1,7 +1,5 @@
 """Agents as processes in two namespaces, driven as the runner drives them: control sockets, journals, signals."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Whatever JSON a control client sends: the host answers each request once, in words, and lives on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

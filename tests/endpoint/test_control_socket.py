@@ -1,7 +1,5 @@
 """The control socket: how many may talk to an agent, and what the rest is told."""
 
-from __future__ import annotations
-
 import os
 import resource
 import select

@@ -1,7 +1,5 @@
 """Owners of denials: what one takes back, another may still want."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 
 from hypothesis import given

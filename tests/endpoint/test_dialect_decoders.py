@@ -4,8 +4,6 @@ The frames come from NICs that speak the dialect; what they carry is known from 
 that is down, the operation that was asked for.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """Arrived bytes as ranges, against a list with a number for each byte."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

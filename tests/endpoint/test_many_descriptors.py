@@ -1,7 +1,5 @@
 """A process with more than 1,023 open descriptors: the loop serves them all."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import resource

@@ -1,7 +1,5 @@
 """From losses of probes to the link that is to blame: the inference alone, and behind a prober in virtual time."""
 
-from __future__ import annotations
-
 import math
 import random
 from dataclasses import replace

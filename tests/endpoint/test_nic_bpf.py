@@ -1,7 +1,5 @@
 """The filters, run by our own interpreter here and by the kernel in test_nic_driver."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

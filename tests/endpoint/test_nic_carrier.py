@@ -1,7 +1,5 @@
 """rtnetlink messages, taken apart without a kernel; test_nic_driver has the real ones."""
 
-from __future__ import annotations
-
 import struct
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The driver between two namespaces: real frames, real link changes, and a host stack that is left alone."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Hosts that share a process's loop: each has its turns, and an error of one ends no other."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """The profile reader accepts what the contract shows and names what breaks a rule."""
 
-from __future__ import annotations
-
 import copy
 import json
 

@@ -1,7 +1,5 @@
 """A port's receive ring in Python and in C: one does what the other does, and both what the kernel's layout says."""
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

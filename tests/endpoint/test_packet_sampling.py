@@ -1,7 +1,5 @@
 """What a frame says, read from frames that Scapy makes; and sampled lines, of whatever bytes arrive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address
 from typing import Any

@@ -1,7 +1,5 @@
 """Scapy layers and `endpoint.nic.wire` build and read the same bytes; both are made of one table of headers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Wireshark dissector reads captures of what our own code sends; the truth is what was packed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

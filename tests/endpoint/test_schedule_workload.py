@@ -1,7 +1,5 @@
 """Schedules over a network in memory that delays and reorders whole messages: dependencies, triggers, processors."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

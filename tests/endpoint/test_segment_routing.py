@@ -4,8 +4,6 @@
 own kernels, whose stack guard knows the header, say nothing to such packets.
 """
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from collections import Counter

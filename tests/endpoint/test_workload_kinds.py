@@ -1,7 +1,5 @@
 """Every workload over a network in memory that delays and reorders whole messages, in virtual time."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, cast
 

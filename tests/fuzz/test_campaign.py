@@ -3,8 +3,6 @@
 MRCLAB_FUZZ_MINUTES is the budget of each target (0.5 by default), MRCLAB_FUZZ_SEED the first seed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

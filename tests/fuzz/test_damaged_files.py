@@ -1,7 +1,5 @@
 """Files of others, damaged: whatever reads them ends in words. `test_campaign.py` goes on with other seeds."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import random

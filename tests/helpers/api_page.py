@@ -5,8 +5,6 @@
 writes the page.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -1,7 +1,5 @@
 """What the RoCE baseline does not hold in the shipped scenarios."""
 
-from __future__ import annotations
-
 # What the baseline does not hold in these experiments, from the same seed. Unknown is what it cannot show: with one
 # path a flow, a link that fails may be nobody's, and a host with one port has no plateaus.
 BASELINE: dict[str, dict[str, bool | None]] = {

@@ -1,7 +1,5 @@
 """The run of words of `./lab run`, as a user types them."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ A fenced block whose info string begins with `console` holds commands behind `$ 
 block right behind it holds more lines of the output. Lines may be left out, but not change their order.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The processes that a process has started, and those that they have."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Frames built by the plain codecs, and what the Wireshark dissector makes of frames."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

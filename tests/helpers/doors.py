@@ -5,8 +5,6 @@
 prints a row per room; with a room, each of its modules that is reached from outside, with the names and who takes them.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections import defaultdict

@@ -4,8 +4,6 @@ A test of random input is one of Hypothesis, or one with an argument `seed`. Rou
 seed of a round that fails is in its error: with that seed and 0 seconds the round is repeated alone.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

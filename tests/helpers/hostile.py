@@ -1,7 +1,5 @@
 """Names of hostile users, and what shows that a text of theirs stays a value: in Python, in a shell, in HTML."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

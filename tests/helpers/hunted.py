@@ -1,7 +1,5 @@
 """Cases that hunts have found, shrunk: a test attempts each of them again."""
 
-from __future__ import annotations
-
 from endpoint.mrc.presets import STRICT
 from scenarios.scenario import TimedFault, Workload
 from studies.hunting.case import Case

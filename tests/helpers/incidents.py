@@ -1,7 +1,5 @@
 """Incidents for tests: by hand, on the smallest fabric, and a session that is closed again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Starting a process that a test is to interrupt."""
 
-from __future__ import annotations
-
 import signal
 
 

@@ -1,7 +1,5 @@
 """A lab that is up on real links, and the commands of `./lab` on it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A made-up run: four hosts in a training loop on two planes, with one link fault, as its agents would journal it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

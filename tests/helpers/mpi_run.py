@@ -1,7 +1,5 @@
 """`./lab run --processes` as a command, for tests that start real processes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

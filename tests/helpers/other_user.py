@@ -4,8 +4,6 @@ The program below needs the standard library only. It is given as text to a Pyth
 checkout may lie where other users cannot look.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

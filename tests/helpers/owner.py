@@ -1,7 +1,5 @@
 """A process that owns workers, each of which writes files for ever: `python -m tests.helpers.owner NUMBER SCRATCH`."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import sys

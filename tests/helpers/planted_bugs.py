@@ -5,8 +5,6 @@
 writes one line of JSON: tries and seconds until the hunt saw the bug, and how small the case became.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """A machine of one's own for tests: private /run, so private labs and named namespaces, and if wanted private links."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

@@ -1,7 +1,5 @@
 """An experiment that takes a fraction of a second, a sweep of it, and processes that do as a test wants."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """Random runs in virtual time and their journals: plan, rates, workloads, transport and faults follow from a seed."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

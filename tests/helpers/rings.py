@@ -8,8 +8,6 @@ In ring 0 the call that would start a process is refused, and the test is skippe
 do, and no list of its tests can be wrong.
 """
 
-from __future__ import annotations
-
 import _posixsubprocess
 import os
 import sys

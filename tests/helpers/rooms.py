@@ -1,7 +1,5 @@
 """Where the rooms of the product are: top-level folders, and those of the same kind in `packages/`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]

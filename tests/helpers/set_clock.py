@@ -4,8 +4,6 @@ A small library is loaded before libc. libfaketime does not do: its `clock_nanos
 until a time of the monotonic clock, which is how Python sleeps.
 """
 
-from __future__ import annotations
-
 import shutil
 import struct
 import subprocess

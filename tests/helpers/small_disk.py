@@ -1,7 +1,5 @@
 """A disk of a few hundred kilobytes that a test fills and frees (root)."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

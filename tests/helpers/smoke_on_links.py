@@ -1,7 +1,5 @@
 """`./lab run smoke` on real links as a command, for tests that interrupt it, and what it has left behind."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Another user of the machine, who listens where the lab does."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -5,8 +5,6 @@ functions are not followed, so the few modules that are looked for must be impor
 searched by words.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """A `python -m switch serve` that a test has started."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 

@@ -1,7 +1,5 @@
 """The files of a clone that git tracks, or would track."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

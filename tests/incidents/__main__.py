@@ -1,7 +1,5 @@
 """`python -m tests.incidents`: go through many drawn incidents by programs, and count."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """Solvers, which know only what tools answer: one that looks everywhere, and a naive one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from operations.incident.score import Named

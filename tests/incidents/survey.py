@@ -3,8 +3,6 @@
 `python -m tests.incidents --count 100` prints a row per level.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Figures whose arithmetic can be done by hand. Mutants survived here while only verdicts were looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

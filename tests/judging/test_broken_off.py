@@ -1,7 +1,5 @@
 """A run that did not end: what is said of it, and when it is unknown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Two made-up runs against each other: what may be claimed, what is refused, how the numbers stand side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree

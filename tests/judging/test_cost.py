@@ -1,7 +1,5 @@
 """The law over made-up runs whose truth is known: laps of 20 round trips, faults that cost what the test says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any

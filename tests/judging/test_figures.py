@@ -1,7 +1,5 @@
 """Numbers for programs: JSON with units in the names, comma-separated values, and more than two runs at once."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Flows: rates, silences and beginnings, from lines whose truth is known."""
 
-from __future__ import annotations
-
 import pytest
 
 from judging.measures import flows

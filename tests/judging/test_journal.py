@@ -1,7 +1,5 @@
 """The journal survives what kills its writers, and merges by time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

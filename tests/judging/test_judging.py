@@ -1,7 +1,5 @@
 """Checks, verdicts and statistics over a made-up run whose truth is known."""
 
-from __future__ import annotations
-
 import json
 import operator
 import re

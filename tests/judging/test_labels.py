@@ -1,7 +1,5 @@
 """Names on charts: none lies on another, every one that has room is there, faults are named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from hypothesis import given

@@ -3,8 +3,6 @@
 Each was made by `benchmarks/noise.py` or by an ordinary run on a busy machine, and thinned (`README.md`).
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from pathlib import Path

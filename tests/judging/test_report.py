@@ -1,7 +1,5 @@
 """The report is one self-contained page that says what the run says."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable

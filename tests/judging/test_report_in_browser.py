@@ -1,7 +1,5 @@
 """The report opened in a real browser: it renders, and the browser complains about nothing."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Short runs: too little evidence is unknown, in round trips and packets, and what is enough keeps its verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

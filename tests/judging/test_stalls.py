@@ -1,7 +1,5 @@
 """Planted stalls of known length, and what each does to each figure: no fault and no transport is blamed for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A journal that stays on disk reads as one in memory does, and is judged the same."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import subprocess

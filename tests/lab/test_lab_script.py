@@ -1,7 +1,5 @@
 """./lab on a machine that lacks things: what it installs for which words, and what it hands over."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The locks of `locks/` hold what pyproject.toml asks for, every file of it by its digest."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

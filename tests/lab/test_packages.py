@@ -1,7 +1,5 @@
 """The three forms of the package: in place, a wheel of sources, and a wheel that needs no compiler."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The C programs of these tests, compiled against the library."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a C header declares: signatures, layouts and values, as the compiler finds them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator

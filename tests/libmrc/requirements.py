@@ -1,7 +1,5 @@
 """What tests of libmrc need of a machine."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The program is the one of `behaviour.c`, with sanitizers. It may be told nonsens
 must not read or write what is not its own, nor compute what C does not define.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Programs in C over the library and two NICs in memory: what arrives, what completes, what is refused."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A wall clock that is set under a program: no wait of the library ends early or lasts longer."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """OCP's own program between two hosts of a lab, from 1 byte to 64 MB, with memory compared beneath it."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

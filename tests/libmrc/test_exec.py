@@ -1,7 +1,5 @@
 """Programs of verbs in the hosts of a lab on real links: connected by name, and run through a fault."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

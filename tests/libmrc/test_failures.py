@@ -1,7 +1,5 @@
 """Programs in C whose calls fail: which error, which request was bad, and that nothing stays behind."""
 
-from __future__ import annotations
-
 import re
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Our headers of the API compile, declare what OCP's do, and a difference would be found."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Programs in C that mean harm: the agent lives, other programs do not notice, nothing is left of them."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

@@ -3,8 +3,6 @@
 It is loaded as NCCL loads it. To move data it needs GPUs.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

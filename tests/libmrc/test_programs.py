@@ -1,7 +1,5 @@
 """Programs that were not written for these tests, over two NICs in memory: the one of the docs, perftest's, OCP's."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Programs in C in virtual time: time moves only while they wait in the library, and libc's clocks are the lab's."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

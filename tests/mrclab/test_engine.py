@@ -1,7 +1,5 @@
 """The engine's thread by itself: which descriptors it can wait for, and what is left of it once it is closed."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

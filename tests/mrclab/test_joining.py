@@ -1,7 +1,5 @@
 """Ranks that meet in a store; a meeting that fails leaves nothing in the NIC."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Messages between two ranks over uverbs in memory: whatever is lost or early, all bytes arrive, once, in order."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Iterator

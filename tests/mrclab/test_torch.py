@@ -1,7 +1,5 @@
 """The backend `mrc` of PyTorch: its collectives, its failures, and a script beside PyTorch's own backend."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -16,8 +16,6 @@ A mutant that is recorded as killed in the file of results is not run again. So 
 one, and looks at survivors again after tests were added.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

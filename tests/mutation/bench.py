@@ -1,7 +1,5 @@
 """A copy of the tree in which mutants are planted one after the other, and the tests that judge each."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Mutants chosen by hand, in the C runtime of the native engine and in the page: no syntax tree of ours reads these."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.mutation.mutants import Mutant

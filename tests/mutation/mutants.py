@@ -5,8 +5,6 @@ change something. Text, annotations, decorators and what only type checkers read
 should fail for them.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections.abc import Iterator

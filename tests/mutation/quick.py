@@ -4,8 +4,6 @@ Hypothesis draws the same examples each time and shrinks none. Of the tests that
 names, in its order.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

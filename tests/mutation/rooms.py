@@ -1,7 +1,5 @@
 """The rooms that are mutated, how many mutants each gets, and which tests are to kill them."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tool that plants mutants: what it changes, and what counts as killed."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 from pathlib import Path

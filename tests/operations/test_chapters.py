@@ -1,7 +1,5 @@
 """The guide's two chapters for operators, run as a reader types them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

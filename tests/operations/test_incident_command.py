@@ -1,7 +1,5 @@
 """`./lab incident` as its users have it: a process that keeps the secret, the commands, and the end."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

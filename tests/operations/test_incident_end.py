@@ -1,7 +1,5 @@
 """An incident ends when asked to, even if its page or its agents fail."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager

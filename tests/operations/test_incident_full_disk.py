@@ -1,7 +1,5 @@
 """A full disk costs an incident neither its lab nor its answer, and nothing has to be killed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

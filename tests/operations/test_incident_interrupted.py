@@ -1,7 +1,5 @@
 """An incident that is interrupted, or cannot be served: all that was built for it is taken down."""
 
-from __future__ import annotations
-
 import io
 import json
 import signal

@@ -1,7 +1,5 @@
 """Incidents on real links: a sealed lab, which only the incident's own tools look at."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Incidents on paper: what is drawn, how answers are read and scored, and what is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from operations.incident import solving

@@ -1,7 +1,5 @@
 """Incidents in virtual time: the truth is in force and can be shown, and nothing says it before the end."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

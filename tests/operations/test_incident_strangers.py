@@ -1,7 +1,5 @@
 """What a stranger puts where incidents are does not reach the user who asks, who may be root."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

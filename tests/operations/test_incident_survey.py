@@ -1,7 +1,5 @@
 """Many incidents gone through by programs: their counts, and the look for secrets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

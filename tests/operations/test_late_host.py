@@ -1,7 +1,5 @@
 """A host that stands still acts when it runs again, and not at what was due meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.rig.profiles import profile

@@ -1,7 +1,5 @@
 """Changes on paper and one short run: what is refused, what has no path, what the job notices."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

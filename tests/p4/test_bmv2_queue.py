@@ -4,8 +4,6 @@ Queues are paced so slowly (but for the overload) that a busy machine cannot cha
 are the virtual-time tests' business. BMv2's receive ring holds some thirty frames: bursts wait until it has taken them.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import time

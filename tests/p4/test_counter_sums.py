@@ -1,7 +1,5 @@
 """Once idle, every packet received is accounted for: sent, dropped by the program, or dropped by a queue."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

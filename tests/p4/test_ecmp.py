@@ -1,7 +1,5 @@
 """ECMP for plain IPv6: what tells flows apart, and that one flow keeps to one member."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Trimming and healing on `python -m switch serve` in real time: real links, faults through the control socket."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Either compiler's JSON on either switch: the same random frames in, the same frames out and the same counters."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time

@@ -1,7 +1,5 @@
 """The golden P4Info is what every compiler must produce, and what p4/README.md describes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The `.stf` packet tests on both engines, on the embedded switch and on BMv2, from either compiler's JSON."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Trimming in virtual time, exact to the packet: the account, the limits, the share, ECN and the counters."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

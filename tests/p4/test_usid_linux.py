@@ -4,8 +4,6 @@ The kernel runs `End` (our uN) and `End.X` (our uA) with the NEXT-C-SID flavor; 
 and one /64 of ours. Lists that end at the node are left out: Linux then processes the packet as its own.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import random
 import time

@@ -1,7 +1,5 @@
 """Any container at any node: the programs do what integer arithmetic says (RFC 9800, NEXT-C-SID, F3216)."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """A short recorded run in virtual time, a browser, and a view of something."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable, Iterator

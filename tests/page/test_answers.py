@@ -1,7 +1,5 @@
 """What a receiver did: the packet log and both ends' sampled lines are written apart, and must tell the same."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Colours of the page for people who see fewer: measured, and never colour alone."""
 
-from __future__ import annotations
-
 import re
 from itertools import combinations
 from pathlib import Path

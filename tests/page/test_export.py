@@ -1,7 +1,5 @@
 """The replay as one file: nothing is missing in it, nothing is loaded by it, and it opens from disk."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The stream of journal lines: what is there, what comes, and where a viewer goes on."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

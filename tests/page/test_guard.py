@@ -1,7 +1,5 @@
 """Who is let in: only the page itself, by the token in its address."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import MutableMapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A run while it goes on, in a real browser: a cable cut by a click, paths abandoned, the undoing, the scenario."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A lab that stays up for days: millions of lines of its hosts leave files and memory bounded."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Rates of switches on the page of a lab that is up: each is of one interval, and ends when the traffic does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Time in slices: the same run, held, stepped and broken from other threads."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable

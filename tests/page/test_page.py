@@ -1,7 +1,5 @@
 """The page in a real browser, on a recorded run: its picture is the journal's fold, at every instant."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Parts of the page in Chromium, each on a few journal lines: rates that end, faults by value, late packets."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace

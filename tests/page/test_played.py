@@ -1,7 +1,5 @@
 """What was done by hand, as a scenario: the file runs, and does the same at the same times."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the page may ask: faults as everywhere else, and nothing that is not in the list, whatever is sent."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Mapping

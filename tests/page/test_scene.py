@@ -1,7 +1,5 @@
 """What the page starts from: places, cables, uSIDs, and what each kind of switch cannot do."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

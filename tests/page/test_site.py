@@ -1,7 +1,5 @@
 """The page's server as a hostile browser meets it, over real sockets."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,7 +1,5 @@
 """The stream of events as viewers take it: resumed where it broke, ended when all is told, dropped when not read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import MutableMapping

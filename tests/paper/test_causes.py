@@ -1,7 +1,5 @@
 """The causes of misses: each miss has one, and the page has the table that its rows make."""
 
-from __future__ import annotations
-
 import csv
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """The keys of figures' runs cover the code that folds the runs to numbers."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

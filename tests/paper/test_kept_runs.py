@@ -1,7 +1,5 @@
 """The file of a page's runs: `./lab reproduce --keep` writes it, goes on from it, and refuses what is none."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names and options that `./lab reproduce` refuses before any run, and the exit status of an ablation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The framework of `./lab reproduce`: what is compared, what is kept, what the page says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

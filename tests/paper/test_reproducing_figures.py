@@ -1,7 +1,5 @@
 """Figures: the first short runs of each always; all short runs, and every recorded figure, in slow tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The paper's numbers against a second reading of a third of them, made without sight of the first."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Short forms: text, pages and JSON say first that no number counts, and nothing in them is judged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of a reproduction: what experiments are compared with, and how much an agreeing order says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

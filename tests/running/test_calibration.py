@@ -1,7 +1,5 @@
 """The rate that a machine can keep follows from how busy it was at another."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

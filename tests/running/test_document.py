@@ -1,7 +1,5 @@
 """A run as JSON: read back it is the same run, and what is wrong with a document is said with key, rule and choices."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a run would take is told before it begins, and what cannot be is refused with the figures."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

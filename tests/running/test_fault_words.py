@@ -1,7 +1,5 @@
 """A what-if in one line: faults added to a scenario by words, stored and repeated like any timeline."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable

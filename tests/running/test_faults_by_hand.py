@@ -1,7 +1,5 @@
 """Faults that somebody injects during a run are part of it, and do not end it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A collective as a GOAL program and as a workload of the lab: the same packets in virtual time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a run is: what changes its digests and its key, and what a comparison says of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -3,8 +3,6 @@
 A key that leaves a file out takes an old run for a new one: a sweep would show rows of code that is gone.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`./lab launch` on real links: each rank in its host, a script that trains, and a lab that is as before afterwards."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Iterator

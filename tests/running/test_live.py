@@ -1,7 +1,5 @@
 """The live view: what it shows of journals that are being written, and what it prints without a terminal."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections import defaultdict, deque

@@ -1,7 +1,5 @@
 """The words for a lab that is up, on real links: counters, inspect, exec, graph."""
 
-from __future__ import annotations
-
 import functools
 import json
 import shutil

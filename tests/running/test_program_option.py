@@ -1,7 +1,5 @@
 """`./lab run SCENARIO --program COMMAND`: a user's command as a scenario's traffic, judged by how it ends."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

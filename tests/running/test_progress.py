@@ -1,7 +1,5 @@
 """The bar of a run: its share, what is left by the wall clock, packets a second."""
 
-from __future__ import annotations
-
 import pytest
 
 from running.live import Progress

@@ -1,7 +1,5 @@
 """One command as several ranks: output line by line, the worst status, and nothing that outlives the launcher."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

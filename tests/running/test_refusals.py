@@ -1,7 +1,5 @@
 """What is wrong with a P4 program or a scenario is said in one message, before anything is built or written."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Run directories: each run has one of its own, whoever makes others at that moment; names sort by age."""
 
-from __future__ import annotations
-
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor

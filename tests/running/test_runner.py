@@ -1,7 +1,5 @@
 """The runner by itself: how long it waits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

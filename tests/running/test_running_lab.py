@@ -1,7 +1,5 @@
 """The commands that need a running lab, on real links: up, trace, capture, fault, controller, status, down."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

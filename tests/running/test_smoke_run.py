@@ -1,7 +1,5 @@
 """The end-to-end test: `smoke` on real links and embedded switches, from bringing the lab up to its verdict."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

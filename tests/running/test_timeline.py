@@ -1,7 +1,5 @@
 """Timelines: what a seed decides, what the single plane makes of it, and the order in which things are done."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """A traced packet takes the path of its EV and arrives as the sender meant it."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli.commands.trace import as_text

@@ -1,7 +1,5 @@
 """The one way into a run: every command takes it, and it is short."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import re

@@ -1,7 +1,5 @@
 """Workers end with their owner, however that ends, and leave nothing of what they wrote."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Workload files as scenarios: whole runs in virtual time, jobs side by side, and what is refused before a run."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

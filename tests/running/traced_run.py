@@ -3,8 +3,6 @@
 `sitecustomize.py`, which `write_hook` makes, does so for every Python process of the run, programs in hosts included.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

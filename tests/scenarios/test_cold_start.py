@@ -1,7 +1,5 @@
 """The dead links of a cold start: which there are, and which paths cross them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """The scenario of a PyTorch script: what it runs and when, without PyTorch, namespaces or processes."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Failures from published rates: the draws have the rate, its spread, and no link is hit while it is down."""
 
-from __future__ import annotations
-
 from random import Random
 from statistics import fmean, pvariance
 

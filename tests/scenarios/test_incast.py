@@ -1,7 +1,5 @@
 """The incast of the scenario ends before the victim's second calm phase begins, whatever the transport."""
 
-from __future__ import annotations
-
 import pytest
 
 from running.transport_choice import TRANSPORTS

@@ -1,7 +1,5 @@
 """The scenario of a real job: what it runs, what it judges, what it refuses; without namespaces and processes."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The check of a drained spine, over a made-up run whose hosts do, or do not, keep off it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

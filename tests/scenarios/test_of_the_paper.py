@@ -1,7 +1,5 @@
 """Scenarios of single sentences of the paper: true as they are, and false without what each of them is about."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path

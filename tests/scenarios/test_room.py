@@ -1,7 +1,5 @@
 """The room of a fabric for flows: loads worked out by hand, and the scenarios that need it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

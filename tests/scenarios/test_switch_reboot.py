@@ -1,7 +1,5 @@
 """The forms of switch-reboot: switches of one tier, on every fabric that has the tier."""
 
-from __future__ import annotations
-
 import pytest
 
 from running.choices import Choices

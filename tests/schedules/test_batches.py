@@ -1,7 +1,5 @@
 """Batches of columns: a file that is sorted in many batches gives the same schedule as in one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Collectives written as GOAL: their messages by the textbook's counts, their order, and what is refused."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import pytest

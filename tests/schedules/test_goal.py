@@ -1,7 +1,5 @@
 """GOAL programs in the grammar of LogGOPSim's reader, and lines that are refused."""
 
-from __future__ import annotations
-
 from itertools import chain, repeat
 
 import pytest

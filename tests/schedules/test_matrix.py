@@ -1,7 +1,5 @@
 """Connection matrices in the grammar of htsim's reader, the meaning of triggers, and lines that are refused."""
 
-from __future__ import annotations
-
 from itertools import chain, repeat
 
 import pytest

@@ -1,7 +1,5 @@
 """Connection matrices that the lab writes are read again as they were meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from schedules import patterns

@@ -1,7 +1,5 @@
 """Files: their endings, what is no text, and the memory that a long one takes."""
 
-from __future__ import annotations
-
 import tracemalloc
 from pathlib import Path
 

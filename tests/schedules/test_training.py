@@ -3,8 +3,6 @@
 The formulas are those of Narayanan et al. (SC 2021), section 2.2 for 1F1B and section 3.2 for what is communicated.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

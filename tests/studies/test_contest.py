@@ -1,7 +1,5 @@
 """Contests: what takes part, intervals and ranks, files, and a contest that is broken off and goes on."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import json

@@ -1,7 +1,5 @@
 """Hunts: what is drawn can be and must be survived, what breaks is made small, and planted bugs are found."""
 
-from __future__ import annotations
-
 import errno
 import json
 import multiprocessing

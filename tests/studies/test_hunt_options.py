@@ -1,7 +1,5 @@
 """Options of a hunt that are refused before the first try."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

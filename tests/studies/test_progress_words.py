@@ -1,7 +1,5 @@
 """Progress of sweeps and hunts: the words of users are shown as they are, and square brackets are no markup."""
 
-from __future__ import annotations
-
 import io
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Sweeps: what is varied, what is kept, and that nothing is lost or made twice, whoever dies when."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Sweeps on a Dask cluster: a real scheduler and real workers, as processes on loopback."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """The pictures of sweeps: a name that a user chose is text and never a formula."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from xml.etree import ElementTree
 

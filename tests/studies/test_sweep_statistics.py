@@ -1,7 +1,5 @@
 """The statistics of sweeps, against published tables and against simulation."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

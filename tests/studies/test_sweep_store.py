@@ -1,7 +1,5 @@
 """The store of rows: what is said of a file that is none, and of a good one that cannot be used at the moment."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Programs for the switch tests, from either compiler, compiled once a session."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Work that grows with what a program or a controller gives, and not with its square: counted, not timed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The memory of a P4 program has a total, whatever it is asked for in, and the sum holds for both engines."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The control socket, over a real socket, with native devices whose ports stay in memory."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator

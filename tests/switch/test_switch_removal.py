@@ -1,7 +1,5 @@
 """Devices that go while others read and configure them: refused by name, never a call into freed memory."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """What faults do to the packets of a path, in the words and numbers that `topo paths` shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from topo.fault import arrival, conditions, make_fault

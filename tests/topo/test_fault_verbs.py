@@ -1,7 +1,5 @@
 """A verb is spelled in one file: everything else takes verbs as data, so that adding one touches that file alone."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

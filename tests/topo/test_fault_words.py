@@ -1,7 +1,5 @@
 """`fault --format json`: verbs, targets and numbers with their units, in text that another program can read."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

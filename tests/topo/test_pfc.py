@@ -1,7 +1,5 @@
 """Flow control of a plan (IEEE 802.1Qbb): thresholds and headroom worked by hand, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pictures of a fabric: every node and link is in each format, faults and load are told from what is well."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from dataclasses import replace

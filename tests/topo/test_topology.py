@@ -1,7 +1,5 @@
 """Topology files of htsim: which become plans, and which line keeps the others from it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

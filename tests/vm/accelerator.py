@@ -4,8 +4,6 @@
 emulates the others, far slower than QEMU's own emulation does.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What the tests here make of Debian's packages, and what they need for it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ Everything has a name of its own that begins with `mrclab-vm`, so that what a ki
 removed by the next.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

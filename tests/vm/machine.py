@@ -1,7 +1,5 @@
 """A copy of this checkout in which `vagrant` is called, and what each call took."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

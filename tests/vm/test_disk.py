@@ -1,7 +1,5 @@
 """A disk of Debian's packages with the lab in it, booted without Vagrant. Minutes for each release."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ lab's packages in it already, which an emulated machine would take most of an ho
 Boxes are kept between runs in MRCLAB_VM_CACHE (/var/tmp/mrclab-vm).
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

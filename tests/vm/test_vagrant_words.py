@@ -1,7 +1,5 @@
 """What the machine's scripts and its Vagrantfile refuse, and how they say it: before anything is made."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A wrong solution: the reference with one change, and a word of the cause that the first failure must name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

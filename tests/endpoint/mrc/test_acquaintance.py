@@ -4,8 +4,6 @@ The model is the carrier of every port. In the end, when frames arrive again, ea
 reach it by every plane that is up on both sides.
 """
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

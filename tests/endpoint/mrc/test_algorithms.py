@@ -1,7 +1,5 @@
 """The shipped path selections against decisions of the reference, and windows against their published rules."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

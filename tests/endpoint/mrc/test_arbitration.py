@@ -1,7 +1,5 @@
 """Whose turn it is: control against data by weight, queue pairs against each other by bytes, in both transports."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """`modify` and the attributes that it takes: when, in which range, and what they change in a QP that runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memory does not grow: many messages, many QPs, sequence numbers that wrap, queues that are never drained."""
 
-from __future__ import annotations
-
 import gc
 import sys
 

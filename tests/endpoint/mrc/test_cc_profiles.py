@@ -1,7 +1,5 @@
 """Congestion-control profiles: the API's names and ranges, chosen per QP; what a QP feeds into its window."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The codec's calls in C against the plain Python codec and zlib, on any bytes of any length."""
 
-from __future__ import annotations
-
 import array
 import os
 import subprocess

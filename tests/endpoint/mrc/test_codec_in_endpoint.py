@@ -4,8 +4,6 @@ The interpreted endpoint is given the C here, then the compiled form with its ow
 `tests/running/worlds/test_forms.py` compares whole runs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

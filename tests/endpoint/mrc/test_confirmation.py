@@ -1,7 +1,5 @@
 """Transport acknowledgements: late refusals count, and writes may wait to be confirmed."""
 
-from __future__ import annotations
-
 import pytest
 
 from endpoint.nic import wire

@@ -1,7 +1,5 @@
 """EV events, EV probes that a program asks for, ports that are switched off: on the bench and over a virtual wire."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@ The expected bytes are worked out from the layouts as each source reads them (do
 codecs.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The dynamic MPR: negotiated, said in every SACK, changed while a QP runs, however SACKs are reordered or lost."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EV profiles: explicit and generated ones, their states, what queue pairs use of them, and what is refused."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

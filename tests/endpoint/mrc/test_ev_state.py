@@ -1,7 +1,5 @@
 """Every transition of an EV, one named test each, and what the set of EVs makes of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import pairwise
 from random import Random

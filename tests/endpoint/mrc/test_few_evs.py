@@ -7,8 +7,6 @@ a plane that vanishes, or loses half of its packets, stays in use. The lab's rul
 a path in either direction.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.helpers.transport.flows import Flow

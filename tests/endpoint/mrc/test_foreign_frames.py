@@ -4,8 +4,6 @@ Linux' `seg6 mode encap` writes a segment routing header whenever it encapsulate
 MRC-Client.
 """
 
-from __future__ import annotations
-
 import shutil
 import struct
 from pathlib import Path

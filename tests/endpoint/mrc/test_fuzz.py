@@ -1,7 +1,5 @@
 """Hostile bytes into a live endpoint: never an exception, never a stray write, and the connection still works after."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

@@ -1,7 +1,5 @@
 """Errors of a user's classes: each names the user's file and line, the method and the rule."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random

@@ -5,8 +5,6 @@
 prints what 64 queue pairs to one peer do in their first round trips, from one sender and from eight, with and without.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

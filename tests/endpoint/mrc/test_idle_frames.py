@@ -1,7 +1,5 @@
 """Frames that ask for nothing: a driver that turns to other things after them loses nothing, to the last packet."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

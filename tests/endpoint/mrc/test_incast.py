@@ -1,7 +1,5 @@
 """Seven senders, one receiver: fair, few trims once the penalty is known, and the switch queue stays bounded."""
 
-from __future__ import annotations
-
 import pytest
 
 from endpoint.mrc.paths.penalty import ReceiverPenalty

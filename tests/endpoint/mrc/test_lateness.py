@@ -3,8 +3,6 @@
 The model does what a flight once did: it walks over all that is known of packets, and moves it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from hypothesis import given

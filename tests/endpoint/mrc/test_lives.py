@@ -1,7 +1,5 @@
 """ERROR → RESET → a new life: what is flushed, what begins anew, and that packets of the life before are refused."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each quadrant of NSCC, its other rules, and the same normalised trace at any rate."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pytest

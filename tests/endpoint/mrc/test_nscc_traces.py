@@ -18,8 +18,6 @@ published rules then (a = 1, b = 0.75):
 No number below is taken from the code under test.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

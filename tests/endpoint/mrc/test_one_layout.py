@@ -1,7 +1,5 @@
 """Headers have one table: what is made of it is up to date, and opcodes and places are written nowhere else."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

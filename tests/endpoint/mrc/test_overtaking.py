@@ -1,7 +1,5 @@
 """Packets of one EV cannot overtake each other: what a SACK proves lost at once, and what it does not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from random import Random
 

@@ -1,7 +1,5 @@
 """Planes: equal shares, ports that go down on either side, port status updates, reverse EVs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 

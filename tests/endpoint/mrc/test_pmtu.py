@@ -1,7 +1,5 @@
 """Two ends with other PMTUs agree on the smaller, or refuse with both numbers; in both transports."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """The rules in which strict MRC and the lab's differ, each by itself."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from random import Random
 

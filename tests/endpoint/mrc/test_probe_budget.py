@@ -1,7 +1,5 @@
 """A host's probes of abandoned EVs are a share of what it sends, however many queue pairs it has."""
 
-from __future__ import annotations
-
 from heapq import heappop, heappush
 
 import pytest

@@ -4,8 +4,6 @@ Transports, hosts, the prober and the workloads are held to it file by file; `py
 whatever they import in turn.
 """
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

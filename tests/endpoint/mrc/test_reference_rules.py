@@ -1,7 +1,5 @@
 """The loss rule SLEEK and the rate of RCCC's receivers against recorded decisions of the reference."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A queue pair that has refused a packet says so until its peer has heard: the first NAK or NACK may be lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from endpoint import FORM

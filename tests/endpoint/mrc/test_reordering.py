@@ -1,7 +1,5 @@
 """What counts as lost: planes of unequal delay, reordering, late processes; and real losses all the same."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from random import Random
 

@@ -1,7 +1,5 @@
 """What the responder reports, when it does, and what the requester makes of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ Truth: the bytes posted, and hypothesis' schedule of faults. Safety is checked i
 guard region untouched, immediates in order); liveness after the heal has a budget in round trips.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What the seams promise an algorithm: pacing, state that queue pairs share, probes on request, receivers' credit."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

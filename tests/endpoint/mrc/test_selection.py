@@ -1,7 +1,5 @@
 """The three path selections side by side, and the pacing that they all sit behind."""
 
-from __future__ import annotations
-
 from collections import Counter
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """The log of transmissions does what a deque of pairs does."""
 
-from __future__ import annotations
-
 from collections import deque
 from random import Random
 

@@ -1,7 +1,5 @@
 """Shuffling and choosing in compiled code draws what the standard library draws."""
 
-from __future__ import annotations
-
 from random import Random
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A host that did not run says so to its transport: what comes late is late and not lost, and a dead path is dead."""
 
-from __future__ import annotations
-
 import pytest
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits

@@ -4,8 +4,6 @@ The model is the list of what was posted. After every step nothing may have comp
 region may have changed; at the end everything heals and must complete.
 """
 
-from __future__ import annotations
-
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule

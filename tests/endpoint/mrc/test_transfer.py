@@ -1,7 +1,5 @@
 """Writes arrive whole over a virtual wire, with every kind of fault alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.helpers.transport.flows import Flow

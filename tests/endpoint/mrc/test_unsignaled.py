@@ -1,7 +1,5 @@
 """Unsignaled writes: told of only if they fail, or by the next signaled one; and how all of it is flushed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

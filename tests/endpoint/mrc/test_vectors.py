@@ -3,8 +3,6 @@
 The vectors hold answers written by the rule; the NIC's own code takes no part in making them.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import struct

@@ -1,7 +1,5 @@
 """The verbs: states, what is refused and how, completions, memory protection, limits."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Headers survive a round trip, sit at the documented bytes, and the ICRC covers what it must."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

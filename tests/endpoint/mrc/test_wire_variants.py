@@ -1,7 +1,5 @@
 """Variants of the wire: time stamps, packets without an outer header, either UDP port."""
 
-from __future__ import annotations
-
 import pytest
 
 from endpoint.nic import icrc, wire

@@ -1,7 +1,5 @@
 """DCQCN's three settings, by traces worked by hand from the published rules."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The baseline's NIC under flow control (IEEE 802.1Qbb): data waits, all else goes, hostile frames do nothing."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The baseline: go-back-N on one path, DCQCN, retries that run out, and a fair opponent to MRC."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 from typing import Any

@@ -5,8 +5,6 @@ message completes exactly once, and either well, or because its QP ended by the 
 holds what was written, byte for byte: a packet's place is as written or untouched, and nothing else changes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

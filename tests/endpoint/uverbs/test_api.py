@@ -1,7 +1,5 @@
 """The OCP API's functions over uverbs, as a program has them: over the real socket, between two NICs in memory."""
 
-from __future__ import annotations
-
 import select
 import time
 from typing import Any

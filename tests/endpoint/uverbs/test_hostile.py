@@ -1,7 +1,5 @@
 """Programs that mean harm: whatever they send, and however they end, the agent and the other programs go on."""
 
-from __future__ import annotations
-
 import array
 import contextlib
 import ctypes

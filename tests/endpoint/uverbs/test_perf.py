@@ -1,7 +1,5 @@
 """perftest's tests over uverbs of two NICs in memory: both ends, their rows, and what they refuse."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

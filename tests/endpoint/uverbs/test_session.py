@@ -1,7 +1,5 @@
 """A program's session by itself, without a socket: in which order it tells what."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import json

@@ -1,7 +1,5 @@
 """The job over uverbs of two NICs in memory: sums, weights to the bit, a network that loses, and one that is gone."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

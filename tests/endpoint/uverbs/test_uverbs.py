@@ -1,7 +1,5 @@
 """Programs over uverbs of a host: verbs as a user has them, over the real socket, between two NICs in memory."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import mmap

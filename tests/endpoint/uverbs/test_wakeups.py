@@ -1,7 +1,5 @@
 """Armed queues and their channels: in whatever order completions, armings and polls meet, nobody sleeps for ever."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

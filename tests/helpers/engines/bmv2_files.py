@@ -4,8 +4,6 @@ All input files are written first; one more input is a FIFO without packets, whi
 closed: simple_switch merges its inputs by time, so it waits for the first packet of each.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import select

@@ -6,8 +6,6 @@ meanwhile. Times are mostly whole microseconds, so that much happens at once. Co
 with its time and order, every counter and register, and which calls are refused.
 """
 
-from __future__ import annotations
-
 import heapq
 import random
 import zlib

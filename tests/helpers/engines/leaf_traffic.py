@@ -1,7 +1,5 @@
 """Entries and frames for leaf.p4 in the native engine's tests: one uSID of ours, one route, one next hop."""
 
-from __future__ import annotations
-
 import struct
 from ipaddress import IPv6Address
 

@@ -1,7 +1,5 @@
 """What random lives begin with: entries and frames of the fabric's programs, and frames of some others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

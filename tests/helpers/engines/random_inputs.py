@@ -4,8 +4,6 @@ Packets follow the program's own parse graph; match values are drawn from the va
 Everything comes from one `random.Random`, so a seed reproduces a run.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

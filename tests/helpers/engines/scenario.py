@@ -1,7 +1,5 @@
 """The same random calls for both engines: entries, settings, packets and times. Each pair of results is compared."""
 
-from __future__ import annotations
-
 import random
 from typing import Any, NamedTuple
 

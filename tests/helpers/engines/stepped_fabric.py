@@ -1,7 +1,5 @@
 """`SteppedFabric`: the fabric, one instant after the other, over any engines. Slow, and right by being plain."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable, Sequence
 

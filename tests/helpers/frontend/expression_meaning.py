@@ -4,8 +4,6 @@ Reads the checked syntax tree, before anything is lowered, and is written withou
 emits: the values here are a truth from outside for what the compiled program computes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from p4c.frontend.check.types import Bits, Type, strip

@@ -4,8 +4,6 @@ Only what p4c takes too, at the values that matter: no division of what is known
 of different sign (p4c 1.2.5 casts them wrongly), no saturation at 128 bits (the native engine refuses it by name).
 """
 
-from __future__ import annotations
-
 import random
 
 WIDTHS = (1, 2, 5, 8, 9, 16, 31, 32, 33, 48, 63, 64, 65, 96, 127, 128)

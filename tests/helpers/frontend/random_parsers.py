@@ -1,7 +1,5 @@
 """Random parsers that say nothing undefined: what they saw is written in front of the packet."""
 
-from __future__ import annotations
-
 import random
 
 SKELETON = """

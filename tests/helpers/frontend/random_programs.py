@@ -4,8 +4,6 @@ Every variable is set before use, the one header is always valid, and shifts sta
 function of its seed.
 """
 
-from __future__ import annotations
-
 import random
 import re
 

@@ -1,7 +1,5 @@
 """`simple_switch_grpc` in a namespace of its own."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Sequence

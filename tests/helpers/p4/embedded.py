@@ -1,7 +1,5 @@
 """`python -m switch serve` with one device, whose interfaces are in a namespace of the test's."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Ethernet frames with an IPv6 packet of a given size, class and destination."""
 
-from __future__ import annotations
-
 import ipaddress
 
 IN_MACS = bytes.fromhex("020000000001020000000099")

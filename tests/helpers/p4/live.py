@@ -1,7 +1,5 @@
 """A live P4Runtime switch on veth pairs, behind the methods of `switch.engine` that a packet test needs."""
 
-from __future__ import annotations
-
 import itertools
 import queue
 import time

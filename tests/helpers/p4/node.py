@@ -1,7 +1,5 @@
 """A switch on a virtual clock: one engine, one program, the entries that a plan would give it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The two programs compiled by either compiler, and the engines that run them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

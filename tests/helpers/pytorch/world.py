@@ -1,7 +1,5 @@
 """Processes with PyTorch in the hosts of the simulated world: no root, no links, and the same in every run."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

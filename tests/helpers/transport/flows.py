@@ -1,7 +1,5 @@
 """Writes posted over a virtual wire and checked at the other end, byte for byte."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from random import Random

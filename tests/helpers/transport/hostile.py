@@ -1,7 +1,5 @@
 """A valid frame of every kind, and what a hostile sender makes of it."""
 
-from __future__ import annotations
-
 from random import Random
 
 from endpoint.nic import icrc

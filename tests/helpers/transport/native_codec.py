@@ -1,7 +1,5 @@
 """C modules of the endpoint as they are in the tree, compiled alone and with all warnings, whatever build it has."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shlex

@@ -5,8 +5,6 @@ last hop towards its destination. Each link has a rate, a delay, a data queue wi
 and trimmed packets do not wait behind data.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections import deque

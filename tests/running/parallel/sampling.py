@@ -6,8 +6,6 @@ byte for byte; the exit status is 1 where any is not. A line tells of each run, 
 Ctrl-C. Parts are threads here; that processes of MPI do the same is what `test_processes.py` shows.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """`./lab run --processes` over several machines: ranks in network namespaces, with only a network between them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

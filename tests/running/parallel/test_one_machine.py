@@ -1,7 +1,5 @@
 """Processes of a run without `mpiexec`: PMI 1.1 as mpich speaks it, how processes end, and what they leave."""
 
-from __future__ import annotations
-
 import mmap
 import os
 import subprocess

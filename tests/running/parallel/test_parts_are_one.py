@@ -1,7 +1,5 @@
 """A run in parts is the run in one process, byte for byte: journals and packet log, whatever is drawn."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

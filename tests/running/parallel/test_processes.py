@@ -1,7 +1,5 @@
 """`./lab run --processes`: real processes under mpiexec, with the same journals, and ended cleanly however they end."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

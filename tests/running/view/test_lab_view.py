@@ -1,7 +1,5 @@
 """One lab, looked at on real links and in virtual time, in its own process and from another: the same facts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`./lab up PLAN --world simulated`: a process that stays, stepped and looked at by commands, gone without a trace."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 The table in docs/security.md names the test of each kind of process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ Random plans, trim sizes, workloads, transports and faults. A run with payload f
 comparing them, a run without by where packets have been placed: bugs of placement are planted here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain

@@ -1,7 +1,5 @@
 """A killed agent leaves the file of its socket: commands step over the file, and tell it from a live agent's."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Iterator, Mapping

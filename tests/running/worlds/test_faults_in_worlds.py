@@ -4,8 +4,6 @@ The simulated world goes through many examples in virtual time; the emulated one
 agents.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

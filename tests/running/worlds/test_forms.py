@@ -1,7 +1,5 @@
 """One seed is one run: in any process, and in both forms of the endpoint, compiled and interpreted."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

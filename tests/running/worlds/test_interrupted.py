@@ -1,7 +1,5 @@
 """A run that is interrupted or killed leaves nothing behind after `down`, and a directory that still opens."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ctrl-C in a run in virtual time: what there is is judged, unknown, and every file opens."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

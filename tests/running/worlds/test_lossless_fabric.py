@@ -1,7 +1,5 @@
 """A plan with flow control loses nothing to queues, whatever incast; the same plan without loses."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Flow control on real links: an incast of the baseline into one host of a lossless lab, by hand."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

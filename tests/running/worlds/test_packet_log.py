@@ -1,7 +1,5 @@
 """Packet logs of runs in virtual time: every packet's way is whole, and the counts are those of the switches."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Whole runs in virtual time: no root, no sockets, the same to the last packet from the same seed."""
 
-from __future__ import annotations
-
 import gc
 import json
 import weakref

@@ -4,8 +4,6 @@ Random plans, rates, workloads, transports and faults. The slow side is `Stepped
 and in some runs over the reference interpreter.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Profiles in virtual time are those that agents read, paths made late or not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

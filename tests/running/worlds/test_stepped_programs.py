@@ -1,7 +1,5 @@
 """Real processes in virtual time: they compute in no time, wait in the library's calls, and cost only themselves."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

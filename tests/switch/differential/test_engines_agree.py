@@ -1,7 +1,5 @@
 """Both engines get the same program, entries, settings, packets and times, at random: they must do the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

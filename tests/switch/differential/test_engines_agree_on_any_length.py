@@ -1,7 +1,5 @@
 """Frames of every critical length, on every port: empty, a byte less or more than a header, jumbo, the longest."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 

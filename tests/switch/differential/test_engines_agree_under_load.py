@@ -1,7 +1,5 @@
 """Leaf and spine with a plan's own tables and queues, overloaded: both engines trim, mark and drop the same packets."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import astuple
 

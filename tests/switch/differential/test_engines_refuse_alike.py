@@ -1,7 +1,5 @@
 """Both engines refuse what cannot be in the same words, and keep what they had."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

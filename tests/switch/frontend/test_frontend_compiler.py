@@ -1,7 +1,5 @@
 """The whole compiler: command line, cache, intermediate forms, and what keeps a read and a write in one action."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

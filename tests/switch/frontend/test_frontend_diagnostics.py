@@ -3,8 +3,6 @@
 `UPDATE_GOLDEN=1` writes the golden files anew, for a person to read before they are committed.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The files that the compiler reads, and how much of them. None makes it wait, takes its memory, or tells a secret."""
 
-from __future__ import annotations
-
 import os
 import socket
 import tempfile

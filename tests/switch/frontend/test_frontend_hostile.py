@@ -1,7 +1,5 @@
 """Small sources that cost the compiler unbounded work, or crashed it. Each must end in a program or in a diagnostic."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

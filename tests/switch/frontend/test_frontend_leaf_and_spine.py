@@ -1,7 +1,5 @@
 """Both programs under random tables and random packets: our JSON against p4c's on the reference engine, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

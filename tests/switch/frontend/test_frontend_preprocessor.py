@@ -1,7 +1,5 @@
 """Macros, conditionals and includes; tokens keep their places."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

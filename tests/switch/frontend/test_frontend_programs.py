@@ -1,7 +1,5 @@
 """Small programs, each with the constructs of one kind of P4 work, by the packets that go in and come out."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

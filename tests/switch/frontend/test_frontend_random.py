@@ -1,7 +1,5 @@
 """Random programs and expressions: our JSON against p4c's, and against arithmetic done here."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

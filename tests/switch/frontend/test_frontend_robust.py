@@ -1,7 +1,5 @@
 """Whatever is fed to it, the compiler answers with a program or with diagnostics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

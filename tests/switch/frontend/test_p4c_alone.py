@@ -1,7 +1,5 @@
 """The compiler is a package that can be installed and used without the lab."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

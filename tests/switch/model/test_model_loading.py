@@ -1,7 +1,5 @@
 """What the loader makes of BMv2 JSON, and how it complains."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

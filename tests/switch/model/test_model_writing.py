@@ -1,7 +1,5 @@
 """Writing is the inverse of loading: what the compiler wrote, loaded and written again, is what it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs for the native engine's tests, compiled by our compiler or, where that is asked for, by p4c."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import subprocess

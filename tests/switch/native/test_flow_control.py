@@ -1,7 +1,5 @@
 """Priority-based flow control of a switch port (IEEE 802.1Qbb), on both engines, worked by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the native engine is measured with follows the runtime; what it measures is never asserted here."""
 
-from __future__ import annotations
-
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path

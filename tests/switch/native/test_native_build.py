@@ -1,7 +1,5 @@
 """The C compiler, as the native engine runs it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Frames that leave payload out in a native fabric: their time on the wire, and what reaches the other host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The driver thread over real veth pairs, in a network namespace that the test made."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """The native engine and the reference interpreter, given the same random life, agree to the bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

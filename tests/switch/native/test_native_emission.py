@@ -1,7 +1,5 @@
 """C for expressions that no P4 compiler writes: it is safe, as long as the expression is, and says the same."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The native engine, stepped: tables, queues, time and counters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

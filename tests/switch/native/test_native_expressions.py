@@ -1,7 +1,5 @@
 """Expressions on both engines: the C that is emitted must be worth what exact arithmetic is worth."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The native fabric against one instant after the other: the same frames at the same times, whatever happens."""
 
-from __future__ import annotations
-
 import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 `test_native_sanitizers.py` runs this file again with the generated C under AddressSanitizer.
 """
 
-from __future__ import annotations
-
 import copy
 import random
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What no program, entry or caller may exceed: the same in both engines, and never a crash of the native one."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path

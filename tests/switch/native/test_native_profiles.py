@@ -1,7 +1,5 @@
 """Members and groups that come and go: both engines do the same, and what is deleted costs nothing later."""
 
-from __future__ import annotations
-
 import ctypes
 import random
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ They give random, changed and truncated frames to every program, in memory and o
 process with a report.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

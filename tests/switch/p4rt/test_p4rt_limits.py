@@ -1,7 +1,5 @@
 """Messages that no loaded program has use for are refused by their length, unread."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A P4Info that contradicts itself or the program is refused when it is set, not when something is looked up in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A Read is bounded, and others are answered while it is collected; no Write comes in between."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A program that is refused leaves the device as it was."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The reference engine: refusals that change nothing, resets, and the story that a trace tells."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hashes and random numbers against published vectors."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

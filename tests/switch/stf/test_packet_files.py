@@ -1,7 +1,5 @@
 """Every `.stf` file here runs on both engines, with the program compiled by each compiler there is."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 Only up to the first control statement that follows a packet; clocks and queue depths are the machine's and left out.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The words of packet files: what they mean, how mistakes are named, and the commands that run them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

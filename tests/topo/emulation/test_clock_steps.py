@@ -1,7 +1,5 @@
 """The wall clock is set forward or back under a lab: its age, and the order of its traffic, stay true."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

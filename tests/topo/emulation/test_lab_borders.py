@@ -1,7 +1,5 @@
 """What of a lab another user of the machine can reach: no TCP socket, no switch, no address that would help."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Callable, Iterator

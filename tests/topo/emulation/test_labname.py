@@ -1,7 +1,5 @@
 """Names of labs: the rule, what follows from a name, and how one is chosen. Nothing here needs root."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Labs of different names on one machine: each lives, breaks and ends without the others noticing."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The prompt: every word that its help lists works or is refused by name, none ends it, and Tab completes our own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Namespaces of benchmarks and tests are removed, also those of a process that was killed."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

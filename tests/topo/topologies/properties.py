@@ -2,8 +2,6 @@
 more. Each is a function of a plan that fails where it does not hold.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from ipaddress import IPv6Address

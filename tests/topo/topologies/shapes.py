@@ -1,7 +1,5 @@
 """Plans of every topology, of any size, for hypothesis."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hypothesis import reject

@@ -3,8 +3,6 @@
 Runs are in `test_runs.py`, packets on real links in `tests/topo/emulation/test_fabric_paths.py`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fabrics from lists of cables, and uneven ones: what they become, and which cable keeps a list from being a fabric."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

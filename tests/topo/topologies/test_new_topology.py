@@ -1,7 +1,5 @@
 """A topology is added by one class and its row: here a ring of leaves, with all properties, taken by commands."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

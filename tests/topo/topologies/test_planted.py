@@ -1,7 +1,5 @@
 """Errors planted into topologies: a property of `properties.py` finds each, and the sound one has them all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

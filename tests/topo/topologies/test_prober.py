@@ -1,7 +1,5 @@
 """The path prober on fabrics beyond two tiers, in virtual time: it names the lossy or dead cable, and no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Runs on each topology in virtual time: the verdict, and the report, the replay and the trace of the same run."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

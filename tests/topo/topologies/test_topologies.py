@@ -1,7 +1,5 @@
 """Every property holds on every topology of any size. `test_planted.py` plants errors, which properties must find."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
