@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from operations.incident import solving
+from operations.incident import solving, text
 from operations.incident.draw import CALLED_S, Oddity
 from operations.incident.kind import KINDS, LEVELS, kinds_of
 from operations.incident.score import components
@@ -84,14 +84,21 @@ def test_what_has_not_begun_changes_no_answer_and_no_file(tmp_path: Path) -> Non
     assert seen[0] == seen[1]
 
 
-def test_each_command_takes_the_same_lab_time_whatever_is_wrong(tmp_path: Path) -> None:
+def test_each_command_takes_the_same_lab_time_whatever_is_wrong_and_answers_in_words(tmp_path: Path) -> None:
     times = []
     for name, hidden in (("none", ()), ("crash", (one_of("rebooting-switch"),)), ("late", (one_of("late-host"),))):
         with session(hiding(*hidden), tmp_path / name) as opened:
-            for line in EVERY_TOOL:
-                asked(opened, line)
+            answers = [(line.split()[0], asked(opened, line)) for line in EVERY_TOOL]
             times.append([one.at_s for one in opened.asked])
     assert times[0] == times[1] == times[2]
+    shown = ["\n".join(text.SHOW[tool](answer)) for tool, answer in answers if tool != "counters"]
+    heads = (
+        "NODE", "h1  host", "h0 → h3 by EV 0x0000c000", "h0 → h3 by EV 0x0001c001", "EV ", "", "LINK", " ", "TABLE",
+        "0.5 s of lab time have passed",
+    )  # fmt: skip
+    assert [said.startswith(head) for said, head in zip(shown, heads, strict=True)] == [True] * len(heads), shown
+    assert shown[2].endswith("h3 receives it")
+    assert shown[5].endswith("packets at the end of p1l0")
 
 
 def test_counters_do_not_know_what_a_cable_loses_and_journals_neither(tmp_path: Path) -> None:

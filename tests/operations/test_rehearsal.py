@@ -1,11 +1,13 @@
 """Changes on paper and one short run: what is refused, what has no path, what the job notices."""
 
 import argparse
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from cli.main import main
 from judging.measures import steps
 from judging.run import Run
 from operations.commands.rehearse import teller
@@ -15,6 +17,7 @@ from operations.rehearsal.rehearse import (
     HUNT_SEEDS,
     RehearsalResult,
     RehearsedRun,
+    Seen,
     background,
     compared,
     outage_s,
@@ -23,6 +26,7 @@ from operations.rehearsal.rehearse import (
 )
 from operations.rehearsal.report import html, other_order
 from running.launch import made
+from studies.farm import Inline, Job
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
 
@@ -153,6 +157,47 @@ def test_the_runs_of_a_hunt_are_counted_by_themselves(capsys: pytest.CaptureFixt
         tell(RehearsedRun(seed, False, 1.0, 1.0, 0, None, (), 0))
     said = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
     assert said == ["seed 1 of 1", "hunt 1 of 2", "hunt 2 of 2"]
+
+
+@pytest.mark.parametrize(
+    ("slowest", "status", "said"),
+    [
+        (1.1, 0, "safe: with 95 % confidence at most 90% of such changes are noticed"),
+        (4.0, 1, "not safe: with 95 % confidence more than 90% of such changes are noticed"),
+    ],
+)
+def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
+    slowest: float,
+    status: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Runs are made up: on every seed the same longest step, and a run of the hunt that is twice as slow."""
+
+    def made_up(scratch: str, job: Job) -> Seen:
+        return Seen(job.seed, slowest * (2 if job.seed >= HUNT_SEEDS else 1), 1.5, 0.9, 0, "")
+
+    def kept(spec: object, root: Path) -> Path:
+        (tmp_path / "run").mkdir(exist_ok=True)
+        return tmp_path / "run"
+
+    monkeypatch.setattr("studies.farm.Pool", lambda workers, work: Inline(made_up))
+    monkeypatch.setattr("operations.rehearsal.report.made", kept)
+    monkeypatch.setattr("operations.rehearsal.report.export.beside_report", lambda folder: None)
+    change = written(tmp_path, HEAD + "safe = 0.9\n[noticed]\nstep_time = 2\ngoodput = 0.5\n" + STEP + "for_s = 2\n")
+    words = ["rehearse", str(change), "--seeds", "60", "--hunt", "1", "--runs", str(tmp_path)]
+    assert main(words) == status
+    printed = capsys.readouterr()
+    assert said in printed.out
+    assert f"worst: seed {HUNT_SEEDS}, longest step {2 * slowest:.2f} times" in printed.out
+    assert printed.err.count("noticed") == 61
+    assert "a change" in (tmp_path / "run" / "rehearsal.html").read_text()
+    assert main([*words, "--against", str(change), "--orders", "1", "--json"]) == status
+    told = json.loads(capsys.readouterr().out)
+    assert [one["verdict"] for one in told["changes"]] == ["safe" if status == 0 else "not safe"] * 2
+    assert told["changes"][0]["worst"]["hunted"]
 
 
 @pytest.mark.slow
