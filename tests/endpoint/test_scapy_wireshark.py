@@ -1,5 +1,7 @@
 """The Wireshark dissector reads captures of what our own code sends; the truth is what was packed."""
 
+from __future__ import annotations
+
 import json
 import shutil
 
@@ -16,6 +18,59 @@ def trimmed(data: bytes, size: int) -> bytes:
     cut = bytearray(data[:size])
     cut[18:20] = (size - 54).to_bytes(2, "big")
     return bytes(cut)
+
+
+def test_a_write_is_decoded_with_its_path_and_its_icrc_is_good(tmp_path):
+    bth = wire.Bth(0xCB, 0x123, 77, wire.ACK_REQUEST | wire.TIMESTAMP | wire.RETRANSMISSION)
+    extension = wire.Meth(3, 9).pack() + wire.Tseth(1234, 0).pack() + wire.Reth(0xABCDEF0123, 0x55, 8).pack()
+    (values,) = dissected(tmp_path, build(bth, extension + wire.IMMEDIATE.pack(0xCAFE) + b"12345678"))
+    assert number(values, "mrc.opcode") == 0xCB
+    assert number(values, "mrc.dqpn") == 0x123
+    assert number(values, "mrc.psn") == 77
+    assert number(values, "mrc.ev") == 0x00010007
+    assert [int(usid, 0) for usid in values["mrc.usid"]] == [0x1000, 0x2003, 0x1001, 0x3002]
+    assert (number(values, "mrc.meth.rqmsn"), number(values, "mrc.meth.msn")) == (3, 9)
+    assert number(values, "mrc.timestamp") == 1234
+    assert number(values, "mrc.reth.va") == 0xABCDEF0123
+    assert (number(values, "mrc.reth.rkey"), number(values, "mrc.reth.length")) == (0x55, 8)
+    assert number(values, "mrc.immediate") == 0xCAFE
+    assert values["mrc.payload"] == [":".join(f"{byte:02x}" for byte in b"12345678")]
+    assert number(values, "mrc.icrc.status") == 1
+    assert [values[f"mrc.{bit}"][0] in ("1", "True") for bit in ("a", "rtx", "ts", "se", "m")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_every_control_packet_is_decoded(tmp_path):
+    sack = wire.Seth(4, 1, 0b1110110, 0x20009, mark=1, mpr=8, ack_psn_offset=-2).pack()
+    sack += wire.CcState(500, 3, True, 64, 1000).pack()
+    frames = [
+        build(wire.Bth(0xDC, 1, 4), sack),
+        build(wire.Bth(0xDD, 1, 9), wire.Neth(2, 9, 0x30001, 77).pack()),
+        build(wire.Bth(0xDE, 1, 10), wire.Peth(0x4242, 99).pack()),
+        build(wire.Bth(0xD1, 1, 11), wire.Aeth(0x1F, 12).pack()),
+        build(wire.Bth(0xD8, 2, 13), wire.Erth(0, 0b1011, 5).pack()),
+        build(wire.Bth(0xD9, 2, 13), wire.Eeth(1, 0b1011, 6).pack()),
+    ]
+    seth, neth, peth, aeth, erth, eeth = dissected(tmp_path, *frames)
+    assert {number(one, "mrc.icrc.status") for one in (seth, neth, peth, aeth, erth, eeth)} == {1}
+    assert number(seth, "mrc.sack.cack_psn") == 4
+    assert number(seth, "mrc.sack.offset") == 1
+    assert [int(psn) for psn in seth["mrc.sack.received"]] == [6, 7, 9, 10, 11]
+    assert (number(seth, "mrc.sack.m"), number(seth, "mrc.entropy"), number(seth, "mrc.sack.mpr")) == (1, 0x20009, 8)
+    assert number(seth, "mrc.sack.ack_psn_offset") == -2
+    assert (number(seth, "mrc.cc.ooo_count"), number(seth, "mrc.cc.rcv_cwnd_pen")) == (3, 64)
+    assert number(seth, "mrc.cc.rcvd_bytes") == 1000
+    assert (number(neth, "mrc.nack.reason"), number(neth, "mrc.nack.psn")) == (2, 9)
+    assert number(neth, "mrc.entropy") == 0x30001
+    assert (number(peth, "mrc.probe_id"), number(peth, "mrc.timestamp")) == (0x4242, 99)
+    assert (number(aeth, "mrc.aeth.syndrome"), number(aeth, "mrc.aeth.msn")) == (0x1F, 12)
+    assert (number(erth, "mrc.endpoint.op"), number(erth, "mrc.endpoint.port_status_mask")) == (0, 0b1011)
+    assert (number(eeth, "mrc.endpoint.response_op"), number(eeth, "mrc.timestamp")) == (1, 6)
 
 
 def test_a_wrong_icrc_is_told_and_can_be_filtered_for(tmp_path):
