@@ -26,15 +26,8 @@ MODULE_LINES_MAX, TESTS_LINES_MAX, FUNCTION_LINES_MAX, MARKDOWN_COLUMNS_MAX, FIL
 FOLDER_FILES_MAX = 27  # code and pages; some twenty-five are what a reader takes in
 POINTER = re.compile(r"`([\w.-]+(?:/[\w.-]+)*\.(?:py|p4|md|toml|stf|c|h|lua))(?::(\w+))?`")
 ELSEWHERE = {
-    "my_cut.py",
-    "my_file.py",
-    "plan.toml",
-    "docs/JSON_format.md",
-    "rich.py",
-    "NAME.py",
-    "NAME.toml",
-    "switch.stf",
-}
+    "my_cut.py", "my_file.py", "plan.toml", "docs/JSON_format.md", "rich.py", "NAME.py", "NAME.toml", "switch.stf",
+}  # fmt: skip
 """The reader's own, a run's, behavioral-model's, a library's; any file; a module."""
 
 CODE = {".py", ".js", ".c", ".h", ".p4", ".lua", ".sh"}

@@ -127,13 +127,8 @@ def test_every_node_that_journals_is_a_process_in_the_plans_order(traced: Any) -
     hosts = {line["node"] for line in run.kind("sample")}
     assert hosts <= set(trace.processes.values())
     assert sorted(["p1l0", "h10", "p0s1", "lab", "h2", "p0l3"], key=order) == [
-        "lab",
-        "h2",
-        "h10",
-        "p0l3",
-        "p0s1",
-        "p1l0",
-    ]
+        "lab", "h2", "h10", "p0l3", "p0s1", "p1l0",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -262,14 +257,8 @@ def test_what_cannot_be_exported_is_refused(incast: Path, tmp_path: Path, capsys
         assert "packets.jsonl:1: must be a line of a packet log" in capsys.readouterr().err
     (tmp_path / "packets.jsonl").unlink()
     fault = {
-        "t_ns": 4,
-        "node": "h0",
-        "kind": "fault",
-        "verb": "cut",
-        "target": "h0",
-        "state": "begin",
-        "arguments": [1],
-    }
+        "t_ns": 4, "node": "h0", "kind": "fault", "verb": "cut", "target": "h0", "state": "begin", "arguments": [1],
+    }  # fmt: skip
     (tmp_path / "journal.jsonl").write_text(json.dumps({**fault, "arguments": [1]}) + "\n")
     assert cli.main(["export", "perfetto", str(tmp_path)]) == 2
     assert f"{tmp_path}: a journal line must hold what docs/contracts.md says" in capsys.readouterr().err

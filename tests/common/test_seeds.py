@@ -14,16 +14,9 @@ from topo.planfile import load_plan
 ROOT = Path(__file__).resolve().parents[2]
 BIG = 7 + (1 << 32)
 AS_GIVEN = {
-    Purpose.TIMELINE,
-    Purpose.SWITCHES,
-    Purpose.VECTORS,
-    Purpose.MODEL,
-    Purpose.PICTURES,
-    Purpose.BATCHES,
-    Purpose.FIGURE,
-    Purpose.RANKS,
-    Purpose.SURVEY,
-}
+    Purpose.TIMELINE, Purpose.SWITCHES, Purpose.VECTORS, Purpose.MODEL, Purpose.PICTURES, Purpose.BATCHES,
+    Purpose.FIGURE, Purpose.RANKS, Purpose.SURVEY,
+}  # fmt: skip
 WITH_TEXT = {
     Purpose.HOST: "7 h3",
     Purpose.CONTENTS: "contents 7",

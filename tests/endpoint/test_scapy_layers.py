@@ -67,23 +67,9 @@ CASES: dict[str, Case] = {
         0xDC,
         st.fixed_dictionaries(
             {
-                "cack": U24,
-                "offset": S16,
-                "bitmap": U64,
-                "ev": U32,
-                "mark": U2,
-                "pr": U1,
-                "ack": S16,
-                "flags": U4,
-                "mpr": U8,
-                "spdcid": U16,
-                "dpdcid": U16,
-                "type": U4,
-                "stamp": U16,
-                "ooo": U15,
-                "restore": U1,
-                "pen": U7,
-                "rcvd": U24,
+                "cack": U24, "offset": S16, "bitmap": U64, "ev": U32, "mark": U2, "pr": U1, "ack": S16, "flags": U4,
+                "mpr": U8, "spdcid": U16, "dpdcid": U16, "type": U4, "stamp": U16, "ooo": U15, "restore": U1,
+                "pen": U7, "rcvd": U24,
             }
         ),
         lambda **f: (
@@ -169,7 +155,7 @@ CASES: dict[str, Case] = {
         lambda **f: wire.Eeth(**f).pack(),
         lambda **f: layers.Eeth(**{("vendor_info" if name == "vendor" else name): f[name] for name in f}),
     ),
-}
+}  # fmt: skip
 
 BTH = st.fixed_dictionaries(
     {"dqpn": U24, "psn": U24, "se": U1, "m": U1, "pkey": U16, "variant": U8, "a": U1, "rtx": U1}

@@ -99,15 +99,8 @@ def test_a_planted_fault_is_found_and_its_seed_repeats_it(tmp_path: Path) -> Non
 
     def planted(seed: int, seconds: int) -> str:
         words = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "tests.helpers.fuzzing",
-            "--rootdir",
-            str(tmp_path),
-            str(tmp_path),
-        ]
+            sys.executable, "-m", "pytest", "-p", "tests.helpers.fuzzing", "--rootdir", str(tmp_path), str(tmp_path),
+        ]  # fmt: skip
         changed = {"PYTHONPATH": str(ROOT), SEED: str(seed), SECONDS: str(seconds)}
         done = subprocess.run(
             words, cwd=tmp_path, env={**os.environ, **changed}, capture_output=True, text=True, check=False, timeout=120

@@ -75,18 +75,9 @@ class SetClock:
         self._file, self._library = folder / "clock", folder / "clock.so"
         self._file.write_bytes(struct.pack("q", 0))
         words = [
-            "cc",
-            "-shared",
-            "-fPIC",
-            "-O2",
-            "-Wno-nonnull-compare",
-            "-x",
-            "c",
-            "-",
-            "-o",
-            str(self._library),
+            "cc", "-shared", "-fPIC", "-O2", "-Wno-nonnull-compare", "-x", "c", "-", "-o", str(self._library),
             "-ldl",
-        ]
+        ]  # fmt: skip
         subprocess.run(words, input=LIBRARY, text=True, check=True)
 
     @property

@@ -119,16 +119,10 @@ def clone(machine: Machine) -> Machine:
 @pytest.mark.parametrize(
     "words",
     [
-        ("list",),
-        ("topo", "show", "lab"),
-        ("report",),
-        ("compare", "a", "b"),
-        ("trace", "h0", "h5"),
-        ("doctor",),
-        ("status",),
-        ("down",),
+        ("list",), ("topo", "show", "lab"), ("report",), ("compare", "a", "b"), ("trace", "h0", "h5"), ("doctor",),
+        ("status",), ("down",),
     ],
-)
+)  # fmt: skip
 def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machine, words: tuple[str, ...]) -> None:
     assert machine.installed(*words) == {"python3-venv"}
     assert machine.log[-1] == f"python -P -m cli {' '.join(words)}"

@@ -31,18 +31,9 @@ from topo.emulation.lab import down
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 OTHERS = (
-    "fault",
-    "fault link-down p0l0-p0s0",
-    "undo all",
-    "counters",
-    "inspect",
-    "trace h0 h2",
-    "graph",
-    "capture p0l0-p0s0 --count 1",
-    "exec h0 -- true",
-    "traffic list",
-    "controller verify",
-)
+    "fault", "fault link-down p0l0-p0s0", "undo all", "counters", "inspect", "trace h0 h2", "graph",
+    "capture p0l0-p0s0 --count 1", "exec h0 -- true", "traffic list", "controller verify",
+)  # fmt: skip
 """Commands that would show or change the faults of an ordinary lab."""
 
 

@@ -17,19 +17,10 @@ from tests.helpers.incidents import drawn_with, hiding, one_of, session
 from tests.incidents import solvers
 
 EVERY_TOOL = (
-    "counters",
-    "counters p0l0-p0s0 --watch 2",
-    "inspect",
-    "inspect h1",
-    "trace h0 h3",
-    "trace h0 h3 --ev 0x1c001",
-    "paths h0 h2",
-    "capture p1l0-p1s1 --seconds 0.1",
-    "prober --all",
-    "log h2 --count 500",
-    "tables p0l1",
+    "counters", "counters p0l0-p0s0 --watch 2", "inspect", "inspect h1", "trace h0 h3", "trace h0 h3 --ev 0x1c001",
+    "paths h0 h2", "capture p1l0-p1s1 --seconds 0.1", "prober --all", "log h2 --count 500", "tables p0l1",
     "wait 0.5",
-)
+)  # fmt: skip
 
 
 def asked(opened: IncidentSession, line: str) -> dict[str, Any]:

@@ -107,16 +107,10 @@ def test_an_id_of_another_server_or_of_nobody_begins_anew(folder: Path, ident: s
 @pytest.mark.parametrize(
     "bad",
     [
-        '{"packet": 3, "t_',
-        "[]",
-        "5",
-        "{}",
-        '{"packet": "x", "bytes": 1}',
-        '{"packet": 8}',
-        "[" * 100_000,
+        '{"packet": 3, "t_', "[]", "5", "{}", '{"packet": "x", "bytes": 1}', '{"packet": 8}', "[" * 100_000,
         '{"packet": NaN}',
     ],
-)
+)  # fmt: skip
 def test_a_bad_line_of_the_packet_log_or_a_journal_is_left_out(bad: str, tmp_path: Path) -> None:
     good = {"packet": 0, "t_ns": 5, "bytes": 1, "bytes_in": 1, "fate": "sent"}
     line = {"t_ns": 1, "node": "h0", "kind": "process"}

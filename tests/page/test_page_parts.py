@@ -168,15 +168,8 @@ def test_where_no_two_samples_differ_nothing_is_said_of_drops_and_rates(opened: 
 
 def packet(t_ns: int, arrives_ns: int | None, fate: str = "sent") -> Line:
     line = {
-        "t_ns": t_ns,
-        "kind": "packet",
-        "packet": 8,
-        "node": "p0l0",
-        "to": "p0s0",
-        "fate": fate,
-        "psn": 1,
-        "qpn": 17,
-    }
+        "t_ns": t_ns, "kind": "packet", "packet": 8, "node": "p0l0", "to": "p0s0", "fate": fate, "psn": 1, "qpn": 17,
+    }  # fmt: skip
     line |= {"src": "h0", "dst": "h3", "ev": 0xC000, "op": "WRITE_ONLY", "bytes": 1200, "bytes_in": 1200, "port_in": 1}
     return {**line, "arrives_ns": arrives_ns, "queued_ns": None}
 
@@ -235,14 +228,8 @@ def test_the_microscope_of_an_exported_file_asks_no_server(run: Path, pages: Ope
     opened.until_read()
     start = opened.value("lab.lanes[0].record.start")
     path = {
-        "t_ns": start + S,
-        "kind": "packet",
-        "packet": 8,
-        "src": "h0",
-        "dst": "h3",
-        "ev": 0xC000,
-        "op": "WRITE_ONLY",
-    }
+        "t_ns": start + S, "kind": "packet", "packet": 8, "src": "h0", "dst": "h3", "ev": 0xC000, "op": "WRITE_ONLY",
+    }  # fmt: skip
     path |= {"bytes": 1200, "bytes_in": 1200, "psn": 5, "qpn": 17, "payload": 1024, "va": 0, "port_in": None}
     path |= {"queued_ns": None, "trimmed": False}
     sent = {**path, "node": "h0", "to": "p0l0", "fate": "sent", "arrives_ns": start + S + 5}

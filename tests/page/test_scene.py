@@ -25,19 +25,10 @@ def test_every_node_has_a_place_of_its_own_and_every_cable_two_ends(name: str) -
 
 def test_every_verb_is_told_with_how_it_looks() -> None:
     assert {verb["name"]: verb["looks"] for verb in verbs()} == {
-        "link-down": "dead",
-        "blackhole": "dead",
-        "loss": "lossy",
-        "delay": "late",
-        "rate": "slow",
-        "port-down": "dead",
-        "optics-down": "dead",
-        "switch-stop": "stopped",
-        "switch-crash": "crashed",
-        "switch-reboot": "crashed",
-        "drain": "drained",
-        "drain-port": "drained",
-    }
+        "link-down": "dead", "blackhole": "dead", "loss": "lossy", "delay": "late", "rate": "slow",
+        "port-down": "dead", "optics-down": "dead", "switch-stop": "stopped", "switch-crash": "crashed",
+        "switch-reboot": "crashed", "drain": "drained", "drain-port": "drained",
+    }  # fmt: skip
     assert all(looks(verb) != "running" for verb in VERBS.values())
 
 

@@ -75,17 +75,10 @@ def test_a_click_changes_the_lab_and_says_what_was_done(served: Served) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b"[]",
-        b"null",
-        b"{",
-        b'{"op": "fault"',
-        b"\xff\x00",
-        b"[" * 4000,
-        b'{"op":' * 600,
+        b"", b"[]", b"null", b"{", b'{"op": "fault"', b"\xff\x00", b"[" * 4000, b'{"op":' * 600,
         b'"' + b"x" * 9000 + b'"',
     ],
-)
+)  # fmt: skip
 def test_a_body_that_is_no_request_is_refused(served: Served, body: bytes) -> None:
     status, answer = served.post(body)
     assert status in (400, 413)

@@ -60,15 +60,10 @@ def compared(one: Quantity, ours: float | None, interval: tuple[float, float] | 
 @pytest.mark.parametrize(
     ("paper", "ours", "verdict"),
     [
-        (100.0, 104.9, WITHIN_NEAR),
-        (100.0, 95.1, WITHIN_NEAR),
-        (100.0, 94.9, WITHIN_FAR),
-        (100.0, 114.9, WITHIN_FAR),
-        (100.0, 115.1, BEYOND),
-        (100.0, 0.0, BEYOND),
-        (-2.0, -2.05, WITHIN_NEAR),
+        (100.0, 104.9, WITHIN_NEAR), (100.0, 95.1, WITHIN_NEAR), (100.0, 94.9, WITHIN_FAR),
+        (100.0, 114.9, WITHIN_FAR), (100.0, 115.1, BEYOND), (100.0, 0.0, BEYOND), (-2.0, -2.05, WITHIN_NEAR),
     ],
-)
+)  # fmt: skip
 def test_a_difference_is_relative_to_the_papers_number(paper: float, ours: float, verdict: str) -> None:
     assert compared(quantity(paper), ours).verdict == verdict
 
@@ -76,18 +71,10 @@ def test_a_difference_is_relative_to_the_papers_number(paper: float, ours: float
 @pytest.mark.parametrize(
     ("paper", "ours", "agrees"),
     [
-        (1.0, 0.5, False),
-        (1.0, 2.0, False),
-        (0.5, 1.0, False),
-        (2.0, 1.0, False),
-        (1.0, 1.0, True),
-        (1.0, 0.98, True),
-        (0.98, 1.02, True),
-        (0.5, 0.6, True),
-        (1.5, 3.0, True),
-        (0.9, 1.1, False),
+        (1.0, 0.5, False), (1.0, 2.0, False), (0.5, 1.0, False), (2.0, 1.0, False), (1.0, 1.0, True),
+        (1.0, 0.98, True), (0.98, 1.02, True), (0.5, 0.6, True), (1.5, 3.0, True), (0.9, 1.1, False),
     ],
-)
+)  # fmt: skip
 def test_an_exact_tie_agrees_with_ties_alone(paper: float, ours: float, agrees: bool) -> None:
     assert Compared(Order("first", "second"), paper, ours).agrees is agrees
 

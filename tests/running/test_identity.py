@@ -117,14 +117,9 @@ def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_i
         assert {one for one in HASHES if hashes()[one] != before[one]} <= {"transport"}
         (tmp_path / name).write_text(text)
     assert changing == [
-        "mine/first.py",
-        "mine/helper.py",
-        "mine/package/__init__.py",
-        "mine/package/part.py",
-        "mine/package/deep.py",
-        "library/far/off.py",
-        "library/first.py",
-    ]
+        "mine/first.py", "mine/helper.py", "mine/package/__init__.py", "mine/package/part.py",
+        "mine/package/deep.py", "library/far/off.py", "library/first.py",
+    ]  # fmt: skip
 
 
 def test_edited_code_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,15 +124,9 @@ def test_the_first_line_of_a_run_names_the_seed_and_what_is_not_as_usual() -> No
 def test_the_first_line_of_a_run_names_every_choice_that_the_user_has() -> None:
     """A new option is either told or follows from what is told."""
     follows = {
-        "source",
-        "plan_source",
-        "settings",
-        "queue_pairs",
-        "single_plane",
-        "priority_flow_control",
-        "pace",
+        "source", "plan_source", "settings", "queue_pairs", "single_plane", "priority_flow_control", "pace",
         "phases",
-    }
+    }  # fmt: skip
     follows |= {"calibration", "host_rate_bps", "hardware_rate_bps", "base_rtt_ns", "jitter_ns", "fabric", "hosts"}
     follows |= {"delay_ns", "pmtu_bytes", "switches", "switch_kind", "python", "cpus", "version", "hashes", "key"}
     choices = Choices(transport=TRANSPORTS["mrc"], plan=load_plan("tiny"), seed=7)

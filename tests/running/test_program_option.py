@@ -222,18 +222,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of numpy's training program under the faults of `smoke`, in virtual time."""
     folder = tmp_path_factory.mktemp("runs")
     words = [
-        "run",
-        "smoke",
-        "--world",
-        "simulated",
-        "--plain",
-        "--rate",
-        "100000",
-        "--seed",
-        "3",
-        "--runs",
-        str(folder),
-    ]
+        "run", "smoke", "--world", "simulated", "--plain", "--rate", "100000", "--seed", "3", "--runs", str(folder),
+    ]  # fmt: skip
     assert cli.main([*words, "--runs", str(folder), "--program", TRAINS, "--ranks", "h0..h1,h3"]) == 0
     return folder
 
@@ -288,18 +278,8 @@ def test_a_program_that_fails_makes_the_verdict_false(tmp_path: Path) -> None:
 
 def test_a_program_that_ends_while_a_switch_is_down_leaves_no_switch_without_tables(tmp_path: Path) -> None:
     words = [
-        "run",
-        "smoke",
-        "--world",
-        "simulated",
-        "--plain",
-        "--rate",
-        "100000",
-        "--seed",
-        "3",
-        "--ranks",
-        "h0..h1,h3",
-    ]
+        "run", "smoke", "--world", "simulated", "--plain", "--rate", "100000", "--seed", "3", "--ranks", "h0..h1,h3",
+    ]  # fmt: skip
     program = TRAINS.replace("--steps 80", "--steps 51")
     assert cli.main([*words, "--runs", str(tmp_path), "--program", program]) == 0
     lines = map(json.loads, (tmp_path / "latest" / "journal.jsonl").read_text().splitlines())

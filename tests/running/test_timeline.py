@@ -140,18 +140,11 @@ def test_a_fault_in_a_phase_that_there_is_not_is_refused() -> None:
 @pytest.mark.parametrize(
     ("target", "mapped"),
     [
-        ("p3l1-p3s2", "p0l1-p0s2"),
-        ("p3s2-p3l1", "p0s2-p0l1"),
-        ("p3s2>p3l1", "p0s2>p0l1"),
-        ("h3-p2l1", "h3-p0l1"),
-        ("p2s1", "p0s1"),
-        ("p1l0", "p0l0"),
-        ("p1c3", "p0c3"),
-        ("p3s2>p3c1", "p0s2>p0c1"),
-        ("h3.p2", "h3.p0"),
+        ("p3l1-p3s2", "p0l1-p0s2"), ("p3s2-p3l1", "p0s2-p0l1"), ("p3s2>p3l1", "p0s2>p0l1"), ("h3-p2l1", "h3-p0l1"),
+        ("p2s1", "p0s1"), ("p1l0", "p0l0"), ("p1c3", "p0c3"), ("p3s2>p3c1", "p0s2>p0c1"), ("h3.p2", "h3.p0"),
         ("h12.p7", "h12.p0"),
     ],
-)
+)  # fmt: skip
 def test_a_target_in_any_plane_becomes_the_one_of_the_single_plane(target: str, mapped: str) -> None:
     fault = TimedFault(1.0, "loss", target, 2.0, 20.0, 9)
     assert on_single_plane(fault) == TimedFault(1.0, "loss", mapped, 2.0, 20.0, 9)

@@ -14,17 +14,9 @@ from topo.fault import VERBS
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = "topo/fault/verb.py"
 SCANNED = (
-    "common",
-    "controller",
-    "endpoint",
-    "switch",
-    "topo",
-    "cli/commands",
-    "judging",
-    "running",
-    "scenarios/scenario.py",
-    "running/worlds",
-)
+    "common", "controller", "endpoint", "switch", "topo", "cli/commands", "judging", "running",
+    "scenarios/scenario.py", "running/worlds",
+)  # fmt: skip
 SPEAKING = {name for name in VERBS if "-" in name or name == "blackhole"}
 """Names that mean nothing but the verb; the others are also words of English and names of fields."""
 

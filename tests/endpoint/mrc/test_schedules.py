@@ -48,34 +48,10 @@ SCHEDULE = st.fixed_dictionaries(
 # retransmission timers grew to hundreds of round trips.
 REPORTED_LATE = {
     "messages": [
-        (150000, True),
-        (4096, False),
-        (4097, False),
-        (40000, False),
-        (3, False),
-        (3, False),
-        (9000, False),
-        (150000, False),
-        (4097, False),
-        (150000, False),
-        (150000, True),
-        (1, False),
-        (3, True),
-        (3, False),
-        (1, False),
-        (9000, True),
-        (40000, False),
-        (9000, False),
-        (4096, True),
-        (150000, False),
-        (1000, False),
-        (150000, True),
-        (4096, False),
-        (1, True),
-        (9000, False),
-        (4096, True),
-        (1000, True),
-        (1, True),
+        (150000, True), (4096, False), (4097, False), (40000, False), (3, False), (3, False), (9000, False),
+        (150000, False), (4097, False), (150000, False), (150000, True), (1, False), (3, True), (3, False),
+        (1, False), (9000, True), (40000, False), (9000, False), (4096, True), (150000, False), (1000, False),
+        (150000, True), (4096, False), (1, True), (9000, False), (4096, True), (1000, True), (1, True),
     ],
     "faults": [
         {"at": 1513, "kind": "trim", "link": 773, "amount": 0.0104840685419571},
@@ -89,7 +65,7 @@ REPORTED_LATE = {
     "selection": "oblivious",
     "psn": 5,
     "back": True,
-}
+}  # fmt: skip
 
 
 def _break(wire: Wire, fault: dict[str, Any]) -> None:

@@ -17,14 +17,9 @@ DSCPS = (0, 10, 12, 20, 22, 46)
 def fabric_frames() -> list[bytes]:
     """uSID lists that are ours, others', ended, or plain addresses, in every class."""
     lists = [
-        (OWN, 0x2001),
-        (OWN, 0x2002, 0x3000),
-        (OWN, OWN_ADJACENCY, 5),
-        (0x2003, 1),
-        (OWN,),
-        (0x7777,),
+        (OWN, 0x2001), (OWN, 0x2002, 0x3000), (OWN, OWN_ADJACENCY, 5), (0x2003, 1), (OWN,), (0x7777,),
         (OWN_ADJACENCY, 9),
-    ]
+    ]  # fmt: skip
     frames = [
         ipv6_frame(usid_address(*usids), bytes(size), dscp=dscp)
         for usids in lists

@@ -12,15 +12,9 @@ DSCP = {NO_TRIM: 0, TRIMMABLE: 10, RETRANSMIT: 12, TRIMMED: 20, LAST_HOP: 22, CO
 DATA_PRIORITY, HIGH_PRIORITY = 0, 7
 PATIENCE_US = 10_000
 DROP_REASONS = (
-    "not_ipv6_drops",
-    "hop_limit_drops",
-    "list_ended_drops",
-    "unknown_usid_drops",
-    "no_route_drops",
-    "no_next_hop_drops",
-    "queue_limit_drops",
-    "trimmed_share_drops",
-)
+    "not_ipv6_drops", "hop_limit_drops", "list_ended_drops", "unknown_usid_drops", "no_route_drops",
+    "no_next_hop_drops", "queue_limit_drops", "trimmed_share_drops",
+)  # fmt: skip
 
 
 def destination(port: int) -> str:

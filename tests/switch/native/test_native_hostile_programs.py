@@ -22,19 +22,9 @@ STEPS = 25
 QUICK, ALL = 8, 250  # seeds of every run, and of a slow one
 NUMBERS = (-1, 0, 1, 2, 7, 8, 63, 64, 65, 255, 2**16, 2**31 - 1, 2**31, 2**32, 2**63, 2**64)
 TEXTS = (
-    "",
-    "0x",
-    "0x0",
-    "0xff",
-    "-0x1",
-    "0x" + "f" * 32,
-    "scalars",
-    "standard_metadata",
-    'a"; abort(); "',
-    "*/",
-    "\\",
+    "", "0x", "0x0", "0xff", "-0x1", "0x" + "f" * 32, "scalars", "standard_metadata", 'a"; abort(); "', "*/", "\\",
     "\0",
-)
+)  # fmt: skip
 
 Place = tuple[Any, Any]  # a list or an object, and an index or a name in it
 

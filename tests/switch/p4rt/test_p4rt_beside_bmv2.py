@@ -43,14 +43,8 @@ def ours(directory):
     config = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": [{"device_id": 1, "name": "one"}]}
     (directory / "config.json").write_text(json.dumps(config))
     command = [
-        sys.executable,
-        "-m",
-        "switch",
-        "serve",
-        "--config",
-        str(directory / "config.json"),
-        "--exit-with-parent",
-    ]
+        sys.executable, "-m", "switch", "serve", "--config", str(directory / "config.json"), "--exit-with-parent",
+    ]  # fmt: skip
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield ready_words(process)["grpc"]

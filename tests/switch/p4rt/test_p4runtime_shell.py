@@ -114,14 +114,8 @@ table_entry["I.fixed"].read(lambda e: print("GOT const", e.action["reason"].valu
 """,
     )
     assert got == [
-        "I.count_and_forward 0",
-        "I.forward 0",
-        "I.deny 4",
-        "I.drop",
-        "0",
-        "default I.forward",
-        "const 09",
-    ], output
+        "I.count_and_forward 0", "I.forward 0", "I.deny 4", "I.drop", "0", "default I.forward", "const 09",
+    ], output  # fmt: skip
 
 
 def test_errors_are_shown_with_the_servers_words(grpc_address, artefacts):

@@ -18,18 +18,9 @@ pytestmark = [pytest.mark.root]
 PLAN = load_plan("tiny", {"switch": "linux"})
 # What a word of Mininet's needs behind it to do something; the others need nothing.
 ARGUMENTS = {
-    "gterm": "h0",
-    "help": "nodes",
-    "noecho": "h0 true",
-    "pingall": "1",
-    "px": "print(1)",
-    "py": "h0.name",
-    "sh": "true",
-    "source": "/dev/null",
-    "time": "nodes",
-    "x": "h0 true",
-    "xterm": "h0",
-}
+    "gterm": "h0", "help": "nodes", "noecho": "h0 true", "pingall": "1", "px": "print(1)", "py": "h0.name",
+    "sh": "true", "source": "/dev/null", "time": "nodes", "x": "h0 true", "xterm": "h0",
+}  # fmt: skip
 LEAVE = ("EOF", "exit", "quit")
 
 
