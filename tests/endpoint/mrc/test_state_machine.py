@@ -4,9 +4,10 @@ The model is the list of what was posted. After every step nothing may have comp
 region may have changed; at the end everything heals and must complete.
 """
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from endpoint.mrc.paths.ev_state import SENDABLE
 from endpoint.transport import QPState
@@ -21,12 +22,16 @@ class TwoHosts(RuleBasedStateMachine):
     @initialize(
         seed=st.integers(0, 2**16),
         planes=st.sampled_from([1, 2, 4]),
-        evs=st.sampled_from([1, 3]),
+        evs=st.sampled_from([1, 3, 8]),
         jitter=st.sampled_from([0, 20]),
+        selection=st.sampled_from(["mrc", "mrc", "mrc", "oblivious", "single_path"]),
     )
-    def build(self, seed: int, planes: int, evs: int, jitter: int) -> None:
+    def build(self, seed: int, planes: int, evs: int, jitter: int, selection: str) -> None:
         self.wire = Wire(seed=seed, planes=planes, evs_per_plane=evs, rate_bps=50_000_000_000, jitter_ns=jitter * 1000)
-        self.flows = [Flow(self.wire, psn=2**24 - 20), Flow(self.wire, "h1", "h0", seed=8)]
+        self.flows = [
+            Flow(self.wire, psn=2**24 - 20, selection=selection),
+            Flow(self.wire, "h1", "h0", seed=8, selection=selection),
+        ]
         self.rates = {key: link.rate_bps for key, link in self.wire.links.items()}
         self.broken_since: int | None = None
 
@@ -34,7 +39,7 @@ class TwoHosts(RuleBasedStateMachine):
         keys = list(self.wire.links)
         return keys[number % len(keys)]
 
-    @rule(which=st.integers(0, 1), length=st.sampled_from([1, 5000, 40_000]), immediate=st.booleans())
+    @rule(which=st.integers(0, 1), length=st.sampled_from([1, 4097, 40_000, 150_000]), immediate=st.booleans())
     def post(self, which: int, length: int, immediate: bool) -> None:
         flow = self.flows[which]
         flow.post(length, immediate=len(flow.posted) if immediate else None)
@@ -156,5 +161,10 @@ class TwoHosts(RuleBasedStateMachine):
             assert flow.qp.requester.flight.inflight_bytes == 0
 
 
-TestTwoHosts = TwoHosts.TestCase
+TestTwoHosts = pytest.mark.smoke(TwoHosts.TestCase)
 TestTwoHosts.settings = settings(max_examples=80, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.slow
+def test_two_hosts_keep_the_rules_in_hundreds_of_stories() -> None:
+    run_state_machine_as_test(TwoHosts, settings=settings(TestTwoHosts.settings, max_examples=600))
