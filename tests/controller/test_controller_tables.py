@@ -10,8 +10,8 @@ from controller.counting import CLASSES_PER_PORT, cells, counted
 from controller.entries import DefaultEntry, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.items import compare, decode, encode
 from controller.tables import ROCE, TRIMMABLE, tables
-from controller.words import line
-from p4c.entries import Exact, Lpm
+from controller.words import line, match
+from p4c.entries import Exact, Lpm, Range
 from switch.engine import MeterConfig
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import P4RuntimeError
@@ -243,6 +243,9 @@ def test_lines_show_addresses_as_addresses(p4infos):
     assert "my_sid dst_addr=fcbb:bbbb:1000::/48 → end_un()" in lines
     assert any("src_mac=02:10:00:00:00:01" in text for text in lines)
     assert str(IPv6Address("fcbb:bbbb:2001::")) in "".join(lines)
+    ranked = TableEntry("dscp_to_class", (("dscp", Exact(10)),), "set_class", (1, 0), priority=3)
+    assert line(p4infos["leaf"], ranked).startswith("dscp_to_class dscp=10 priority=3 → ")
+    assert [match(Range(0, high), 16) for high in (65_534, 65_535)] == ["0..65534", ""]
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from common.journal import Journal
-from judging.journal import merge, read_file, write_merged
+from judging.journal import fault_of, merge, read_file, write_merged
 
 
 def test_lines_of_several_writers_merge_by_time(tmp_path: Path) -> None:
@@ -34,6 +36,19 @@ def test_an_unreadable_line_becomes_an_error_line_and_the_rest_counts(tmp_path: 
     lines = read_file(path)
     assert [line["kind"] for line in lines] == ["x", "error", "error", "y"]
     assert "a.jsonl:2" in lines[1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ({"qps": [{"qp": 1}], "ports": [{"port": 1}, {"port": 2}]}, ""),
+        ({"qps": [{"qp": 1}, 5]}, "'qps' must be a list of objects"),
+        ({"ports": 5}, "'ports' must be a list of objects"),
+        ({"ports": [{"port": 1}, {"port": "2"}]}, "in 'ports', 'port' must be of type int (got '2')"),
+    ],
+)
+def test_a_sample_is_read_only_if_each_part_of_it_can_be(sample: dict[str, object], said: str) -> None:
+    assert fault_of({"t_ns": 1, "node": "h0", "kind": "sample", **sample}) == said
 
 
 def test_the_merged_journal_reads_back_as_it_was(tmp_path: Path) -> None:
