@@ -1,7 +1,8 @@
-"""Two engines with the same random settings: entries of all tables, members, groups, meters, replicas and ports.
+"""The same random life for the reference interpreter and the native engine, which must agree to the bit.
 
-Everything is drawn from one seed. Compared: counters of the ports, counters, direct counters, registers, and which
-calls are refused. `fabric_life.py` sends the packets.
+Everything is drawn from one seed: entries for whatever tables a program has, members and groups, meters, replicas,
+port configurations, and frames made from samples by changing, cutting and extending them. Compared: every frame with
+its port and time, every counter of the ports, counters, direct counters, registers, and which calls are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from p4c.model.pipelines import Key, Table
 from switch.engine import Engine, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.native.engine import NativeEngine
 from switch.reference.engine import ReferenceEngine
-from tests.helpers.engines.random_inputs import flow_control
+from switch.reference.pfc import pfc_frame
 
 PORTS = (0, 1, 2, 3, 510)
 CELLS_COMPARED = 72  # of each array of counters or registers: ports 0..8 of eight classes
@@ -44,6 +45,11 @@ class Pair:
             return call(engine)
         except EngineError:
             return EngineError
+
+    def close(self) -> None:
+        for engine in self.engines:
+            if isinstance(engine, NativeEngine):
+                engine.close()
 
 
 class Life:
@@ -96,6 +102,17 @@ class Life:
             return GroupRef(self.random.randint(1, 3))
         return MemberRef(self.random.randint(1, 4))
 
+    def frame(self) -> bytes:
+        data = bytearray(self.random.choice(self.frames))
+        for _ in range(self.random.choice((0, 0, 1, 2, 6))):
+            if data:
+                data[self.random.randrange(len(data))] = self.random.choice((0, 1, 255, self.random.getrandbits(8)))
+        if self.random.random() < 0.15:
+            del data[self.random.randrange(len(data) + 1) :]
+        if self.random.random() < 0.1:
+            data += self.random.randbytes(self.random.randint(1, 300))
+        return bytes(data)
+
     def port_config(self) -> PortConfig:
         draw = self.random.choice
         queues = [QueueConfig(draw((0, 0, 2, 5)), draw((0, 0, 400, 3000)), draw((0, 0, 0, 200_000))) for _ in range(8)]
@@ -109,15 +126,42 @@ class Life:
             loss_seed=draw((0, 5)),
             overhead_bytes=draw((0, 0, 24)),
             queues=tuple(queues),
-            **(flow_control(self.random) if rate_bps else {}),
+            **(self.pfc_config() if rate_bps else {}),
         )
+
+    def pfc_config(self) -> dict[str, int]:
+        """Half of the ports that have a rate, which a pause needs, have flow control."""
+        draw = self.random.choice
+        xoff = draw((0, 200, 2000))
+        return {
+            "pfc_classes": draw((0, 0, 1, 255, 0x81)),
+            "pfc_xoff_bytes": xoff,
+            "pfc_xon_bytes": draw((0, xoff // 2, xoff)),
+            "pfc_headroom_bytes": draw((0, 300, 100_000)),
+            "pfc_quanta": draw((200, 2000, 65_535)),
+            "pfc_watchdog_ns": draw((0, 1, 100_000, 10_000_000)),
+            "pfc_mac": self.random.getrandbits(48),
+        }
+
+    def control_frame(self) -> bytes:
+        """A PFC frame, now and then forged or cut short."""
+        times = {priority: self.random.choice((0, 1, 30, 500, 65_535)) for priority in range(8)}
+        data = bytearray(pfc_frame(self.random.getrandbits(48), self.random.choice((0, 1, 0x80, 255, 0xFFFF)), times))
+        if self.random.random() < 0.2:
+            data[self.random.randrange(len(data))] ^= self.random.getrandbits(8)
+        if self.random.random() < 0.2:
+            del data[self.random.randrange(len(data)) :]
+        return bytes(data)
+
+    def first_port_config(self) -> PortConfig:
+        return PortConfig() if self.random.random() < 0.5 else self.port_config()
 
     # --- what is done ---
 
     def populate(self) -> None:
         both, random_ = self.pair.both, self.random
         for port in PORTS:
-            config = self.port_config()
+            config = self.first_port_config()
             both("port", lambda e, port=port, config=config: e.configure_port(port, config, 0))
         for number in range(1, 4):
             replicas = [
@@ -187,6 +231,30 @@ class Life:
         else:
             running = self.random.random() < 0.7
             self.pair.both("running", lambda e: e.set_running(running, self.now_ns))
+
+    def live(self, packets: int, populate: Callable[[Life], None] | None = None) -> int:
+        """Returns how many frames came out. `populate` installs entries of its own instead of random ones."""
+        if populate is None:
+            self.populate()
+        else:
+            populate(self)
+        came_out = 0
+        for _ in range(packets):
+            port = self.random.choice(PORTS)
+            frame = self.control_frame() if self.random.random() < 0.1 else self.frame()
+            self.pair.both("receive", lambda e, p=port, f=frame: e.receive(p, f, self.now_ns))
+            self.now_ns += self.random.choice((0, 0, 1, 999, 10_000, 1_000_000))
+            if self.random.random() < 0.1:
+                self.change()
+            if self.random.random() < 0.3:
+                assert self.pair.both("next event", lambda e: e.next_event_ns()) is not EngineError
+                came_out += len(self.pair.both("frames", lambda e: e.advance(self.now_ns)))
+        self.pair.both("running", lambda e: e.set_running(True, self.now_ns))
+        self.now_ns += 10**12
+        came_out += len(self.pair.both("last frames", lambda e: e.advance(self.now_ns)))
+        self.compare_state()
+        self.pair.close()
+        return came_out
 
     def compare_state(self) -> None:
         both = self.pair.both

@@ -117,6 +117,9 @@ class SwitchLife(Life):
         around = self.random.choice((0, 0, 24))
         return replace(config, rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss, overhead_bytes=around)
 
+    def first_port_config(self) -> PortConfig:
+        return self.port_config()
+
     def populate_tables(self) -> None:
         if self.kind.populate is None:
             super().populate_tables()

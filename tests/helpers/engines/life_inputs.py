@@ -5,8 +5,8 @@ from pathlib import Path
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm
 from p4c.model import Program
-from switch.engine import Engine, MeterConfig
-from tests.helpers.engines.differential import Life
+from switch.engine import Engine, MeterConfig, PortConfig
+from tests.helpers.engines.differential import PORTS, Life
 from tests.helpers.engines.leaf_traffic import ipv6_frame, usid_address
 
 PROGRAMS = Path(__file__).parents[2] / "switch/native/programs"
@@ -34,6 +34,15 @@ def _with_ecn(frame: bytes) -> bytes:
     data = bytearray(frame)
     data[15] |= 0x20
     return bytes(data)
+
+
+def populate_fabric(life: Life) -> None:
+    """Ports, and what a controller installs."""
+    draw = life.random.choice
+    for port in PORTS:
+        config = PortConfig(rate_bps=draw((0, 8_000_000, 20_000_000)), delay_ns=draw((0, 5000)))
+        life.pair.both("port", lambda e, p=port, c=config: e.configure_port(p, c, 0))
+    populate_entries(life)
 
 
 def populate_entries(life: Life) -> None:
@@ -82,7 +91,17 @@ def order(verb: int, argument: int, left: int, size: int) -> bytes:
     return bytes([verb, argument, left, 0xAB, 0xCD]) + bytes(i & 0xFF for i in range(size))
 
 
+def numbers(items: int, option_bytes: int) -> bytes:
+    stack = bytes([value << 1 & 0xFE for value in range(items - 1)]) + bytes([0x55])
+    fixed = bytes(range(7, 7 + 2 + 4 + 16 + 1 + 2 + 6))
+    return fixed + stack + bytes([0xA0 | option_bytes]) + bytes(range(option_bytes)) + bytes(range(40))
+
+
 FRAMES: dict[str, list[bytes]] = {
     "copies": [order(1 << bit, 5, 3, size) for bit in range(8) for size in (0, 20, 100)]
-    + [order(verb, 0x66, 4, 60) for verb in (0x03, 0x17, 0x28, 0x35, 0x3C, 0x71, 0xFF)]
+    + [order(verb, 0x66, 4, 60) for verb in (0x03, 0x17, 0x28, 0x35, 0x3C, 0x71, 0xFF)],
+    "matching": [
+        bytes([a, 0, b, 0, 0, 0, a, *bytes(15), b, a << 4 | b, 0]) + bytes(30) for a in range(4) for b in range(4)
+    ],
+    "arithmetic": [numbers(items, length) for items in range(1, 6) for length in (0, 1, 8, 9)],
 }

@@ -15,35 +15,9 @@ from p4c.model.headers import Field, Header
 from p4c.model.parsers import Extract, Lookahead, StackNext, State
 from p4c.model.pipelines import Key, Table
 from switch.engine import PRIORITIES, MeterConfig, PortConfig, QueueConfig, Replica
-from switch.reference.pfc import pfc_frame
 
 PORTS = (1, 2, 3, 4)
 STATES_MAX = 40
-
-
-def flow_control(rng: random.Random) -> dict[str, int]:
-    """Of a port that has a rate, which a pause needs: half of them have flow control."""
-    xoff = rng.choice((0, 200, 2000))
-    return {
-        "pfc_classes": rng.choice((0, 0, 1, 255, 0x81)),
-        "pfc_xoff_bytes": xoff,
-        "pfc_xon_bytes": rng.choice((0, xoff // 2, xoff)),
-        "pfc_headroom_bytes": rng.choice((0, 300, 100_000)),
-        "pfc_quanta": rng.choice((200, 2000, 65_535)),
-        "pfc_watchdog_ns": rng.choice((0, 1, 100_000, 10_000_000)),
-        "pfc_mac": rng.getrandbits(48),
-    }
-
-
-def control_frame(rng: random.Random) -> bytes:
-    """A PFC frame, now and then forged or cut short."""
-    times = {priority: rng.choice((0, 1, 30, 500, 65_535)) for priority in range(8)}
-    data = bytearray(pfc_frame(rng.getrandbits(48), rng.choice((0, 1, 0x80, 255, 0xFFFF)), times))
-    if rng.random() < 0.2:
-        data[rng.randrange(len(data))] ^= rng.getrandbits(8)
-    if rng.random() < 0.2:
-        del data[rng.randrange(len(data)) :]
-    return bytes(data)
 
 
 @dataclass
@@ -90,8 +64,6 @@ class PacketMaker:
             data = bytes(mutable)
         elif choice < 0.35:
             data = self.rng.randbytes(self.rng.randrange(200))
-        elif choice < 0.42:
-            data = control_frame(self.rng)
         return data
 
     def _well_formed(self) -> bytes:
@@ -218,15 +190,12 @@ class ControlMaker:
             )
             for _ in range(PRIORITIES)
         )
-        rate_bps = rng.choice((0, 10**6, 10**9, 10**11, 12_345_678))
         return PortConfig(
             up=rng.random() < 0.9,
-            rate_bps=rate_bps,
+            rate_bps=rng.choice((0, 10**6, 10**9, 10**11, 12_345_678)),
             rate_pps=rng.choice((0, 0, 0, 3000)),
             delay_ns=rng.choice((0, 1000, 123_457)),
             loss=rng.choice((0.0, 0.0, 0.3, 1.0)),
             loss_seed=rng.randrange(4),
-            overhead_bytes=rng.choice((0, 0, 24)),
             queues=queues,
-            **(flow_control(rng) if rate_bps else {}),
         )

@@ -126,10 +126,8 @@ class Scenario:
                 pair("receive", rng.choice(PORTS), self.packets.packet(), self.now_ns)
         elif choice < 0.80:
             pair("configure_port", rng.choice(PORTS), self.control.port(), self.now_ns)
-        elif choice < 0.93:
-            self.change_entries()
         elif choice < 0.95:
-            self.change_members()
+            self.change_entries()
         elif choice < 0.97:
             pair("set_running", rng.random() < 0.7, self.now_ns)
         elif choice < 0.98:
@@ -157,18 +155,6 @@ class Scenario:
             self.pair("set_direct_meter", table.name, self.rng.choice(handles), self.control.meter())
         elif self.may_change_default(table):
             self.pair("set_default_action", table.name, self.control.call(table.actions))
-
-    def change_members(self) -> None:
-        """Ids come and go, and entries may name those that are gone."""
-        pair, rng, number = self.pair, self.rng, self.rng.randrange(6)
-        for profile in self.program.profiles:
-            actions = tuple(a for t in self.program.tables if t.profile is profile for a in t.actions)
-            pair(*rng.choice((
-                ("set_member", profile.name, number, self.control.call(actions)),
-                ("delete_member", profile.name, number),
-                ("set_group", profile.name, number, [(rng.randrange(6), rng.randint(1, 3))]),
-                ("delete_group", profile.name, number),
-            )))  # fmt: skip
 
     def settle(self) -> None:
         """Let everything leave, then compare all state."""
