@@ -128,12 +128,12 @@ def test_words_that_build_nothing_install_python_and_nothing_else(machine: Machi
     assert machine.log[-1] == f"python -P -m cli {' '.join(words)}"
 
 
-@pytest.mark.parametrize("words", [("--help",), ("-h",), ("--version",), ("run", "link-flap", "--help")])
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("--version",), ("run", "link-flap", "--help")])
 def test_help_and_the_version_are_answered_before_anything_is_installed(
     machine: Machine, words: tuple[str, ...]
 ) -> None:
     assert machine.installed(*words) == set()
-    assert machine.log[-1] == f"python -SP -m cli {' '.join(words)}"
+    assert machine.log[-1] == f"python -SP -m cli {' '.join(words)}".rstrip()
     assert not (machine.folder / "venv").exists()
 
 
