@@ -17,6 +17,7 @@ from cli.needs import in_virtual_time, needs, refuse_virtual_time, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
 from common.outcome import NOT_DONE, carry_out
+from common.terminal.choices import close
 from common.terminal.printable import printable
 from common.terminal.standard_streams import PROGRAM, write_error
 
@@ -50,7 +51,8 @@ class CommandParser(argparse.ArgumentParser):
         if message.startswith("the following arguments are required"):
             message = self._unknown_option(self._given) or message
         elif (choice := CHOICE.search(message)) and choice[1] in self._given:
-            message = self._unknown_option(self._given[: self._given.index(choice[1])]) or message
+            before = self._given[: self._given.index(choice[1])]
+            message = self._unknown_option(before) or _with_close(message, choice[1])
         super().error(printable(message))
 
     def _unknown_option(self, words: Sequence[str]) -> str:
@@ -65,6 +67,12 @@ class CommandParser(argparse.ArgumentParser):
                 meant = nearest_option(option, self._option_string_actions)
                 return f"no option {option}" + (f": did you mean {meant}?" if meant else "")
         return ""
+
+
+def _with_close(message: str, word: str) -> str:
+    """argparse's complaint about a choice, with the choice that was probably meant."""
+    meant = close(word, re.findall(r"[\w@.-]+", message.partition("(choose from ")[2]))
+    return message.replace("(choose from", f"(did you mean {meant}? Choose from", 1) if meant else message
 
 
 PROJECT = Path(__file__).parents[1] / "pyproject.toml"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 
+from common.terminal.choices import close
 from topo.fault import VERBS
 
 MEANINGS: Mapping[str, str] = {
@@ -32,6 +32,7 @@ MEANINGS: Mapping[str, str] = {
     "undo": "restore",
     "controller show NODE": "tables",
     "export": "save generate",
+    "check N --hint": "hint",
     "--help": "help",
     "--version": "version",
 }
@@ -45,8 +46,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     for verb in VERBS.values():
         if word.lower() in (verb.name, *verb.elsewhere):
             return f"fault {verb.usage}"
-    close = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return close[0] if close else ""
+    return close(word, known)
 
 
 def nearest_option(word: str, known: Iterable[str]) -> str:
@@ -56,5 +56,4 @@ def nearest_option(word: str, known: Iterable[str]) -> str:
     if len(begun) == 1:
         return begun[0]
     names = {option.lstrip("-"): option for option in options}
-    close = difflib.get_close_matches(word.lstrip("-").lower(), names, n=1, cutoff=0.6)
-    return names[close[0]] if close else ""
+    return names.get(close(word.lstrip("-"), names), "")

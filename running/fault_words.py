@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from common.terminal.choices import no_such
 from scenarios import Phase, TimedFault
 from topo.fault import VERBS, FaultError
 
@@ -27,7 +28,7 @@ def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
     if found is None:
         raise FaultError(f"--fault must be {USAGE}, such as {EXAMPLE!r} (got {text!r})")
     if found["verb"] not in VERBS:
-        raise FaultError(f"--fault {text!r}: no fault {found['verb']!r}: valid are {', '.join(VERBS)}")
+        raise FaultError(f"--fault {text!r}: {no_such('fault', found['verb'], VERBS)}")
     try:
         at_s = float(found["at"])
         for_s = None if found["for"] is None else float(found["for"])

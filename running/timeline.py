@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from common.terminal.choices import no_such
 from endpoint import factory, profile
 from endpoint.workloads import KINDS
 from running.choices import Choices
@@ -33,7 +34,7 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
     """Checks kinds, phases and hosts; the agents check the options."""
     for workload in workloads:
         if workload.kind not in KINDS:
-            raise ValueError(f"workload {workload.name}: no kind {workload.kind!r}: valid are {', '.join(KINDS)}")
+            raise ValueError(f"workload {workload.name}: {no_such('kind', workload.kind, KINDS)}")
         check_place("workload", workload, plan, phases)
 
 

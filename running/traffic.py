@@ -17,6 +17,7 @@ from typing import Any
 
 from common import files
 from common.client import ControlClient
+from common.terminal.choices import no_such
 from endpoint import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
@@ -167,10 +168,10 @@ def check(kind: str, ranks: Sequence[str], options: Mapping[str, Any]) -> None:
     """TrafficError for a kind or an option that there is not, with those there are."""
     known = defaults()
     if kind not in known:
-        raise TrafficError(f"no workload {kind!r}: valid are {', '.join(known)}")
+        raise TrafficError(no_such("workload", kind, known))
     for name in options:
         if name not in known[kind]:
-            raise TrafficError(f"{kind} has no option {name!r}: valid are {', '.join(known[kind])}")
+            raise TrafficError(f"{kind} has {no_such('option', name, known[kind])}")
     least, most = KINDS[kind].RANKS_MIN, KINDS[kind].RANKS_MAX
     if not least <= len(ranks) <= most:
         number = str(least) if least == most else f"{least} to {most}"

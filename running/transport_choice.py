@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from common.terminal.choices import no_such
 from endpoint.mrc import presets
 from topo import Plan
 from topo.planfile import check_pfc
@@ -100,6 +101,6 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
 def transport(name: str, settings: Mapping[str, Any] | None = None) -> TransportChoice:
     """The transport of this name; ValueError with the valid names otherwise. `settings` are for MRC endpoints only."""
     if name not in TRANSPORTS:
-        raise ValueError(f"no transport {name!r}: valid are {', '.join(TRANSPORTS)}")
+        raise ValueError(no_such("transport", name, TRANSPORTS))
     found = TRANSPORTS[name]
     return replace(found, settings={**(settings or {}), **found.settings}) if found.agent == "mrc" else found

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from common import user_code
+from common.terminal.choices import no_such
 from scenarios.scenario import Scenario, Setting
 
 __all__ = ["NAMES", "file_of", "find", "is_shipped", "is_workload", "load", "own_file", "scenarios"]
@@ -65,8 +66,7 @@ def find(name: str) -> Scenario:
     if "," in name and all(map(is_shipped, name.split(","))):
         raise ScenarioError(f"{name!r} is one name: where a command takes several scenarios, put spaces between them")
     raise ScenarioError(
-        f"no scenario {name!r}: valid are {', '.join(SHIPPED)}, a .py file of your own,"
-        f" or a workload file: {' or '.join(WORKLOADS)}"
+        f"{no_such('scenario', name, SHIPPED)}, a .py file of your own, or a workload file: {' or '.join(WORKLOADS)}"
     )
 
 

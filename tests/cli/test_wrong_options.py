@@ -38,3 +38,33 @@ def test_a_missing_argument_without_a_wrong_option_is_told_as_missing(capsys: py
     with pytest.raises(SystemExit):
         main(["paths", "--ev", "3"])
     assert "arguments are required: FROM, TO" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("topo drwa", "'drwa' (did you mean draw? Choose from"),
+        ("fault linkdown p0l0-p0s0", "'linkdown' (did you mean link-down? Choose from"),
+        ("fault qqqq p0l0-p0s0", "'qqqq' (choose from"),
+    ],
+)
+def test_a_misspelled_choice_is_told_with_the_nearest(
+    words: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("run link-flpa", "mrclab: no scenario 'link-flpa' (did you mean link-flap?): valid are smoke, "),
+        ("run smoke --transport mcr", "mrclab: no transport 'mcr' (did you mean mrc?): valid are mrc, "),
+        ("run qqqq", "mrclab: no scenario 'qqqq': valid are smoke, "),
+        ("hint 1", "mrclab: no command 'hint': did you mean ./lab check N --hint?"),
+    ],
+)
+def test_a_misspelled_name_is_told_with_the_nearest(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err.startswith(told)

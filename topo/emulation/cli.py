@@ -178,7 +178,9 @@ def register(
     one_way = next(verb for verb in VERBS.values() if verb.one_way and verb.argument)
     example = f"fault {one_way.name} 'p1l0>p1s2' 20"
     fault = _add(subparsers, "fault", example, f"verbs:\n{rows}")
-    fault.add_argument("verb", nargs="?", choices=tuple(VERBS), metavar="VERB", help="none: list faults in force")
+    fault.add_argument(
+        "verb", nargs="?", choices=("list", *VERBS), default="list", metavar="VERB", help="list: those in force"
+    )
     fault.add_argument("words", nargs="*", metavar="TARGET [NUMBER]")
     fault.add_argument("--seed", type=int, default=0, help="the seed of random loss on embedded switches")
     add_format(fault)
@@ -396,7 +398,7 @@ def run_shell(arguments: argparse.Namespace, provision: Provision | None) -> int
 
 
 def run_fault(arguments: argparse.Namespace, lab: FaultyLab) -> int:
-    if arguments.verb is None:
+    if arguments.verb == "list":
         in_force = [fault_json(fault) for fault in lab.faults()]
         print(json.dumps(in_force, indent=1) if arguments.format == "json" else show_faults(lab))
         return 0

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from common.terminal.choices import no_such
 from topo.fault.verb import VERBS, FaultError, Verb
 from topo.graph import PortRef, link_at, link_between, links, peer
 from topo.node import Switch
@@ -44,7 +45,7 @@ class Fault:
 def make_fault(plan: Plan, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
     """A checked fault with its target in canonical spelling. FaultError says what is wrong and what would be valid."""
     if verb not in VERBS:
-        raise FaultError(f"no fault {verb!r}: valid are {', '.join(VERBS)}")
+        raise FaultError(no_such("fault", verb, VERBS))
     spec = VERBS[verb]
     if spec.argument is None and value is not None:
         raise FaultError(f"{verb} must be given without a number (got {value:.15g})")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from common.terminal.choices import no_such
 from topo import Host, Plan, Switch
 from topo.graph import link_between
 
@@ -115,7 +116,7 @@ def nodes_of(plan: Plan, component: str) -> frozenset[str]:
 def check_answer(plan: Plan, component: str, kind: str) -> tuple[str, str]:
     """An answer in canonical spelling. AnswerError names the rule and the choices."""
     if kind not in KINDS:
-        raise AnswerError(f"no kind {kind!r}: valid are {', '.join(KINDS)}; the answer `none` says that all is well")
+        raise AnswerError(f"{no_such('kind', kind, KINDS)}; the answer `none` says that all is well")
     found, wanted = canonical(plan, component), KINDS[kind].component
     given = type_of(plan, found)
     if given != wanted and {given, wanted} != {"cable", "direction"}:

@@ -11,6 +11,7 @@ from common import files
 from common.fields import Fields
 from common.journal import Journal
 from common.outcome import told
+from common.terminal.choices import no_such
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
 from operations.incident.live_incident import LiveIncident
@@ -111,7 +112,7 @@ class IncidentSession:
     def do(self, tool: str, arguments: Mapping[str, Any], words: str = "") -> dict[str, Any]:
         """The answer of a tool. ValueError for arguments that cannot be; such a command counts for nothing."""
         if tool not in TOOLS:
-            raise ValueError(f"no tool {tool!r}: valid are {', '.join(TOOLS)}")
+            raise ValueError(no_such("tool", tool, TOOLS))
         result = TOOLS[tool](self.live, Fields("", arguments, ValueError, ARGUMENTS[tool]))
         self.asked.append(AskedCommand(words or spelled(tool, arguments), self.used_s))
         return result

@@ -1,0 +1,21 @@
+"""What to say of a word that is none of the known ones."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["close", "no_such"]
+
+
+def close(word: str, known: Iterable[str]) -> str:
+    """The known word that was probably meant; "" when none is like it."""
+    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return found[0] if found else ""
+
+
+def no_such(what: str, word: str, known: Iterable[str]) -> str:
+    """A complaint with the choices, such as `no colour 'bleu' (did you mean blue?): valid are red, blue`."""
+    choices = list(known)
+    meant = close(word, choices)
+    return f"no {what} {word!r}{f' (did you mean {meant}?)' if meant else ''}: valid are {', '.join(choices)}"
