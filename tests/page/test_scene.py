@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from page.view import all_refusals, looks, refusals, scene, verbs
+from page.scene import all_refusals, looks, refusals, scene, verbs
 from topo.fault import VERBS, targets
 from topo.graph import links
 from topo.plan import SwitchKind
