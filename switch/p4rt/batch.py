@@ -6,6 +6,8 @@ Specification, "Write RPC" and "Read RPC". The caller holds the device's lock an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from google.rpc import status_pb2
@@ -14,7 +16,8 @@ from switch.engine import EngineError, NoRoomError
 from switch.p4rt import meters, profiles, replication, resources, tablereads, tables, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError, exhausted, invalid, unimplemented
-from switch.p4rt.limits import REFUSED_MAX, UPDATES_MAX, WILDCARDS_MAX
+from switch.p4rt.keys import decode_key, find_table
+from switch.p4rt.limits import REFUSED_MAX, UNDONE_MAX, UPDATES_MAX, WILDCARDS_MAX
 from switch.p4rt.store import EntityStore
 
 __all__ = ["write_updates"]
@@ -74,7 +77,7 @@ class BatchError(RuntimeError):
         """A serialised google.rpc.Status with a p4.v1.Error for each element, for `grpc-status-details-bin`.
 
         A client with gRPC's default limit on metadata gets it, so near STATUS_BYTES_MAX types are named shortly, then
-        messages are left out, and at last, with about 370 elements, all details: the status itself tells the first.
+        messages are left out, and with about 270 errors or 370 elements all details: the status itself tells the first.
         """
         status = status_pb2.Status(code=int(Code.UNKNOWN), message=str(self))
         size = 2 * len(status.message.encode())  # gRPC's own status has the message as well
@@ -113,11 +116,14 @@ def write_updates(store: EntityStore, updates: Iterable[Any]) -> None:
         raise BatchError("updates", errors)
 
 
+_TOO_MANY = exhausted(f"a batch with ROLLBACK_ON_ERROR must change at most {UNDONE_MAX} objects; give an index")
+
+
 def _write_all_or_none(store: EntityStore, updates: Sequence[Any]) -> None:
     back: list[Any] = []
     for place, update in enumerate(updates):
         undo = _undoing(store, update)
-        error = _tried(store, update)
+        error = _tried(store, update) if len(back) + len(undo) <= UNDONE_MAX else _TOO_MANY
         if error is None:
             back += undo
             continue
@@ -131,9 +137,7 @@ def _undoing(store: EntityStore, update: Any) -> list[Any]:
     """What brings back the state of before `update`, which has not been tried yet. Nothing if the update cannot do."""
     if update.type == p4rt.Update.INSERT:
         return [p4rt.Update(type=p4rt.Update.DELETE, entity=update.entity)]
-    found = [
-        p4rt.Entity.FromString(item) for item in _selected(store, _object(store, update)) if isinstance(item, bytes)
-    ]
+    found = [p4rt.Entity.FromString(item) for item in islice(_changed(store, update.entity), UNDONE_MAX + 1)]
     if update.entity.HasField("table_entry"):
         for entity in found:
             _without_what_stays(store, update, entity.table_entry)
@@ -141,19 +145,18 @@ def _undoing(store: EntityStore, update: Any) -> list[Any]:
     return [p4rt.Update(type=kind, entity=entity) for entity in found]
 
 
-def _object(store: EntityStore, update: Any) -> Any:
-    """The entity of a Read for all that the update may change."""
-    asked = p4rt.Entity()
-    asked.CopyFrom(update.entity)
-    table = store.pipeline.p4info.tables.get(asked.table_entry.table_id)
-    if asked.HasField("table_entry") and table is not None and not asked.table_entry.is_default_action:
-        for name in ("action", "metadata", "controller_metadata"):
-            asked.table_entry.ClearField(name)  # a Read would select by them
-        if table.direct_counter is not None:
-            asked.table_entry.counter_data.SetInParent()
-        if table.direct_meter is not None:
-            asked.table_entry.meter_config.SetInParent()
-    return asked
+def _changed(store: EntityStore, entity: Any) -> Iterator[bytes]:
+    """The serialised entities that an update of `entity` may change. A table entry is found by its key: a Read without
+    matches selects the whole table, and such an update one entry, of which all matches are left out."""
+    entry = entity.table_entry
+    if not entity.HasField("table_entry") or entry.is_default_action:
+        yield from (item for item in _selected(store, entity) if isinstance(item, bytes))
+        return
+    with suppress(P4RuntimeError, EngineError):  # the update is refused as well
+        table = find_table(store, entry.table_id)
+        row = store.rows[table.id].get(decode_key(table, entry))
+        if row is not None:
+            yield tablereads.encode_entity(store, table, row, counters=True, meters=True)
 
 
 def _without_what_stays(store: EntityStore, update: Any, entry: Any) -> None:
@@ -162,6 +165,9 @@ def _without_what_stays(store: EntityStore, update: Any, entry: Any) -> None:
         entry.ClearField("counter_data")
     if entry.is_default_action and entry.table_id not in store.defaults:
         entry.ClearField("action")
+    if entry.is_const:  # only its counter and meter can be written
+        entry.ClearField("action")
+        entry.ClearField("is_const")
 
 
 def _tried(store: EntityStore, update: Any) -> P4RuntimeError | None:

@@ -14,6 +14,8 @@ REQUEST_BYTES_MAX = 4 << 20
 object of 60, so such a request takes at most 130 MB."""
 UPDATES_MAX = 1 << 14
 """Of the updates in one Write: half a second of the server, in which it answers no one. Each error takes 2 KB."""
+UNDONE_MAX = 1 << 16
+"""Of the objects that a Write with ROLLBACK_ON_ERROR changes: each is kept as a message until the batch ends."""
 FIELDS_MAX = 64
 """Of the top-level fields in a request to set a pipeline, and in its config: several times as many as are defined."""
 MESSAGE_BYTES_MIN = 1 << 20
@@ -25,7 +27,7 @@ ASIDE_BYTES = 1 << 16
 WILDCARDS_MAX = 256
 """Of the entities in one Read, those that select more than one object. Each may cost a look at all objects."""
 REFUSED_MAX = 1024
-"""Of the entities in one Read. Their errors travel as metadata, in which a client by default takes about 100."""
+"""Of the entities in one Read. Their errors travel as metadata, in which a client by default takes about 270."""
 _ENTRY_BYTES = 96  # tags, lengths, counters, metadata
 _FIELD_BYTES = 32  # of a match field or a parameter, beside its value
 _ENTRIES = 1 << 14  # of a table or profile without a size

@@ -127,7 +127,7 @@ def _unwrapped(config: bytes) -> bytes:
     if config.lstrip().startswith(b"{"):
         return config
     try:
-        parts = [config[start:end] for _, kind, start, end in wire.fields(config) if kind == wire.LENGTH]
+        parts = [config[start:end] for _, kind, start, end in wire.fields(config, FIELDS_MAX) if kind == wire.LENGTH]
     except P4RuntimeError:
         return config
     return next((part for part in parts if part.lstrip().startswith(b"{")), config)

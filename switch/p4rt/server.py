@@ -41,6 +41,8 @@ AHEAD_BYTES = 4 << 20
 PATIENCE_S = 10.0
 """A device waits so long for the client of a longer answer, at most; it earns a second with each PACE_BYTES taken."""
 PACE_BYTES = 1 << 20
+HURRY_S = 1.0
+"""All other long requests, of whichever device, wait so long for the client of a long Read request, altogether."""
 
 
 class Answer:
@@ -50,11 +52,13 @@ class Answer:
     client that is too slow loses its answer.
     """
 
-    def __init__(self, send: Callable[[bytes], Awaitable[Any]]) -> None:
+    def __init__(self, send: Callable[[bytes], Awaitable[Any]], hurried: bool = False) -> None:
+        """`hurried`: requests about other devices wait as well, so the client has HURRY_S for all of it."""
         self._send = send
+        self._hurried = hurried
         self._waiting: deque[bytes] = deque()
         self._size = 0
-        self._left_s = PATIENCE_S
+        self._left_s = HURRY_S if hurried else PATIENCE_S
 
     async def add(self, message: bytes) -> None:
         """Raises P4RuntimeError (RESOURCE_EXHAUSTED) when the client is too slow."""
@@ -66,12 +70,17 @@ class Answer:
             try:
                 await asyncio.wait_for(self._send(first), max(self._left_s, 0.0))
             except TimeoutError:
+                if self._hurried:
+                    raise exhausted(
+                        f"the client of a Read request above {ASIDE_BYTES} bytes must take an answer above"
+                        f" {AHEAD_BYTES} bytes at once; ask for fewer entities"
+                    ) from None
                 raise exhausted(
                     f"the client of a Read must take at least {PACE_BYTES} bytes per second of an answer that is longer"
                     f" than {AHEAD_BYTES} bytes; ask for fewer entities"
                 ) from None
             self._size -= len(first)
-            earned_s = len(first) / PACE_BYTES - (time.monotonic() - began_s)
+            earned_s = (0.0 if self._hurried else len(first) / PACE_BYTES) - (time.monotonic() - began_s)
             self._left_s = min(self._left_s + earned_s, PATIENCE_S)
 
     async def flush(self) -> None:
@@ -211,7 +220,7 @@ class P4RuntimeServer:
         return b""
 
     async def _read(self, data: bytes, context: Any) -> None:
-        answer = Answer(context.write)
+        answer = Answer(context.write, hurried=len(data) > ASIDE_BYTES)
         try:
             # Collected in the device's turn, as the specification asks. All but a long answer is sent after: a slow
             # reader then delays no other.
@@ -252,6 +261,8 @@ class P4RuntimeServer:
             await self._set_pipeline_checked(data)
         except P4RuntimeError as error:
             await _abort(context, error)
+        except batch.BatchError as error:
+            await _abort_batch(context, error)
         except EngineError as error:
             await _abort(context, invalid(f"pipeline config: the program cannot be run: {error}"))
         return b""
@@ -273,20 +284,25 @@ class P4RuntimeServer:
             pipeline = await self._loop.run_in_executor(None, self._read_pipeline, config)
         if action == SetRequest.VERIFY:
             return
+        saved = None
+        if action == SetRequest.VERIFY_AND_SAVE:
+            assert pipeline is not None
+            saved = await self._loop.run_in_executor(None, SavedPipeline, pipeline, self._spare_engine())
         async with self._turn(request.device_id) as device:
             # Time has passed: the device may be gone, or the primary another.
             self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
             with device.lock:
                 if device.removed:
                     raise not_found(f"device {device.name} has been removed")
-                if action == SetRequest.VERIFY_AND_SAVE:
-                    assert pipeline is not None
-                    self._saved[device.device_id] = SavedPipeline(pipeline, self._spare_engine())
+                if saved is not None:
+                    self._saved[device.device_id] = saved
                     return
                 if pipeline is None:
                     if device.device_id not in self._saved:
                         raise not_found(f"device {device.name} has no saved pipeline; save one with VERIFY_AND_SAVE")
-                    device.store = self._saved[device.device_id].commit(device.engine)
+                    device.store = store = self._saved[device.device_id].load(device.engine)
+                    # From here on the engine has the program, also if it cannot carry out one of the writes.
+                    self._saved.pop(device.device_id).write_again(store)
                 elif action == SetRequest.RECONCILE_AND_COMMIT:
                     _reconcile(device, pipeline)
                 else:
