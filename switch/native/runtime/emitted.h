@@ -28,12 +28,12 @@ static inline u64 REGISTER_AT(const struct device *d, u32 number, u64 size, u64 
     return index < size ? d->registers[number][index] : 0;
 }
 
-static inline bool VALUE_SET_HAS(const struct device *d, u32 number, const u64 *key)
+static inline bool VALUE_SET_HAS(const struct device *d, u32 number, const u64 *key, u32 words)
 {
     if (number >= d->value_set_count)
         return false;
     const struct value_set *set = &d->value_sets[number];
-    for (u32 i = 0; i < set->count; i++)
+    for (u32 i = 0; set->words == words && i < set->count; i++)
         if (!memcmp(set->members + (size_t)i * set->words, key, set->words * sizeof *key))
             return true;
     return false;

@@ -223,6 +223,7 @@ def test_a_loop_is_unrolled(body: str, place: str, tmp_path: Path) -> None:
         ),
         ("for (bit<8> i = m.x; i < 8; i = i + 1) { }", "a loop must have at most 1024 rounds, told at compile time"),
         ("for (bit<16> i = 0; i < 2000; i = i + 1) { m.x = 1; }", "a loop must have at most 1024 rounds"),
+        ("for (bit<2> i = 0; m.x > 0; i = i + 1) { m.x = m.x - 1; }", "a loop must have at most 1024 rounds"),
         ("for (bit<8> i in 1..m.x) { }", "a loop must have at most 1024 rounds, told at compile time"),
         ("for (i in 1..6) { }", "the variable of a loop over a range or list is declared in it"),
         ("for (bit<8> i = 0; i < 8; i = i + 1) { } m.x = i;", "there is nothing named i here"),

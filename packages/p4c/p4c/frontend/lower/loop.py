@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from p4c.frontend.check.scope import Symbol
-from p4c.frontend.check.types import BOOL
+from p4c.frontend.check.types import BOOL, Bits
 from p4c.frontend.flow import Branch, Flow, Leave, Region, assigned
 from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, saved
 from p4c.frontend.lower.block import variable
@@ -53,19 +53,31 @@ def _for(cx: LowerContext, s: ast.ForStatement) -> None:
             clause(step, made)
         with _region(cx, s, made) as loop:
             seen: set[tuple[int, ...]] = set()
-            while (now := tuple(v.number or 0 for _, v, _ in counted.values())) not in seen:
-                seen.add(now)
-                condition = cx.scalar_of(s.condition)
-                if condition.number == 0:
-                    break
-                if not counted or len(seen) > ROUNDS_MAX:
+            while (condition := cx.scalar_of(s.condition)).number != 0 and not _always_false(cx, s.condition):
+                now = tuple(v.number or 0 for _, v, _ in counted.values())
+                if not counted or now in seen or len(seen) >= ROUNDS_MAX:
                     raise RefusalError(_BOUND, s.span, _NOTE)
+                seen.add(now)
                 if condition.number is None:
                     cx.out.append(Branch(condition, [], [Leave()], s.condition.span))
                 _round(cx, s, loop)
                 for step in s.updates:
                     clause(step, cx.out)
     cx.out.extend(made)
+
+
+def _always_false(cx: LowerContext, e: ast.Expression) -> bool:
+    """Whether a loop's comparison cannot hold: i < x where i is the largest of its type, i > x where i is 0."""
+    if not isinstance(e, ast.BinaryExpression) or e.op not in ("<", ">"):
+        return False
+    small, large = (e.left, e.right) if e.op == "<" else (e.right, e.left)
+    for side, last in ((small, -1), (large, 0)):
+        if isinstance(side, ast.Name):
+            value = cx.scalar_of(side)
+            t = value.type
+            if isinstance(t, Bits) and not t.signed and value.number == last % (1 << t.width):
+                return True
+    return False
 
 
 def _for_in(cx: LowerContext, s: ast.ForInStatement) -> None:
@@ -102,9 +114,11 @@ def _region(cx: LowerContext, s: ast.LoopStatement, made: list[Flow]) -> Iterato
     loop = Loop(s.continues, (cx.depth, cx.in_action))
     cx.loops.append(loop)
     start = len(made)
-    with cx.apart() as rounds:
-        yield loop
-    cx.loops.pop()
+    try:
+        with cx.apart() as rounds:
+            yield loop
+    finally:
+        cx.loops.pop()
     for flag in (loop.broken, loop.returned):
         if flag is not None:
             made.insert(start, assigned(flag, constant(0, BOOL), s.span))
