@@ -27,6 +27,8 @@ def __getattr__(name: str) -> Any:
     """Import `mpl` when it is first taken, in the folder of the settings that come with it."""
     if name != "mpl":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if (loaded := sys.modules.get("matplotlib")) is not None:
+        return loaded  # without leaving the current folder again, which is that of all threads
     found = find_spec("matplotlib")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")

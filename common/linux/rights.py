@@ -46,12 +46,11 @@ def is_trusted(user: int, environment: Mapping[str, str] = os.environ) -> bool:
 
 def is_our_folder(path: Path, environment: Mapping[str, str] = os.environ) -> bool:
     """Whether this is a folder, and no link, of root, of this process's user, or of the user who called sudo."""
-    ours = {0, os.geteuid(), sudo_id("SUDO_UID", environment)}
     try:
         status = path.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid in ours
+    return stat.S_ISDIR(status.st_mode) and is_trusted(status.st_uid, environment)
 
 
 def drop_rights(uid: int, gid: int) -> None:
