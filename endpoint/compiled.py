@@ -21,7 +21,6 @@ UNIT = Unit(
     modules=(
         "endpoint/completion.py",
         "endpoint/host.py",
-        "endpoint/region.py",
         "endpoint/packet_sockets/driver.py",
         "endpoint/packet_sockets/loop.py",
         "endpoint/packet_sampling.py",
@@ -43,7 +42,6 @@ UNIT = Unit(
     # All that a data packet enters, of both transports.
     hot=(
         "endpoint/host.py",
-        "endpoint/mrc/responder.py",
         "endpoint/mrc/confirmation.py",
         "endpoint/mrc/congestion/nscc.py",
         "endpoint/mrc/flight.py",
@@ -63,7 +61,6 @@ UNIT = Unit(
         "endpoint/nic/packet.py",
         "endpoint/nic/port.py",
         "endpoint/nic/scheduler.py",
-        "endpoint/nic/nic.py",
         "endpoint/nic/work.py",
         "endpoint/packet_sockets",
         "endpoint/roce/requester.py",

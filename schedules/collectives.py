@@ -1,6 +1,6 @@
 """The collectives of the lab as GOAL programs: the same messages, in the same order, waiting for the same things.
 
-`endpoint/workloads/ring.py` and `all_to_all.py` are the other way of saying so; a run of either gives the same packets.
+`endpoint/workloads/ring.py` and `collective.py` are the other way of saying so; a run of either gives the same packets.
 """
 
 from __future__ import annotations

@@ -15,15 +15,13 @@ from typing import Any, Generic, Self
 from studies.farm.engine import J, R, Work, WorkerDiedError
 
 
-# The address of a Dask scheduler.
-# Only the standard library is imported here: an address is checked before Dask is installed.
 class ClusterError(RuntimeError):
     """There is no cluster at this address, or none with workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """`text` is a scheduler's address, such as tls://host:8786."""
+    """`text` is a scheduler's address, such as tls://host:8786. It is checked before Dask is installed."""
 
     text: str
 

@@ -22,7 +22,7 @@ BACK_AT = 0.6  # of the reference's goodput, in the last part of the last phase
 QPS_MAX = 16  # of a host in any case that is drawn
 TAIL = 0.4  # of the phase after the faults: what comes before is the budget for recovering
 GROWTH_MIN = 40  # of one kind of record, from each round to the next: 60 faults leave fewer behind where none leaks
-# What is kept on purpose, and never more of each queue pair (endpoint/mrc/paths/probe.py, endpoint/mrc/operations.py).
+# Kept on purpose, never more of each queue pair (endpoint/mrc/paths/probe_budget.py, endpoint/mrc/operations.py).
 KEPT = {"ProbeTable.dict": 1024, "EndpointOperations.dict": 1024}
 STILL_RTTS = OUTAGE_ROUND_TRIPS + RESPITE_ROUND_TRIPS  # of a queue pair, at most
 HEALING_RTTS = 40  # sixteen probes at their interval, and some that are lost

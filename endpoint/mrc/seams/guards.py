@@ -258,9 +258,6 @@ class GuardedCongestion(Guard, Congestion, asks=CONGESTION):
         self.pacing_bps = self._guarded.integer("pacing_bps", 0, BPS_MAX, 0)
         self.ports_open = self._guarded.integer("ports_open", -1, BYTES_MAX, -1)
 
-    def listener(self) -> Signals:
-        return GuardedSignals(self._guarded, self._copy)
-
 
 class GuardedGranter(Guard, CreditGranter, asks=GRANTER):
     """The receiving side of a user's congestion control."""
