@@ -91,6 +91,12 @@ def test_a_budget_leaves_out_what_would_end_too_late_and_says_so(tmp_path: Path)
     assert f"{left}\n  tests/test_small.py\n    test_many [0]" in printed
 
 
+def test_the_first_test_whose_turn_it_is_runs_in_any_budget(tmp_path: Path) -> None:
+    passed, printed = ran(tmp_path, "-m", "slow", "--ring", "due", "--until=1", run="2")
+    assert passed == {"test_many[0]"}
+    assert "2 slow tests, in the order of this run" in printed
+
+
 def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_path: Path) -> None:
     passed, _ = ran(tmp_path, "-m", "not slow", "-k", "dear")
     assert passed == {"test_dear_and_the_one_of_its_kind"}

@@ -100,6 +100,13 @@ def test_every_cause_of_drops_is_there_before_the_first_drop() -> None:
     assert drops["p0s0"] == managed
 
 
+def test_quotes_lines_and_backslashes_survive() -> None:
+    metric = ExposedMetric("mrclab_odd", "gauge", 'a "help"\nof two lines \\ ')
+    metric.add(0.1, label='a "quote"\n\\')
+    ((key, found),) = parsed(text([metric])).items()
+    assert (key, found) == (("mrclab_odd", frozenset({("label", 'a "quote"\n\\')})), 0.1)
+
+
 def test_names_follow_the_conventions() -> None:
     """Prometheus, "Metric and label naming": a prefix, base units, `_total` for counters and for nothing else."""
     for metric in made_up():
@@ -171,6 +178,14 @@ def test_a_name_that_is_no_unicode_does_not_stop_the_others_from_being_scraped()
     """As in a label of an agent that does not clean the names of programs."""
     with served("# caf\udce9\n") as (port, _):
         assert get(port) == (200, "# caf?\n", CONTENT_TYPE)
+
+
+def test_head_and_parameters_are_answered_as_scrapers_expect() -> None:
+    with served("# a text\n") as (port, _):
+        assert get(port, "/metrics?collect=ports") == (200, "# a text\n", CONTENT_TYPE)
+        assert get(port, "/metrics", "HEAD") == (200, "", CONTENT_TYPE)
+        assert get(port, "/", "HEAD")[0] == 404
+        assert get(port, "/metricsx?collect=ports")[0] == 404
 
 
 def test_a_port_that_is_taken_is_named() -> None:

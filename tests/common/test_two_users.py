@@ -11,12 +11,15 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.scratch import LOCK
 from running.identity import import_roots
+from tests.helpers.descendants import descendants
 from tests.helpers.other_user import PYTHON, achieved, runs, trying
 from topo.emulation import namespace, process, state
 from topo.emulation.labname import LabName
@@ -186,6 +189,10 @@ class Anna:
         return output
 
 
+def sweep(seeds: int) -> tuple[str, ...]:
+    return ("-m", "cli", "sweep", "smoke", "--seeds", str(seeds), "--time", "0.3", "--workers", "1", "--plain")
+
+
 @pytest.fixture
 def anna(shared: Path) -> Anna:
     made = Anna(shared)
@@ -193,6 +200,33 @@ def anna(shared: Path) -> Anna:
     if process.wait(LIMIT_S):
         pytest.skip(f"{PYTHON} of another user cannot import this checkout: {process.communicate()[0]}")
     return made
+
+
+@pytest.mark.slow
+def test_an_ordinary_user_holds_up_no_work_of_another(anna: Anna) -> None:
+    anna.said(*sweep(2))
+    files = [*below(anna.home), *below(anna.work)]
+    assert any(file.endswith("rows.sqlite") for file in files)
+    assert achieved(BEN, {"change": files}) == {"change": []}
+    tries = {"lock": [*files, str(anna.shared)], "make_deep": [str(anna.shared / "mrclab-run-theirs")]}
+    with trying(BEN, tries) as done:
+        locked = {Path(path).name for path in done["lock"]}
+        assert not any(name.endswith((".lock", ".sqlite")) or name == LOCK for name in locked)
+        running = anna.start(*sweep(3))
+        seen: set[int] = set()
+        got: dict[str, list[object]] = {"signals": [], "look_into": []}
+        while running.poll() is None:
+            seen |= (new := {running.pid, *descendants(running.pid)} - seen)
+            for name, what in achieved(BEN, dict.fromkeys(got, sorted(new))).items() if new else ():
+                got[name] += what
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(0.1)
+        output = running.communicate()[0]
+        assert running.returncode == 0, output
+        assert "1 runs made, 2 kept from before" in output
+        assert "waiting" not in output, "no lock is held that it needs"
+        assert got == {"signals": [], "look_into": []}
+        assert len(seen) >= 2, "the worker as well"
 
 
 ASK_FOR_THE_CACHE = ("-c", "from common import cache; print(cache.directory())")

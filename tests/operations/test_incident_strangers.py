@@ -4,13 +4,17 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from cli.main import main
+from cli.ownership import hand_over
+from common.client import ControlError
 from common.linux.rights import NOBODY
-from operations.incident.client import NoIncidentError, namespace_of, newest
+from operations.incident.client import NoIncidentError, ask, namespace_of, newest, start
+from operations.incident.page import WRITTEN
 from running.directory import RunDirectory
 from running.view.kept import SOCKET
 from tests.helpers.stranger import as_a_stranger, control_of_a_stranger
@@ -144,3 +148,29 @@ def test_a_name_never_becomes_a_path(name: str, tmp_path: Path) -> None:
         for place in (RunDirectory(tmp_path).journal, RunDirectory(tmp_path).log):
             with pytest.raises(ValueError, match="must have no slash"):
                 place(name)
+
+
+@pytest.fixture
+def begun(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An incident in virtual time that root keeps for a user who has called sudo."""
+    monkeypatch.setenv("SUDO_UID", "4321")
+    monkeypatch.setenv("SUDO_GID", "4321")
+    folder = start(runs, 6, 1).path
+    hand_over(folder)
+    yield folder
+    with suppress(NoIncidentError, ControlError):
+        ask(folder, "end")
+
+
+def test_the_end_gives_its_own_files_to_the_user_and_no_others(begun: Path, runs: Path) -> None:
+    (begun / "sub").mkdir()
+    for name, user in (("thesis.txt", NOBODY), ("sub/b", 1234)):
+        (begun / name).touch(0o600)
+        os.chown(begun / name, user, user)
+    roots = begun / "roots-own"
+    roots.touch()
+    assert main(["incident", "--runs", str(runs), "end"]) == 3
+    for name in WRITTEN:
+        assert (begun / name).stat().st_uid == 4321, name
+    owners = {name: (begun / name).stat().st_uid for name in ("thesis.txt", "sub/b", "sub", "roots-own")}
+    assert owners == {"thesis.txt": NOBODY, "sub/b": 1234, "sub": 0, "roots-own": 0}

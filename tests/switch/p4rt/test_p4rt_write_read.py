@@ -463,6 +463,14 @@ def test_meters_are_configured_read_back_and_reset(client, engine):
     assert list(engine.direct_meters.values()) == [None]
 
 
+def test_registers_are_written_and_read(client, engine):
+    write = 'register_entry { register_id: 369098753 index { index: 2 } data { bitstring: "\\001\\002" } }'
+    client.write(update("MODIFY", write))
+    assert engine.registers["ingress.depth", 2] == 0x102
+    assert [e.register_entry.data.bitstring for e in client.read("register_entry { }")] == [b"\0", b"\0", b"\x01\x02"]
+    assert client.read("register_entry { register_id: 369098753 index { index: 2 } }") == [parsed(write)]
+
+
 def test_multicast_groups_and_clone_sessions_are_kept(client, engine):
     multicast = (
         "packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 5 "
