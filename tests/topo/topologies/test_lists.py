@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from page.view import scene
+from page.scene import scene
 from topo.graph import PortRef, link_between, peer
 from topo.node import Host, leaf, spine
 from topo.path import paths
