@@ -413,20 +413,20 @@ def revision(clone: Machine, name: str) -> None:
 def test_the_environment_of_another_revision_is_installed_anew(clone: Machine) -> None:
     for name in ("A", "B", "A"):
         revision(clone, name)
-        assert clone.run().returncode == 0
+        assert clone.run("list").returncode == 0
         assert len(pip_lines(clone)) == 4, f"on the way to {name}"
-        clone.run()
+        clone.run("list")
         assert pip_lines(clone) == []
 
 
 def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: Machine) -> None:
     revision(clone, "A")
-    assert clone.run().returncode == 0
+    assert clone.run("list").returncode == 0
     revision(clone, "B")
     clone.fake("python", PYTHON.replace('case "$*" in', 'case "$*" in\n*locks/user.txt) exit 130 ;;'), "venv/bin")
-    assert clone.run().returncode == 130
+    assert clone.run("list").returncode == 130
     revision(clone, "A")
-    assert clone.run().returncode == 0
+    assert clone.run("list").returncode == 0
     assert any("-m venv --clear" in line for line in clone.log)
     assert len(pip_lines(clone)) == 4
 
@@ -483,14 +483,16 @@ def test_under_sudo_what_others_own_stays_theirs_and_what_root_has_elsewhere_roo
 
 @pytest.mark.root
 def test_an_environment_of_another_user_is_said_to_be_that(clone: Machine) -> None:
-    assert clone.run().returncode == 0
+    clone.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in\n*"--needs"*) ;;'))  # that user has no other one
+    assert clone.run("list").returncode == 0
     revision(clone, "B")
     for folder in (clone.folder, *clone.folder.parents):
         folder.chmod(folder.stat().st_mode | 0o055)
     (clone.folder / "log").chmod(0o666)
-    done = clone.run(user=12345, fresh=False)
+    done = clone.run("list", user=12345, fresh=False)
     assert done.returncode == 2
     assert f"lab: {clone.folder}/venv must be writable" in done.stderr
+    assert "here is Python 3.11.2" in done.stderr
     assert "Use a clone of your own, or an environment elsewhere: MRCLAB_VENV=$HOME/.mrclab-venv ./lab" in done.stderr
     assert "chown" not in done.stderr, "who owns the environment owns the Python that root runs"
 

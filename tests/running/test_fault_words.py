@@ -53,7 +53,7 @@ def test_what_is_stored_reads_back_as_the_same_fault(fault: TimedFault) -> None:
     ("text", "said"),
     [
         ("link-down p0l0-p0s0", "such as 'link-down p0l0-p0s0 @5 for 3'"),
-        ("link-up p0l0-p0s0 @5", "no fault 'link-up': valid are link-down, "),
+        ("link-up p0l0-p0s0 @5", r"no fault 'link-up' \(did you mean link-down\?\): valid are link-down, "),
         ("loss p0l0-p0s0 1.2.3 @5", "could not convert"),
     ],
 )
