@@ -36,6 +36,7 @@ def parsed(text):
     return text_format.Parse(text, p4rt.Entity())
 
 
+TO_2001 = r'match { field_id: 1 lpm { value: "\040\001%s" prefix_len: 16 } }' % (r"\000" * 14)
 ACL_ENTRY = (
     f"table_entry {{ table_id: {ACL} "
     'match { field_id: 1 ternary { value: "\\001\\000" mask: "\\377\\000" } } '
@@ -247,6 +248,22 @@ def test_a_batch_of_all_or_none_leaves_all_as_it_was_after_an_error(client, engi
     assert state() == before
     client.write(*good, atomicity=atomicity)
     assert state() != before
+
+
+def test_a_batch_that_fails_brings_back_a_route_without_matches_alone(client, errors_of):
+    """Of an LPM table it is the entry that fits all packets, while a Read without matches asks for every entry."""
+    routes = [f"table_entry {{ table_id: {ROUTES} {match} action {{ {forward(3)} }} }}" for match in (TO_2001, "")]
+    client.write(*(update("INSERT", route) for route in routes))
+    before = client.read(f"table_entry {{ table_id: {ROUTES} }}")
+    assert len(before) == 2
+    with pytest.raises(grpc.RpcError) as caught:
+        client.write(
+            *(update(kind, routes[1]) for kind in ("MODIFY", "DELETE")),
+            update("INSERT", routes[0]),
+            atomicity=p4rt.WriteRequest.ROLLBACK_ON_ERROR,
+        )
+    assert [code for code, _ in errors_of(caught.value)] == [Code.ABORTED, Code.ABORTED, Code.ALREADY_EXISTS]
+    assert sorted(map(str, client.read(f"table_entry {{ table_id: {ROUTES} }}"))) == sorted(map(str, before))
 
 
 def test_data_plane_atomic_batches_are_unimplemented_before_anything_is_tried(client):
