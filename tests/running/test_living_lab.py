@@ -163,7 +163,7 @@ def test_ctrl_c_twice_stops_the_traffic_all_the_same(lab: Lab) -> None:
         (("write_bw", "h0"), "write_bw must be given 2 hosts (got 1)"),
         (("write_bw", "h0", "h9"), "h9"),
         (("write_bw", "h0", "h0"), "each host once"),
-        (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise': valid are qps, "),
+        (("write_bw", "h0", "h1", "sise=3"), "write_bw has no option 'sise' (did you mean size?): valid are qps, "),
         (("write_lat", "h0", "h1", "--seconds", "3"), "write_lat ends by its own count"),
         (("stop",), "must be followed by a name, or all"),
     ],
