@@ -105,10 +105,10 @@ def parser(word: str | None = None) -> argparse.ArgumentParser:
     )
     whole.add_argument("--version", action=_Version, nargs=0, help="print the version and leave")
     subparsers = whole.add_subparsers(metavar="COMMAND", required=True, dest="command")
-    if word is not None and entry(word):
+    if word is not None and not word.startswith("-") and entry(word):  # options need no look at packages
         module, function = place(word)
         getattr(importlib.import_module(module), function)(subparsers)
-    else:
+    elif word != "--version":
         for name, known in commands().items():
             subparsers.add_parser(name, help=known.summary)
     return whole

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +134,8 @@ def _encoded(line: Line) -> bytes:
 
 @cache
 def _release() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # takes a while, and most commands write no journal
+
     try:
         return version("mrclab")
     except PackageNotFoundError:
