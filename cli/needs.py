@@ -2,7 +2,7 @@
 
 The script knows commands of the system, Debian's packages and how p4runtime-shell is installed; which command line
 needs what is decided here, where options are parsed anyway. A command line that cannot be parsed ends here, before
-anything is installed.
+anything is installed, and so does one whose scenario or transport has a name that is none.
 """
 
 from __future__ import annotations
@@ -59,4 +59,12 @@ def needs(namespace: argparse.Namespace) -> tuple[str, ...]:
         return ("shell",)
     known = entry(namespace.command)
     named = known.needs if known else ()
+    if namespace.command in ("run", "sweep"):  # a wrong name is told before minutes of installing
+        from running.transport_choice import transport
+        from scenarios import library
+
+        for name in namespace.scenarios if namespace.command == "sweep" else [namespace.scenario]:
+            library.check(name)
+        for name in namespace.transport.split(","):
+            transport(name)
     return tuple(need for need in named if need != "network" or not in_virtual_time(namespace))

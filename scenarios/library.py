@@ -12,7 +12,7 @@ from common import user_code
 from common.terminal.choices import no_such
 from scenarios.scenario import Scenario, Setting
 
-__all__ = ["NAMES", "file_of", "find", "is_shipped", "is_workload", "load", "own_file", "scenarios"]
+__all__ = ["NAMES", "check", "file_of", "find", "is_shipped", "is_workload", "load", "own_file", "scenarios"]
 
 T = TypeVar("T")
 
@@ -52,6 +52,7 @@ def scenarios() -> list[Scenario]:
 
 def find(name: str) -> Scenario:
     """A shipped scenario by name, `NAME@FORM` for a form of it, or a user's own by the path of its file."""
+    check(name)
     if is_shipped(name):
         base, at, form = name.partition("@")
         scenario = importlib.import_module(f"scenarios.{base.replace('-', '_')}").SCENARIO
@@ -59,10 +60,15 @@ def find(name: str) -> Scenario:
         return scenario.form(form) if at else scenario
     if name.endswith(".py"):
         return load(Path(name))
-    if is_workload(name):
-        found = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
-        assert isinstance(found, Scenario)
-        return found
+    found = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
+    assert isinstance(found, Scenario)
+    return found
+
+
+def check(name: str) -> None:
+    """ScenarioError for what is neither the name of a shipped scenario nor that of a file; no file is looked at."""
+    if is_shipped(name) or name.endswith(".py") or is_workload(name):
+        return
     if "," in name and all(map(is_shipped, name.split(","))):
         raise ScenarioError(f"{name!r} is one name: where a command takes several scenarios, put spaces between them")
     raise ScenarioError(

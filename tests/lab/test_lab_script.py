@@ -137,6 +137,16 @@ def test_help_and_the_version_are_answered_before_anything_is_installed(
     assert not (machine.folder / "venv").exists()
 
 
+@pytest.mark.parametrize(
+    "words", ["run link-flpa", "sweep smokee", "run smoke --transport mrc,roe", "run smoke --sede 3"]
+)
+def test_a_name_or_an_option_that_is_none_is_refused_before_anything_is_installed(machine: Machine, words: str) -> None:
+    done = machine.run(*words.split())
+    assert done.returncode == 2
+    assert "did you mean" in done.stderr
+    assert not (machine.folder / "venv").exists()
+
+
 @pytest.mark.parametrize("words", [("exec", "h0", "ls", "--help"), ("exec", "h0", "--", "ls", "--version")])
 def test_help_that_another_command_is_asked_for_is_no_help_of_the_lab(machine: Machine, words: tuple[str, ...]) -> None:
     assert machine.installed(*words) == {"python3-venv"}
