@@ -195,7 +195,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
         return NULL;
     }
     memcpy(&plain, attr, sizeof plain); /* the extended structure begins with the plain one */
-    struct mrc_qp *qp = pair_make(nic_of(context), attr->pd, &plain, "");
+    struct mrc_qp *qp = pair_make(nic_of(context), attr->pd, &plain);
     if (!qp)
         return NULL;
     attr->cap = plain.cap;

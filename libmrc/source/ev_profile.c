@@ -144,13 +144,6 @@ PUBLIC int mrc_ctl_modify_ev_profile(struct mrc_context *context, uint64_t id, s
 
 /* --- queries ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t told(const struct nic *nic, const char *path)
-{
-    uint64_t value = 0;
-    text_integer(text_find(nic->answer, path), &value);
-    return value;
-}
-
 static int ask(struct nic *nic, uint64_t id, uint64_t first)
 {
     return uverbs_call(nic, "query_ev_profile", ",\"profile\":%lu,\"first\":%lu", (unsigned long)id, (unsigned long)first);
@@ -169,7 +162,7 @@ static bool take_row(const char *row, uint64_t *values, int count)
 static int take_array(struct nic *nic, uint64_t id, struct mrc_ctl_ev_profile_attr *attr)
 {
     bool whole = attr->ev_op.op == MRC_CTL_EV_OP_QUERY_EV_ARRAY;
-    uint64_t present = told(nic, "result.evs_present"), seen = 0, found = 0, values[3];
+    uint64_t present = text_integer_at(nic->answer, "result.evs_present"), seen = 0, found = 0, values[3];
     int wanted = attr->ev_op.entry_count, error = 0;
     if (whole && (wanted < 0 || (uint64_t)wanted < present)) {
         attr->ev_op.entry_count = (int)present;
@@ -233,9 +226,9 @@ PUBLIC int mrc_ctl_query_ev_profile(struct mrc_context *context, uint64_t id, st
         text_string(text_find(nic->answer, "result.ev_mode"), word, sizeof word);
         attr->ev_mode = *word == 'a' ? MRC_CTL_EV_MODE_AUTO : *word == 'e' ? MRC_CTL_EV_MODE_EXP : MRC_CTL_EV_MODE_GEN;
         attr->ev_fmt_profile_id = 0;
-        attr->ev_count = (uint32_t)told(nic, "result.ev_count");
-        attr->ev_min_active = (uint32_t)told(nic, "result.ev_min_active");
-        attr->ev_event_mask = (int)told(nic, "result.ev_event_mask");
+        attr->ev_count = (uint32_t)text_integer_at(nic->answer, "result.ev_count");
+        attr->ev_min_active = (uint32_t)text_integer_at(nic->answer, "result.ev_min_active");
+        attr->ev_event_mask = (int)text_integer_at(nic->answer, "result.ev_event_mask");
         if (mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP)
             error = take_fields(nic, attr);
         else if (mask & MRC_CTL_EV_PROFILE_EV_OP)

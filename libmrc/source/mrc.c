@@ -200,17 +200,15 @@ PUBLIC int mrc_destroy_qp_hint(struct mrc_qp_hint *hint)
 PUBLIC int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int mask)
 {
     struct nic *nic = hint->nic;
-    uint64_t value;
     (void)mask; /* what is not asked for may be filled as well */
     memset(attr, 0, sizeof *attr);
     pthread_mutex_lock(&nic->lock);
     int error = uverbs_call(nic, "query_qp_hint", ",\"hint\":%u", hint->number);
-    if (!error && text_integer(text_find(nic->answer, "result.num_qps_per_peer"), &value))
-        attr->num_qps_per_peer = (int)value;
-    if (!error && text_integer(text_find(nic->answer, "result.num_send_peers"), &value))
-        attr->num_send_peers = (int)value;
-    if (!error && text_integer(text_find(nic->answer, "result.num_remote_recv_peers"), &value))
-        attr->num_remote_recv_peers = (int)value;
+    if (!error) {
+        attr->num_qps_per_peer = (int)text_integer_at(nic->answer, "result.num_qps_per_peer");
+        attr->num_send_peers = (int)text_integer_at(nic->answer, "result.num_send_peers");
+        attr->num_remote_recv_peers = (int)text_integer_at(nic->answer, "result.num_remote_recv_peers");
+    }
     pthread_mutex_unlock(&nic->lock);
     return failed(error);
 }
@@ -245,7 +243,7 @@ PUBLIC struct mrc_qp *mrc_create_qp(struct mrc_context *context, struct mrc_qp_i
         .qp_type = IBV_QPT_RC,
         .sq_sig_all = attr->sq_sig_all,
     };
-    struct mrc_qp *qp = pair_make(context->nic, attr->pd, &plain, "");
+    struct mrc_qp *qp = pair_make(context->nic, attr->pd, &plain);
     if (!qp)
         return NULL;
     attr->cap = plain.cap;
@@ -314,11 +312,10 @@ PUBLIC int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *verbs, int verbs_
 {
     struct nic *nic = nic_of(qp->verbs.context);
     struct ibv_qp_init_attr plain;
-    uint64_t value;
     (void)verbs_mask, (void)mask; /* what is not asked for may be filled as well */
     pthread_mutex_lock(&nic->lock);
     int error = pair_query(qp, verbs, &plain);
-#define TOLD(name) (text_integer(text_find(nic->answer, "result.attributes." name), &value) ? value : 0)
+#define TOLD(name) text_integer_at(nic->answer, "result.attributes." name)
     if (!error && attr) {
         uint64_t wimm = TOLD("max_wimm"), wimm_dest = TOLD("max_wimm_dest"); /* the field has 16 bits */
         memset(attr, 0, sizeof *attr);

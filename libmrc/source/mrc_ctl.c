@@ -144,13 +144,6 @@ PUBLIC int mrc_ctl_modify_cc_profile(struct mrc_context *context, uint64_t id, s
     return failed(error);
 }
 
-static uint64_t told(const struct nic *nic, const char *path)
-{
-    uint64_t value = 0;
-    text_integer(text_find(nic->answer, path), &value);
-    return value;
-}
-
 static float told_number(const struct nic *nic, const char *path)
 {
     double value = 0;
@@ -173,18 +166,18 @@ PUBLIC int mrc_ctl_query_cc_profile(struct mrc_context *context, uint64_t id, st
     if (!error && mask & MRC_CTL_CC_PROFILE_CONFIG && attr->cc_config)
         *(struct mrc_ctl_cc_nscc_cfg *)attr->cc_config = (struct mrc_ctl_cc_nscc_cfg){
             .disable_qa = text_true(text_find(nic->answer, "result.config.disable_qa")),
-            .adjust_bytes_threshold = (uint32_t)told(nic, "result.config.adjust_bytes_threshold"),
-            .adjust_period_threshold = (uint32_t)told(nic, "result.config.adjust_period_threshold"),
-            .base_rtt = (uint32_t)told(nic, "result.config.base_rtt"),
+            .adjust_bytes_threshold = (uint32_t)text_integer_at(nic->answer, "result.config.adjust_bytes_threshold"),
+            .adjust_period_threshold = (uint32_t)text_integer_at(nic->answer, "result.config.adjust_period_threshold"),
+            .base_rtt = (uint32_t)text_integer_at(nic->answer, "result.config.base_rtt"),
             .eta = told_number(nic, "result.config.eta"),
             .fi = told_number(nic, "result.config.fi"),
             .fi_scale = told_number(nic, "result.config.fi_scale"),
             .gamma = told_number(nic, "result.config.gamma"),
             .max_md_jump = told_number(nic, "result.config.max_md_jump"),
-            .max_cwnd = (uint32_t)told(nic, "result.config.max_cwnd"),
-            .qa_gate = (uint8_t)told(nic, "result.config.qa_gate"),
-            .qa_threshold = (uint32_t)told(nic, "result.config.qa_threshold"),
-            .target_delay = (uint32_t)told(nic, "result.config.target_delay"),
+            .max_cwnd = (uint32_t)text_integer_at(nic->answer, "result.config.max_cwnd"),
+            .qa_gate = (uint8_t)text_integer_at(nic->answer, "result.config.qa_gate"),
+            .qa_threshold = (uint32_t)text_integer_at(nic->answer, "result.config.qa_threshold"),
+            .target_delay = (uint32_t)text_integer_at(nic->answer, "result.config.target_delay"),
         };
     pthread_mutex_unlock(&nic->lock);
     return failed(error);
@@ -220,17 +213,13 @@ PUBLIC int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int count, struct mrc_ctl_ev
                           count < EVENTS_MAX ? count : EVENTS_MAX);
     const char *row = error ? NULL : text_first(text_find(nic->answer, "result.events"));
     for (; row && found < count; row = text_next(row), found++) {
-        struct mrc_ctl_ev_event event = {0};
-        uint64_t ev = 0, port = 0, dropped = 0, state = 0;
-        text_integer(text_find(row, "profile_id"), &event.profile_id);
-        text_integer(text_find(row, "ev"), &ev);
-        text_integer(text_find(row, "port"), &port);
-        text_integer(text_find(row, "drop_count"), &dropped);
-        text_integer(text_find(row, "state"), &state);
-        memcpy(event.ev.val, &(uint32_t){(uint32_t)ev}, sizeof(uint32_t));
-        event.ev.port = (uint8_t)port;
-        event.drop_count = (uint32_t)dropped;
-        event.state = (enum mrc_ctl_ev_state)state;
+        struct mrc_ctl_ev_event event = {
+            .profile_id = text_integer_at(row, "profile_id"),
+            .ev.port = (uint8_t)text_integer_at(row, "port"),
+            .drop_count = (uint32_t)text_integer_at(row, "drop_count"),
+            .state = (enum mrc_ctl_ev_state)text_integer_at(row, "state"),
+        };
+        memcpy(event.ev.val, &(uint32_t){(uint32_t)text_integer_at(row, "ev")}, sizeof(uint32_t));
         memcpy((char *)events + (size_t)found * size, &event, size);
     }
     if (!error && !found && nic->stepped) /* an empty poll is a wait */
@@ -265,13 +254,13 @@ PUBLIC int mrc_ctl_ep_batch_send_wait(struct mrc_context *context, uint8_t traff
     int error = uverbs_call(nic, "ep_batch_send_wait", ",\"op_type\":\"ev_probe\",\"requests\":[%s],\"rsp_timeout\":%u", rows,
                           timeout_ns);
     const char *row = error ? NULL : text_first(text_find(nic->answer, "result.responses"));
-    for (; row && *found < count; row = text_next(row)) {
-        uint64_t id = 0, port = 0, rtt = 0;
-        text_integer(text_find(row, "req_id"), &id);
-        text_integer(text_find(row, "port"), &port);
-        text_integer(text_find(row, "rtt"), &rtt);
-        responses[(*found)++] = (struct mrc_ctl_ep_rsp){(uint16_t)id, (uint8_t)port, (unsigned int)rtt, 0};
-    }
+    for (; row && *found < count; row = text_next(row))
+        responses[(*found)++] = (struct mrc_ctl_ep_rsp){
+            (uint16_t)text_integer_at(row, "req_id"),
+            (uint8_t)text_integer_at(row, "port"),
+            (unsigned int)text_integer_at(row, "rtt"),
+            0,
+        };
     pthread_mutex_unlock(&nic->lock);
     return failed(error ? error : *found < count ? ETIMEDOUT : 0);
 }

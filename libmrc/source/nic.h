@@ -159,7 +159,7 @@ int region_load(struct region *, uint64_t addr, uint32_t length); /* what is abo
 
 /* qp.c */
 struct mrc_qp *pair_by_number(struct nic *, uint32_t qpn); /* locked */
-struct mrc_qp *pair_make(struct nic *, struct ibv_pd *, struct ibv_qp_init_attr *, const char *more);
+struct mrc_qp *pair_make(struct nic *, struct ibv_pd *, struct ibv_qp_init_attr *);
 /* `more` are further attributes, JSON members with a comma in front. */
 int pair_modify(struct mrc_qp *, struct ibv_qp_attr *, int mask, const char *more);
 int pair_query(struct mrc_qp *, struct ibv_qp_attr *, struct ibv_qp_init_attr *); /* leaves "attributes" in answer */

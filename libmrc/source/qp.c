@@ -61,7 +61,7 @@ static void keep(struct nic *nic, struct mrc_qp *qp, struct ibv_pd *pd, struct i
     nic->qps[qpn % TABLE] = qp;
 }
 
-struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_attr *attr, const char *more)
+struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
     uint64_t qpn = 0;
     int error = check_capabilities(attr);
@@ -70,10 +70,10 @@ struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_
         return NULL;
     pthread_mutex_lock(&nic->lock);
     error = uverbs_call(nic, "create_qp",
-                      ",\"cq\":%u,\"recv_cq\":%u,\"attributes\":{\"max_send_wr\":%u,\"max_recv_wr\":%u,\"sq_sig_all\":%s%s}",
+                      ",\"cq\":%u,\"recv_cq\":%u,\"attributes\":{\"max_send_wr\":%u,\"max_recv_wr\":%u,\"sq_sig_all\":%s}",
                       ((struct mrc_cq *)attr->send_cq)->number, ((struct mrc_cq *)attr->recv_cq)->number,
                       attr->cap.max_send_wr ? attr->cap.max_send_wr : 1, attr->cap.max_recv_wr ? attr->cap.max_recv_wr : 1,
-                      attr->sq_sig_all ? "true" : "false", more);
+                      attr->sq_sig_all ? "true" : "false");
     if (!error && (!text_integer(text_find(nic->answer, "result.qpn"), &qpn) || qpn >> 24 ||
                    pair_by_number(nic, (uint32_t)qpn)))
         error = EPROTO;
@@ -90,7 +90,7 @@ struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_
 
 PUBLIC struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-    struct mrc_qp *qp = pair_make(nic_of(pd->context), pd, attr, "");
+    struct mrc_qp *qp = pair_make(nic_of(pd->context), pd, attr);
     return qp ? &qp->verbs : NULL;
 }
 
@@ -178,7 +178,7 @@ static int check_modification(const struct ibv_qp_attr *attr, int mask)
 }
 
 /* The peer, as a member of the request; empty unless the step needs it. */
-static int peer_text(const struct ibv_qp_attr *set, char *text, size_t size)
+static void peer_text(const struct ibv_qp_attr *set, char *text, size_t size)
 {
     char address[INET6_ADDRSTRLEN];
     inet_ntop(AF_INET6, set->ah_attr.grh.dgid.raw, address, sizeof address);
@@ -187,7 +187,6 @@ static int peer_text(const struct ibv_qp_attr *set, char *text, size_t size)
     if (set->path_mtu)
         length += snprintf(text + length, size - (size_t)length, ",\"pmtu\":%u", 128u << set->path_mtu);
     snprintf(text + length, size - (size_t)length, "}");
-    return 0;
 }
 
 int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const char *more)

@@ -140,6 +140,13 @@ static locale_t leave_locale(void)
     return uselocale(plain);
 }
 
+uint64_t text_integer_at(const char *json, const char *path)
+{
+    uint64_t value = 0;
+    text_integer(text_find(json, path), &value);
+    return value;
+}
+
 bool text_number(const char *value, double *found)
 {
     char *end;

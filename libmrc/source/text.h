@@ -15,6 +15,7 @@ const char *text_next(const char *item);
 
 /* Each returns whether the value is of this type and fits. A string without its escapes' meaning, cut at `size`. */
 bool text_integer(const char *value, uint64_t *found); /* negative numbers as two's complement */
+uint64_t text_integer_at(const char *json, const char *path); /* 0 where there is none */
 bool text_number(const char *value, double *found); /* finite, in any locale of the program */
 bool text_string(const char *value, char *found, size_t size);
 bool text_true(const char *value);
