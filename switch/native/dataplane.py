@@ -1,6 +1,6 @@
 """`NativeDataPlane`: native engines driven in real time over Linux interfaces, in any network namespaces.
 
-One thread in C serves all devices (more on request); it never takes the interpreter's lock. Control calls may come from
+One thread in C serves all devices; it never takes the interpreter's lock. Control calls may come from
 any thread: each takes the driver's gate around its C call.
 """
 
@@ -46,7 +46,7 @@ class _Gate:
 class DrivenEngine(NativeDevice):
     """An engine whose time and packets belong to a driver thread. `receive` lets a frame arrive now."""
 
-    def __init__(self, driver: _Driver, *, seed: int) -> None:
+    def __init__(self, driver: NativeDataPlane, *, seed: int) -> None:
         self._gate = _Gate(driver.c, driver.handle)
         super().__init__(seed=seed, pool=driver.c.driver_pool(driver.handle), guard=self._gate)
         self._gate.device = self.device
@@ -90,45 +90,10 @@ class _Attached:
     packet_in: PacketIn
 
 
-class _Driver:
-    """A driver thread, and a Python thread that passes on what leaves by ports without an interface."""
-
-    def __init__(self, plane: NativeDataPlane, turn_ns: int) -> None:
-        self.c = binding.runtime()
-        self.handle: int = self.c.driver_create(turn_ns)
-        if not self.handle:
-            raise SwitchConfigError("the driver thread cannot be started: out of memory or file descriptors")
-        self.devices = 0
-        self._plane = plane
-        self._taker = threading.Thread(target=self._take, name="packet-in", daemon=True)
-        self._taker.start()
-
-    def _take(self) -> None:
-        frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
-        device_id, port = ctypes.c_uint64(), ctypes.c_uint32()
-        while (length := self.c.driver_take(self.handle, device_id, port, frame, FRAME_BYTES_MAX)) >= 0:
-            self._plane.pass_on(device_id.value, port.value, frame.raw[:length])
-
-    def cpu_ns(self) -> int:
-        used: int = self.c.driver_cpu_ns(self.handle)
-        return used
-
-    def lateness(self) -> Lateness:
-        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.STALLS))
-        count = self.c.driver_lateness(self.handle, total, spans)
-        return Lateness(total[0], total[1], tuple((spans[2 * i], spans[2 * i + 1]) for i in range(count)))
-
-    def close(self) -> None:
-        self.c.driver_end_takes(self.handle)
-        if threading.current_thread() is not self._taker:
-            self._taker.join()
-        self.c.driver_destroy(self.handle)
-
-
 class NativeDataPlane:
-    """Implements `switch.device.DataPlane`."""
+    """Implements `switch.device.DataPlane`. A Python thread passes on what leaves by ports without an interface."""
 
-    def __init__(self, threads: int = 1, turn_ns: int = 0) -> None:
+    def __init__(self, turn_ns: int = 0) -> None:
         """Frames are moved at multiples of `turn_ns`; 0: as soon as they are due.
 
         Raises BuildError when the runtime cannot be compiled, ConfigError when no thread can be started.
@@ -136,7 +101,18 @@ class NativeDataPlane:
         allow_many_files()
         self._lock = threading.Lock()
         self._devices: dict[int, _Attached] = {}
-        self._drivers = [_Driver(self, turn_ns) for _ in range(threads)]
+        self.c = binding.runtime()
+        self.handle: int = self.c.driver_create(turn_ns)
+        if not self.handle:
+            raise SwitchConfigError("the driver thread cannot be started: out of memory or file descriptors")
+        self._taker = threading.Thread(target=self._take, name="packet-in", daemon=True)
+        self._taker.start()
+
+    def _take(self) -> None:
+        frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
+        device_id, port = ctypes.c_uint64(), ctypes.c_uint32()
+        while (length := self.c.driver_take(self.handle, device_id, port, frame, FRAME_BYTES_MAX)) >= 0:
+            self._pass_on(device_id.value, port.value, frame.raw[:length])
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
@@ -146,11 +122,10 @@ class NativeDataPlane:
 
     def create(self, config: DeviceConfig, packet_in: PacketIn) -> DrivenEngine:
         """Raises ConfigError naming the port whose interface or namespace is missing; nothing is left behind then."""
-        driver = min(self._drivers, key=lambda d: d.devices)
-        engine = DrivenEngine(driver, seed=config.seed)
+        engine = DrivenEngine(self, seed=config.seed)
         try:
             with engine._gate:
-                if driver.c.driver_add(driver.handle, engine.device, config.device_id):
+                if self.c.driver_add(self.handle, engine.device, config.device_id):
                     raise SwitchConfigError(f"device {config.name}: out of memory")
             now_ns = self.now_ns()
             engine.configure_port(config.cpu_port, PortConfig(), now_ns)
@@ -160,14 +135,13 @@ class NativeDataPlane:
                     attach(engine, config, spec)
         except BaseException:
             engine.close()
-            driver.c.driver_close_sockets(driver.handle)
+            self.c.driver_close_sockets(self.handle)
             raise
         with self._lock:
             self._devices[config.device_id] = _Attached(engine, config, packet_in)
-            driver.devices += 1
         return engine
 
-    def pass_on(self, device_id: int, port: int, frame: bytes) -> None:
+    def _pass_on(self, device_id: int, port: int, frame: bytes) -> None:
         """A frame left by a port without an interface; only the CPU port has a receiver."""
         with self._lock:
             attached = self._devices.get(device_id)
@@ -175,15 +149,13 @@ class NativeDataPlane:
             attached.packet_in(frame)
 
     def destroy(self, device_id: int) -> None:
-        driver = self._remove(device_id)
-        driver.c.driver_close_sockets(driver.handle)
+        self._remove(device_id)
+        self.c.driver_close_sockets(self.handle)
 
-    def _remove(self, device_id: int) -> _Driver:
+    def _remove(self, device_id: int) -> None:
         with self._lock:
             engine = self._devices.pop(device_id).engine
-            engine.driver.devices -= 1
         engine.close()
-        return engine.driver
 
     def set_running(self, device_id: int, running: bool) -> None:
         self._find(device_id).engine.set_running(running, self.now_ns())
@@ -200,20 +172,25 @@ class NativeDataPlane:
         return attached
 
     def cpu_ns(self) -> int:
-        """CPU time of the driver threads."""
-        return sum(driver.cpu_ns() for driver in self._drivers)
+        """CPU time of the driver's thread."""
+        used: int = self.c.driver_cpu_ns(self.handle)
+        return used
 
     def lateness(self) -> Lateness:
-        """How late frames left, of all driver threads together."""
-        found = [driver.lateness() for driver in self._drivers]
-        spans = tuple(sorted(span for one in found for span in one.spans))
-        return Lateness(sum(one.count for one in found), sum(one.sum_ns for one in found), spans)
+        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.STALLS))
+        count = self.c.driver_lateness(self.handle, total, spans)
+        return Lateness(total[0], total[1], tuple(sorted((spans[2 * i], spans[2 * i + 1]) for i in range(count))))
 
     def close(self) -> None:
         for device_id in list(self._devices):
             self._remove(device_id)
-        while self._drivers:
-            self._drivers.pop().close()
+        if not self.handle:
+            return
+        self.c.driver_end_takes(self.handle)
+        if threading.current_thread() is not self._taker:
+            self._taker.join()
+        self.c.driver_destroy(self.handle)
+        self.handle = 0
 
 
 def attach(engine: DrivenEngine, config: DeviceConfig, spec: PortSpec) -> None:

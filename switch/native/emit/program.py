@@ -37,7 +37,7 @@ def _description(program: Program, parsers: Parsers) -> list[str]:
     name = program.name.rpartition("/")[2]  # the folder would make another build of each checkout
     return [
         '__attribute__((visibility("default"))) const struct program mrclab_program = {',
-        f"    PROGRAM_ABI, {c_string(name)}, sizeof(struct headers), {parsers.headroom()},",
+        f"    {c_string(name)}, sizeof(struct headers), {parsers.headroom()},",
         f"    {', '.join(str(len(objects)) for objects in counts)},",
         "    tables, profiles, meters, counters, registers,",
         "    arrive, parse, ingress, egress, deparse, preserve,",

@@ -4,8 +4,6 @@
 
 #include "program/packet.h"
 
-enum { PROGRAM_ABI = 1 };
-
 struct device;
 
 enum table_kind { TABLE_KEYLESS, TABLE_EXACT, TABLE_LPM, TABLE_SCAN };
@@ -37,7 +35,6 @@ struct register_info {
 };
 
 struct program {
-    u32 abi;
     const char *name;
     u32 headers_size; /* bytes of struct headers */
     u32 headroom;     /* the longest header that the deparser writes */
