@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence, Sized
+from typing import TypeVar
 
 from common.garbage import not_collected
 from p4c.entries import ActionCall, Entry, EntryAction
@@ -22,7 +23,6 @@ from switch.engine import (
     Transmitted,
 )
 from switch.packet_log import NO_PORT, Fate, NodeKind, PacketRecord, Recorder
-from switch.reference.externs import Counters
 from switch.reference.machine import Machine, Outlets
 from switch.reference.packet import Packet
 from switch.reference.pfc import is_mac_control
@@ -30,6 +30,8 @@ from switch.reference.ports import ReferencePort
 from switch.reference.rng import SplitMix64
 from switch.reference.tables import InstalledEntry
 from switch.reference.trace import Trace
+
+Array = TypeVar("Array", bound=Sized)
 
 
 class ReferenceEngine:
@@ -121,16 +123,11 @@ class ReferenceEngine:
 
     # --- externs ---
 
-    def _counters(self, name: str, index: int) -> Counters:
-        counters = self.machine.runtime.externs.counters
-        _check_cell("counter", counters, name, index)
-        return counters[name]
-
     def read_counter(self, name: str, index: int) -> CounterValue:
-        return self._counters(name, index).read(index)
+        return _array("counter", self.machine.runtime.externs.counters, name, index).read(index)
 
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
-        self._counters(name, index).write(index, value)
+        _array("counter", self.machine.runtime.externs.counters, name, index).write(index, value)
 
     def _direct(self, table: str, handle: int, what: str) -> InstalledEntry:
         state = self.machine.table(table)
@@ -145,23 +142,18 @@ class ReferenceEngine:
         self._direct(table, handle, "counter").counter.write(value)
 
     def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
-        meters = self.machine.runtime.externs.meters
-        _check_cell("meter", meters, name, index)
-        meters[name].configure(index, config, self._now_ns)
+        _array("meter", self.machine.runtime.externs.meters, name, index).configure(index, config, self._now_ns)
 
     def set_direct_meter(self, table: str, handle: int, config: MeterConfig | None) -> None:
         self._direct(table, handle, "meter").meter.configure(config, self._now_ns)
 
     def read_register(self, name: str, index: int) -> int:
-        registers = self.machine.runtime.externs.registers
-        _check_cell("register", registers, name, index)
-        return registers[name][index]
+        return _array("register", self.machine.runtime.externs.registers, name, index)[index]
 
     def write_register(self, name: str, index: int, value: int) -> None:
-        registers = self.machine.runtime.externs.registers
-        _check_cell("register", registers, name, index)
+        cells = _array("register", self.machine.runtime.externs.registers, name, index)
         rules.check_register(next(r for r in self.machine.program.registers if r.name == name), value)
-        registers[name][index] = value
+        cells[index] = value
 
     # --- replication ---
 
@@ -388,7 +380,9 @@ class ReferenceEngine:
         return self._packets
 
 
-def _check_cell(kind: str, arrays: Mapping[str, Sized], name: str, index: int) -> None:
+def _array(kind: str, arrays: Mapping[str, Array], name: str, index: int) -> Array:
+    """The array of that name, which has such a cell."""
     cells = rules.find(arrays, name, kind)
     if not 0 <= index < len(cells):
         raise EngineError(f"{kind} {name} has {len(cells)} cells, from 0; there is no {index}")
+    return cells

@@ -115,9 +115,7 @@ class ExpressionCompiler:
 
     def field_header(self, node: ex.FieldRef | ex.LastField | ex.AccessField) -> HeaderFinder:
         """The header that the field is in."""
-        if isinstance(node, ex.FieldRef):
-            return self.header(node.header)
-        if isinstance(node, ex.AccessField):
+        if isinstance(node, ex.FieldRef | ex.AccessField):
             return self.header(node.header)
         stack, members = node.stack.index, [h.index for h in node.stack.headers]
         return lambda packet: members[packet.nexts[stack] - 1] if packet.nexts[stack] else NOWHERE

@@ -188,31 +188,21 @@ class ParserRunner:
 
         if isinstance(into, Header):
             return lambda packet, position: self._take(packet, position, into, varbit_bytes(packet))
-        if isinstance(into, parsers.StackNext):
-            stack = into.stack
+        number, of_unions = into.stack.index, isinstance(into, parsers.UnionStackNext)
+        if isinstance(into, parsers.UnionStackNext):
+            elements = [union.headers[into.member_index] for union in into.stack.unions]
+        else:
+            elements = list(into.stack.headers)
 
-            def extract_next(packet: Packet, position: int) -> int:
-                index = packet.nexts[stack.index]
-                if index >= len(stack.headers):
-                    raise self._fail("StackOutOfBounds")
-                position = self._take(packet, position, stack.headers[index], varbit_bytes(packet))
-                packet.nexts[stack.index] += 1
-                return position
-
-            return extract_next
-        assert isinstance(into, parsers.UnionStackNext)
-        union_stack, member = into.stack, into.member_index
-
-        def extract_next_union(packet: Packet, position: int) -> int:
-            index = packet.union_nexts[union_stack.index]
-            if index >= len(union_stack.unions):
+        def extract_next(packet: Packet, position: int) -> int:
+            nexts = packet.union_nexts if of_unions else packet.nexts
+            if nexts[number] >= len(elements):
                 raise self._fail("StackOutOfBounds")
-            header = union_stack.unions[index].headers[member]
-            position = self._take(packet, position, header, varbit_bytes(packet))
-            packet.union_nexts[union_stack.index] += 1
+            position = self._take(packet, position, elements[nexts[number]], varbit_bytes(packet))
+            nexts[number] += 1
             return position
 
-        return extract_next_union
+        return extract_next
 
     def _take(self, packet: Packet, position: int, header: Header, varbit_bytes: int) -> int:
         header_type = header.type
