@@ -7,17 +7,13 @@ from typing import Any
 from p4c.entries import Lpm, Match, Range, Ternary
 from switch.p4rt.codec import decode_matches
 from switch.p4rt.errors import choices, invalid, not_found
-from switch.p4rt.p4info import PRIORITISED, TableInfo
+from switch.p4rt.p4info import PRIORITISED, TableInfo, find
 from switch.p4rt.store import EntityStore, RowKey, StoredEntry
 
 
 def find_table(store: EntityStore, table_id: int) -> TableInfo:
-    """Raises P4RuntimeError (INVALID_ARGUMENT) naming the fields that exist."""
-    table = store.pipeline.p4info.tables.get(table_id)
-    if table is None:
-        known = choices(f"{t.id} {t.name}" for t in store.pipeline.p4info.tables.values())
-        raise invalid(f"no table with id {table_id}; tables: {known}")
-    return table
+    """Raises P4RuntimeError (INVALID_ARGUMENT) naming the tables that exist."""
+    return find(store.pipeline.p4info.tables, table_id, "table")
 
 
 def decode_key(table: TableInfo, message: Any) -> RowKey:

@@ -14,6 +14,7 @@ from switch.engine import MeterConfig
 from switch.p4rt import resources, wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import invalid, unimplemented
+from switch.p4rt.p4info import find
 from switch.p4rt.store import EntityStore
 
 _ENTITY = wire.tag(p4rt.Entity, "meter_entry")
@@ -59,7 +60,7 @@ def unconfigured_cell(meter_id: int, index: int) -> bytes:
 def write(store: EntityStore, kind: int, message: Any) -> None:
     """One update of indirect cells. Raises P4RuntimeError and changes nothing when it is refused."""
     info = store.pipeline.p4info
-    meter = resources.find(info.meters, message.meter_id, "meter")
+    meter = find(info.meters, message.meter_id, "meter")
     owner = f"meter {meter.name}"
     resources.only_modify(owner, kind)
     _refuse_colour_counters(owner, message)

@@ -245,6 +245,18 @@ _CHARACTERS_MAX = 2 << 20
 Named = TypeVar("Named", TableInfo, ActionInfo, ProfileInfo, Indexed)
 
 
+T = TypeVar("T", TableInfo, ProfileInfo, Indexed, ValueSetInfo)
+
+
+def find(items: Mapping[int, T], id_: int, kind: str) -> T:
+    """The object with this id. Raises P4RuntimeError (INVALID_ARGUMENT) naming those of its kind that exist."""
+    item = items.get(id_)
+    if item is None:
+        known = choices(f"{i.id} {i.name}" for i in items.values())
+        raise invalid(f"no {kind} with id {id_}; {kind}s: {known}")
+    return item
+
+
 class P4Info:
     """An indexed P4Info message. Raises P4RuntimeError (INVALID_ARGUMENT, UNIMPLEMENTED) for one it cannot carry."""
 

@@ -6,34 +6,19 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from switch.engine import GROUP_WEIGHT_MAX
-from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action, encode_action
 from switch.p4rt.errors import choices, exhausted, exists, invalid, not_found, unimplemented, unready
-from switch.p4rt.p4info import ActionInfo, ProfileInfo
+from switch.p4rt.p4info import ActionInfo, ProfileInfo, find
 from switch.p4rt.store import ActionProfileState, EntityStore, Group, Member, chosen
 
 T = TypeVar("T")
 INSERT, MODIFY, DELETE = p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE
 
-_MEMBER_ENTITY = wire.tag(p4rt.Entity, "action_profile_member")
-_MEMBER_PROFILE, _MEMBER_ID, _MEMBER_ACTION = wire.tags(
-    p4rt.ActionProfileMember, "action_profile_id", "member_id", "action"
-)
-_GROUP_ENTITY = wire.tag(p4rt.Entity, "action_profile_group")
-_GROUP_PROFILE, _GROUP_ID, _GROUP_MEMBERS, _GROUP_MAX_SIZE = wire.tags(
-    p4rt.ActionProfileGroup, "action_profile_id", "group_id", "members", "max_size"
-)
-_GROUP_MEMBER_ID, _GROUP_MEMBER_WEIGHT = wire.tags(p4rt.ActionProfileGroup.Member, "member_id", "weight")
-
 
 def find_profile(store: EntityStore, profile_id: int) -> tuple[ProfileInfo, ActionProfileState]:
     """Raises P4RuntimeError (INVALID_ARGUMENT) naming the profiles that exist."""
-    profile = store.pipeline.p4info.profiles.get(profile_id)
-    if profile is None:
-        known = choices(f"{p.id} {p.name}" for p in store.pipeline.p4info.profiles.values())
-        raise invalid(f"no action profile with id {profile_id}; action profiles: {known}")
-    return profile, store.profiles[profile_id]
+    return find(store.pipeline.p4info.profiles, profile_id, "action profile"), store.profiles[profile_id]
 
 
 def profile_actions(store: EntityStore, profile: ProfileInfo) -> dict[int, ActionInfo]:
@@ -123,12 +108,12 @@ def read_member(store: EntityStore, message: Any) -> Iterator[bytes]:
             continue
         actions = {action.name: action for action in profile_actions(store, profile).values()}
         for member_id, member in chosen(state.members, message.member_id):
-            yield wire.block(
-                _MEMBER_ENTITY,
-                wire.number(_MEMBER_PROFILE, profile.id)
-                + wire.number(_MEMBER_ID, member_id)
-                + wire.block(_MEMBER_ACTION, encode_action(actions[member.action.name], member.action.args)),
-            )
+            entity = p4rt.Entity()
+            entity.action_profile_member.action_profile_id = profile.id
+            entity.action_profile_member.member_id = member_id
+            action = encode_action(actions[member.action.name], member.action.args)
+            entity.action_profile_member.action.MergeFromString(action)
+            yield entity.SerializeToString()
 
 
 def _selected(store: EntityStore, profile_id: int) -> list[tuple[ProfileInfo, ActionProfileState]]:
@@ -211,14 +196,6 @@ def read_group(store: EntityStore, message: Any) -> Iterator[bytes]:
 
 def encode_group(profile: ProfileInfo, group_id: int, members: tuple[tuple[int, int], ...], max_size: int) -> bytes:
     """A serialised Entity."""
-    encoded = [
-        wire.block(_GROUP_MEMBERS, wire.number(_GROUP_MEMBER_ID, member_id) + wire.number(_GROUP_MEMBER_WEIGHT, weight))
-        for member_id, weight in members
-    ]
-    return wire.block(
-        _GROUP_ENTITY,
-        wire.number(_GROUP_PROFILE, profile.id)
-        + wire.number(_GROUP_ID, group_id)
-        + b"".join(encoded)
-        + wire.number(_GROUP_MAX_SIZE, max_size),
-    )
+    held = [p4rt.ActionProfileGroup.Member(member_id=member_id, weight=weight) for member_id, weight in members]
+    group = p4rt.ActionProfileGroup(action_profile_id=profile.id, group_id=group_id, members=held, max_size=max_size)
+    return bytes(p4rt.Entity(action_profile_group=group).SerializeToString())

@@ -11,12 +11,11 @@ from typing import Any
 
 from switch.engine import CounterValue
 from switch.p4rt import codec, wire
-from switch.p4rt.bindings import p4data_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, exhausted, exists, invalid, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table
-from switch.p4rt.p4info import Indexed, TableInfo, ValueSetInfo
+from switch.p4rt.p4info import Indexed, TableInfo, ValueSetInfo, find
 from switch.p4rt.store import EntityStore, StoredEntry
 
 _INDEX_VALUE = wire.tag(p4rt.Index, "index")
@@ -25,25 +24,11 @@ _COUNTER_ENTITY = wire.tag(p4rt.Entity, "counter_entry")
 _COUNTER_ID, _COUNTER_INDEX, _COUNTER_DATA = wire.tags(p4rt.CounterEntry, "counter_id", "index", "data")
 _DIRECT_ENTITY = wire.tag(p4rt.Entity, "direct_counter_entry")
 _DIRECT_TABLE_ENTRY, _DIRECT_DATA = wire.tags(p4rt.DirectCounterEntry, "table_entry", "data")
-_REGISTER_ENTITY = wire.tag(p4rt.Entity, "register_entry")
-_REGISTER_ID, _REGISTER_INDEX, _REGISTER_DATA = wire.tags(p4rt.RegisterEntry, "register_id", "index", "data")
-_BITSTRING = wire.tag(p4data_pb2.P4Data, "bitstring")
-
-_VALUE_SET_ENTITY = wire.tag(p4rt.Entity, "value_set_entry")
 
 COUNT_MAX = (1 << 63) - 1  # an int64 on the wire
 
 
 # --- indexed resources ----------------------------------------------------------------------------------------
-
-
-def find(items: Mapping[int, Indexed], id_: int, kind: str) -> Indexed:
-    """The array with this id. Raises P4RuntimeError (INVALID_ARGUMENT) naming the arrays that exist."""
-    item = items.get(id_)
-    if item is None:
-        known = choices(f"{i.id} {i.name}" for i in items.values())
-        raise invalid(f"no {kind} with id {id_}; {kind}s: {known}")
-    return item
 
 
 def selected(items: Mapping[int, Indexed], id_: int, kind: str, message: Any) -> list[Indexed]:
@@ -197,13 +182,10 @@ def read_register(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities of the cells asked for."""
     for register in selected(store.pipeline.p4info.registers, message.register_id, "register", message):
         _require_bits(register)
-        head = wire.number(_REGISTER_ID, register.id)
         for index in indices(f"register {register.name}", register.size, message):
-            data = wire.block(_BITSTRING, encode(store.engine.read_register(register.name, index)))
-            yield wire.block(
-                _REGISTER_ENTITY,
-                head + wire.block(_REGISTER_INDEX, index_bytes(index)) + wire.block(_REGISTER_DATA, data),
-            )
+            entry = p4rt.RegisterEntry(register_id=register.id, index=p4rt.Index(index=index))
+            entry.data.bitstring = encode(store.engine.read_register(register.name, index))
+            yield p4rt.Entity(register_entry=entry).SerializeToString()
 
 
 def _require_bits(register: Indexed) -> None:
@@ -216,7 +198,7 @@ def _require_bits(register: Indexed) -> None:
 
 def write_value_set(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
-    found = _find_value_set(store, message.value_set_id)
+    found = find(store.pipeline.p4info.value_sets, message.value_set_id, "value set")
     owner = f"value set {found.name}"
     only_modify(owner, kind)
     if len(message.members) > found.size:
@@ -229,14 +211,6 @@ def write_value_set(store: EntityStore, kind: int, message: Any) -> None:
         members[member] = None
     store.engine.set_value_set(found.name, list(members))
     store.value_sets[found.id] = tuple(members)
-
-
-def _find_value_set(store: EntityStore, id_: int) -> ValueSetInfo:
-    found = store.pipeline.p4info.value_sets.get(id_)
-    if found is None:
-        known = choices(f"{v.id} {v.name}" for v in store.pipeline.p4info.value_sets.values())
-        raise invalid(f"no value set with id {id_}; value sets: {known}")
-    return found
 
 
 def _value_set_member(owner: str, found: ValueSetInfo, item: Any) -> tuple[int, ...]:
@@ -255,10 +229,10 @@ def _value_set_member(owner: str, found: ValueSetInfo, item: Any) -> tuple[int, 
 def read_value_set(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities; id 0 asks for all."""
     sets = store.pipeline.p4info.value_sets
-    for found in [_find_value_set(store, message.value_set_id)] if message.value_set_id else sets.values():
+    for found in [find(sets, message.value_set_id, "value set")] if message.value_set_id else sets.values():
         entry = p4rt.ValueSetEntry(value_set_id=found.id)
         for member in store.value_sets.get(found.id, ()):
             made = entry.members.add()
             for field, value in zip(found.fields, member, strict=True):
                 made.match.add(field_id=field.id).exact.value = encode(value)
-        yield wire.block(_VALUE_SET_ENTITY, entry.SerializeToString())
+        yield p4rt.Entity(value_set_entry=entry).SerializeToString()
