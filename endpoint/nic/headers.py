@@ -84,8 +84,9 @@ def _compose(cls: Any) -> None:
         words.append(f"w{len(words)}")
         packed.append(" | ".join(f"self.{name} << {end - at - bits}" for name, bits, _, at in own))
         for name, bits, _, at in own:
-            value = words[-1] if bits == size else f"{words[-1]} >> {end - at - bits} & {(1 << bits) - 1}"
-            read[name] = f"bool({value})" if types[name] == "bool" else value
+            shift, mask = end - at - bits, (1 << bits) - 1
+            value = words[-1] if bits == size else f"{words[-1]} >> {shift} & {mask}"
+            read[name] = f"{words[-1]} & {mask << shift} != 0" if types[name] == "bool" else value
     source = f"""
 def pack(self):
     return struct.pack({", ".join(packed)})
