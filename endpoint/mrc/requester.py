@@ -112,7 +112,8 @@ class Requester(Sender):
         for plane in self._evs.planes:
             if not plane.wanted:
                 self._rule.forget_plane(plane.number)
-        self._hearers.tell_ports(self._scheduler.now_ns, self._evs.wanted_ports)
+        for one in self._hearers.ports:
+            one.on_ports_changed(self._scheduler.now_ns, self._evs.wanted_ports)
         self._agenda.arm(self.retry.ask_due_ns)
 
     # --- sending -----------------------------------------------------------------------------------------------
@@ -171,8 +172,8 @@ class Requester(Sender):
             self.retransmits += 1
             frame = self._packer.pack(message, psn, size, RETRANSMISSION, path.route, self._classes.retransmit, now_ns)
             path.sent += 1
-            if self._hearers.sent:
-                self._hearers.tell_sent(now_ns, path, size)
+            for one in self._hearers.sent:
+                one.on_packet_sent(now_ns, path, size)
             port = path.port
             agenda.credit -= port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
@@ -183,7 +184,7 @@ class Requester(Sender):
     def _send_new(self, now_ns: int, out: list[tuple[int, bytes]], end: int) -> bool:
         """Send packets of posted writes until `out` has `end` frames. False: a window or the queue has ended."""
         flight, scheduler, agenda = self.flight, self._scheduler, self._agenda
-        selection, packer, cc, hearers = self._selection, self._packer, self.cc, self._hearers
+        selection, packer, cc, hearers = self._selection, self._packer, self.cc, self._hearers.sent
         pmtu, traffic_class, edge = self._pmtu, self._classes.data, flight.edge
         window, credit, sent_ns = cc.window_bytes, agenda.credit, now_ns - flight.late_ns
         while len(out) < end and credit > 0:
@@ -218,8 +219,8 @@ class Requester(Sender):
             self.data_packets += 1
             frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
-            if hearers.sent:
-                hearers.tell_sent(now_ns, path, size)
+            for one in hearers:
+                one.on_packet_sent(now_ns, path, size)
             port = path.port
             credit = agenda.credit = credit - port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
@@ -276,7 +277,8 @@ class Requester(Sender):
         counted = fresh & ~flight.lost
         if copy is not None:
             counted &= ~(1 << cause)
-            self._hearers.tell_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
+            for one in self._hearers.withdrawn:
+                one.on_packet_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
         acked = self._take_acked(fresh, now_ns) if fresh else 0
         if marked:  # not before, since a packet that arrived late brings its EV back
             self.marks += 1
@@ -334,11 +336,13 @@ class Requester(Sender):
         if (cause := TRIM_CAUSES.get(reason)) is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
-            self._hearers.tell_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
+            for one in self._hearers.trimmed:
+                one.on_packet_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
             wait_ns = self.retry.wait_after_trim_ns(flight.tries[(flight.una + index) & flight.mask], wait_ns)
         else:
-            self._hearers.tell_withdrawn(now_ns, path, size)
+            for one in self._hearers.withdrawn:
+                one.on_packet_withdrawn(now_ns, path, size)
         if wait_ns:
             self.retry.hold_ns = now_ns + wait_ns
             self._agenda.arm(self.retry.hold_ns)
@@ -390,7 +394,8 @@ class Requester(Sender):
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index, proved=proved)
         self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
-        self._hearers.tell_lost(now_ns, path, size, proved)
+        for one in self._hearers.lost:
+            one.on_packet_lost(now_ns, path, size, proved)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
         if path.plane.wanted and self._selection.heeds:  # a port that is known to be down explains the loss
@@ -410,7 +415,8 @@ class Requester(Sender):
             self._rtt.update(now_ns - sent_ns)
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self.retry.alive(now_ns)
-        self._hearers.tell_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
+        for one in self._hearers.answered:
+            one.on_probe_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
         if sent_ns < path.left_ns:
             return None
         if path.state is BAD and marked != PathMark.ALWAYS_SKIP:
@@ -463,7 +469,8 @@ class Requester(Sender):
         for index in self.flight.waiting():
             self._lose(index, now_ns, proved=False)
         self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
-        self._hearers.tell_timeout(now_ns)
+        for one in self._hearers.timeout:
+            one.on_retransmission_timeout(now_ns)
         self._rule.log.clear()
         self._agenda.arm(self._evs.probe_soon(now_ns))
         self._agenda.wake()

@@ -100,7 +100,6 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("mrclab/torch/examples/ddp.py", {"ddp"}, {"smoke"}),
         ("scenarios/link_flap.py", {"link-flap", "job", "job-port", "ddp"}, {"smoke", "spray", "switch-reboot"}),
         ("scenarios/places.py", {"spray", "link-flap", "flap-trace"}, {"smoke", "nic-port"}),
-        ("scenarios/failures.py", {"flap-trace"}, {"smoke", "link-flap"}),
         ("judging/single_plane.py", {"smoke", "job"}, set()),
         ("judging/checks.py", set(), {"smoke", "job"}),
         ("libmrc/source/post.c", set(), {"smoke", "job"}),

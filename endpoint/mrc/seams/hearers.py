@@ -12,25 +12,20 @@ from endpoint.nic.scheduler import Scheduler
 
 
 class Hearers:
-    """The algorithms of one queue pair, each once per signal that it overrides."""
+    """The algorithms of one queue pair, each once per signal that it overrides: a list for each signal."""
 
     def __init__(self, algorithms: Sequence[Signals]) -> None:
         def hearing(name: str) -> list[Signals]:
             return [one for one in algorithms if one.hears(name)]
 
         self.sent = hearing("on_packet_sent")
-        self._acked = hearing("on_packet_acked")
-        self._trimmed = hearing("on_packet_trimmed")
-        self._lost = hearing("on_packet_lost")
-        self._withdrawn = hearing("on_packet_withdrawn")
-        self._timeout = hearing("on_retransmission_timeout")
-        self._ports = hearing("on_ports_changed")
-        self._answered = hearing("on_probe_answered")
-
-    def tell_sent(self, now_ns: int, path: EvPath, size: int) -> None:
-        """A packet leaves."""
-        for one in self.sent:
-            one.on_packet_sent(now_ns, path, size)
+        self.acked = hearing("on_packet_acked")
+        self.trimmed = hearing("on_packet_trimmed")
+        self.lost = hearing("on_packet_lost")
+        self.withdrawn = hearing("on_packet_withdrawn")
+        self.timeout = hearing("on_retransmission_timeout")
+        self.ports = hearing("on_ports_changed")
+        self.answered = hearing("on_probe_answered")
 
     def tell_acked(
         self,
@@ -47,7 +42,7 @@ class Hearers:
         """Packets `first` + i of the bits in `fresh` have arrived, and those in `counted` were under way until now;
         `cause` is the one that caused the SACK, and is told of even if it had arrived before, when it brings a mark.
         `settled` is the marked path of a SACK whose cause lies before `first`: a later SACK has overtaken it."""
-        if not self._acked:
+        if not self.acked:
             return
         causing = 1 << cause if cause >= 0 else 0
         rest = fresh | causing if marked else fresh
@@ -61,41 +56,11 @@ class Hearers:
             own = bool(low & causing)
             size = flight.sizes[slot] if low & counted else 0
             sample_ns = rtt_ns if own and rtt_ns is not None else -1
-            for one in self._acked:
+            for one in self.acked:
                 one.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
         if settled is not None:
-            for one in self._acked:
+            for one in self.acked:
                 one.on_packet_acked(now_ns, settled, 0, -1, True)
-
-    def tell_trimmed(self, now_ns: int, path: EvPath, size: int, last_hop: bool) -> None:
-        """A packet was trimmed."""
-        for one in self._trimmed:
-            one.on_packet_trimmed(now_ns, path, size, last_hop)
-
-    def tell_lost(self, now_ns: int, path: EvPath, size: int, proved: bool) -> None:
-        """A packet counts as lost."""
-        for one in self._lost:
-            one.on_packet_lost(now_ns, path, size, proved)
-
-    def tell_withdrawn(self, now_ns: int, path: EvPath, size: int) -> None:
-        """A transmission is under way no more, by no merit or fault of its path."""
-        for one in self._withdrawn:
-            one.on_packet_withdrawn(now_ns, path, size)
-
-    def tell_timeout(self, now_ns: int) -> None:
-        """The retransmission timer fired."""
-        for one in self._timeout:
-            one.on_retransmission_timeout(now_ns)
-
-    def tell_ports(self, now_ns: int, ports: int) -> None:
-        """Ports went down or came up, here or at the peer."""
-        for one in self._ports:
-            one.on_ports_changed(now_ns, ports)
-
-    def tell_answered(self, now_ns: int, path: EvPath, rtt_ns: int, marked: bool) -> None:
-        """A probe came back."""
-        for one in self._answered:
-            one.on_probe_answered(now_ns, path, rtt_ns, marked)
 
 
 class Pacer:
