@@ -48,27 +48,24 @@ long access_insert(struct device *d, u32 table, const u64 *key, const u64 *mask,
 int access_modify(struct device *d, u32 table, u32 handle, u32 kind, u32 action, const u64 *args)
 {
     struct table *t = table_at(d, table);
-    const struct entry *e = entry_at(d, table, handle);
+    struct entry *e = entry_at(d, table, handle);
     long target = e ? resolve(d, t, kind, action) : TABLE_NO_SUCH;
     if (target < 0)
         return (int)target;
-    u32 kind_before = e->target, target_before = e->action;
-    int code = table_modify(t, handle, kind, (u32)target, args);
-    if (code < 0)
-        let_go(d, t, kind, (u32)target);
-    else
-        let_go(d, t, kind_before, target_before);
-    return code;
+    let_go(d, t, e->target, e->action);
+    table_modify(t, e, kind, (u32)target, args);
+    return 0;
 }
 
 int access_delete(struct device *d, u32 table, u32 handle)
 {
     struct table *t = table_at(d, table);
-    const struct entry *e = entry_at(d, table, handle);
+    struct entry *e = entry_at(d, table, handle);
     if (!e)
         return TABLE_NO_SUCH;
     let_go(d, t, e->target, e->action);
-    return table_delete(t, handle);
+    table_delete(t, e);
+    return 0;
 }
 
 int access_set_default(struct device *d, u32 table, u32 action, const u64 *args)

@@ -175,7 +175,7 @@ int device_configure_port(struct device *d, u32 number, const struct port_config
     if (!port->up)
         traffic_flush(d, port, &port->counters.drop_port_down, FATE_PORT_DOWN);
     pfc_configure(d, port, config, d->now_ns);
-    traffic_reschedule(d, port, now_ns);
+    traffic_schedule(d, port, now_ns);
     if (d->joint)
         *d->joint->changed = true;
     return 0;
@@ -283,5 +283,5 @@ u64 device_next_event_ns(struct device *d)
     }
     u64 service_ns = d->services.count ? d->services.item[0].t_ns : NEVER;
     u64 leaving_ns = d->leaving.count ? d->leaving.item[0].t_ns : NEVER;
-    return service_ns < leaving_ns ? service_ns : leaving_ns;
+    return lesser(service_ns, leaving_ns);
 }

@@ -5,12 +5,11 @@
 enum { MAC_CONTROL = 0x8808, OPCODE_PFC = 0x0101 };
 enum { TYPE_AT = 12, OPCODE_AT = 14, VECTOR_AT = 16, TIMES_AT = 18, LEAST_BYTES = TIMES_AT + 2 * PRIORITIES };
 
-static const u64 second_ns = 1000000000u;
 static const u8 group_address[6] = {0x01, 0x80, 0xC2, 0x00, 0x00, 0x01};
 
 static u64 quanta_ns(const struct port *port, u64 quanta)
 {
-    return port->rate_bps ? (u64)(((u128)quanta * 512 * second_ns + port->rate_bps - 1) / port->rate_bps) : 0;
+    return interval_ns(quanta * 512, port->rate_bps);
 }
 
 static u64 repeat_ns(const struct port *port)
@@ -109,7 +108,7 @@ bool pfc_receive(struct device *d, struct port *port, const u8 *frame, u32 lengt
         port->counters.pause_received++;
     else
         port->counters.resume_received++;
-    traffic_reschedule(d, port, d->now_ns);
+    traffic_schedule(d, port, d->now_ns);
     return true;
 }
 
@@ -142,7 +141,7 @@ void pfc_charge(struct device *d, struct packet *p, u64 now_ns)
         return;
     pfc->want |= bit;
     plan(from, now_ns);
-    traffic_reschedule(d, from, now_ns);
+    traffic_schedule(d, from, now_ns);
 }
 
 void pfc_release(struct device *d, struct packet *p, u64 now_ns)
@@ -156,7 +155,7 @@ void pfc_release(struct device *d, struct packet *p, u64 now_ns)
         return;
     pfc->want &= (u8)~bit;
     plan(from, now_ns);
-    traffic_reschedule(d, from, now_ns);
+    traffic_schedule(d, from, now_ns);
 }
 
 static void write_frame(const struct port *port, u8 classes, u8 *frame)

@@ -14,8 +14,8 @@ static u32 padded(u32 bytes)
 
 struct packet *pool_take(struct pool *pool, u32 length, struct extra extra)
 {
-    u32 headers = extra.headers > pool->least.headers ? extra.headers : pool->least.headers;
-    u32 headroom = extra.headroom > pool->least.headroom ? extra.headroom : pool->least.headroom;
+    u32 headers = (u32)greater(extra.headers, pool->least.headers);
+    u32 headroom = (u32)greater(extra.headroom, pool->least.headroom);
     u32 before = padded(sizeof(struct packet)) + padded(headers) + padded(headroom);
     size_t bytes = (size_t)before + length;
     u8 size_class = (u8)(bytes > CLASSES_BYTES ? SIZE_CLASSES : (bytes - 1) / CLASS_STEP_BYTES);

@@ -2,20 +2,7 @@
 
 #include <stdlib.h>
 
-static const u64 second_ns = 1000000000u;
-
-static u64 later(u64 a, u64 b)
-{
-    return a > b ? a : b;
-}
-
-static u64 interval_ns(u64 units, u64 rate)
-{
-    return rate ? (u64)(((u128)units * second_ns + rate - 1) / rate) : 0;
-}
-
-/* Set when the port is served next; `from_ns` is not before what waits there was enqueued. */
-static void schedule(struct device *d, struct port *port, u64 from_ns)
+void traffic_schedule(struct device *d, struct port *port, u64 from_ns)
 {
     u64 eligible_ns = NEVER;
     for (u32 i = 0; i < PRIORITIES; i++)
@@ -23,7 +10,7 @@ static void schedule(struct device *d, struct port *port, u64 from_ns)
             eligible_ns = port->queue[i].next_ns;
     if (port->control_ns < eligible_ns)
         eligible_ns = port->control_ns;
-    u64 service_ns = eligible_ns == NEVER ? NEVER : later(later(port->free_ns, from_ns), eligible_ns);
+    u64 service_ns = eligible_ns == NEVER ? NEVER : greater(greater(port->free_ns, from_ns), eligible_ns);
     if (service_ns == port->service_ns)
         return;
     port->service_ns = service_ns;
@@ -120,7 +107,7 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
     d->waiting++;
     if (d->lossless)
         pfc_charge(d, p, now_ns);
-    schedule(d, port, now_ns);
+    traffic_schedule(d, port, now_ns);
 }
 
 void traffic_spent(struct device *d, const struct packet *p)
@@ -193,7 +180,7 @@ static bool put_on_wire(struct device *d, const struct port *port, struct packet
 
 void traffic_transmit_control(struct device *d, struct port *port, struct packet *p, u64 t_ns)
 {
-    u64 busy_ns = later(interval_ns((p->length + port->overhead_bytes) * 8, port->rate_bps), interval_ns(1, port->rate_pps));
+    u64 busy_ns = greater(interval_ns((p->length + port->overhead_bytes) * 8, port->rate_bps), interval_ns(1, port->rate_pps));
     port->free_ns = t_ns + busy_ns;
     bool lost = port->loss && random_next(&port->random) >> 11 < port->loss;
     p->t_ns = port->free_ns + port->delay_ns;
@@ -204,7 +191,7 @@ void traffic_transmit_control(struct device *d, struct port *port, struct packet
         port->counters.drop_loss++;
         pool_give(d->pool, p);
     }
-    schedule(d, port, t_ns);
+    traffic_schedule(d, port, t_ns);
 }
 
 void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64 t_ns)
@@ -217,12 +204,7 @@ void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64
 void traffic_idle(struct device *d, struct port *port, u64 t_ns)
 {
     port->free_ns = t_ns;
-    schedule(d, port, t_ns);
-}
-
-void traffic_reschedule(struct device *d, struct port *port, u64 now_ns)
-{
-    schedule(d, port, now_ns);
+    traffic_schedule(d, port, t_ns);
 }
 
 void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate fate)

@@ -24,8 +24,8 @@ void traffic_transmit(struct device *d, struct port *port, struct packet *p, u64
 /* The same for a frame of the port's own MAC, which the counters of packets do not know. */
 void traffic_transmit_control(struct device *d, struct port *port, struct packet *p, u64 t_ns);
 void traffic_idle(struct device *d, struct port *port, u64 t_ns);
-/* Work out the port's next service again, after its configuration changed. */
-void traffic_reschedule(struct device *d, struct port *port, u64 now_ns);
+/* Set when the port is served next; `from_ns` is not before what waits there was enqueued, or the port configured. */
+void traffic_schedule(struct device *d, struct port *port, u64 from_ns);
 /* Drop everything that waits at a port into `*counter`. */
 void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate fate);
 struct replica_list *traffic_replicas(struct replication *r, u32 id);

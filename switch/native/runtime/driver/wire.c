@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "program/hash.h"
+
 enum { TAG_BYTES = 4, TAG_AT = 12 };
 enum { ONE_PIECE_MAX = 7168 }; /* with what the kernel puts around it, within two pages */
 _Static_assert(sizeof(struct virtio_net_hdr) == OFFLOAD_BYTES, "what the kernel puts before a frame");
@@ -153,15 +155,7 @@ static void complete_checksum(u8 *frame, u32 length, u32 start, u32 offset)
 {
     if (start > length || offset + 2 > length - start)
         return;
-    u64 sum = 0;
-    u32 at = start;
-    for (; at + 1 < length; at += 2)
-        sum += load16(frame + at);
-    if (at < length)
-        sum += (u64)frame[at] << 8;
-    while (sum >> 16)
-        sum = (sum & 0xFFFF) + (sum >> 16);
-    u64 checksum = ~sum & 0xFFFF;
+    u64 checksum = hash_csum16(frame + start, length - start);
     store16(frame + start + offset, checksum ? checksum : 0xFFFF);
 }
 

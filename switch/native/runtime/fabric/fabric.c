@@ -6,8 +6,6 @@
 #include "fabric/inside.h"
 #include "fabric/order.h"
 
-static const u64 second_ns = 1000000000u;
-
 enum { HOSTS_MAX = 1 << 20 };
 
 /* --- cables ---------------------------------------------------------------------------------------------------- */
@@ -220,8 +218,7 @@ int fabric_send_one(struct fabric *f, const struct fabric_record *record, const 
             frame_note_leaving(f->recorder, record, FATE_PORT_DOWN, record->t_ns, 0, &frame);
         return 0;
     }
-    u64 bits = (frame.length + config->overhead_bytes) * 8;
-    u64 busy_ns = config->rate_bps ? (u64)(((u128)bits * second_ns + config->rate_bps - 1) / config->rate_bps) : 0;
+    u64 busy_ns = interval_ns((frame.length + config->overhead_bytes) * 8, config->rate_bps);
     u64 free_ns = plus(greater(record->t_ns, port->free_ns), busy_ns);
     u64 arrival_ns = plus(free_ns, config->delay_ns);
     if (arrival_ns < f->now_ns)

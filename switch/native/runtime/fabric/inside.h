@@ -54,16 +54,6 @@ static inline u64 plus(u64 a, u64 b)
     return a > NEVER - b ? NEVER : a + b;
 }
 
-static inline u64 lesser(u64 a, u64 b)
-{
-    return a < b ? a : b;
-}
-
-static inline u64 greater(u64 a, u64 b)
-{
-    return a > b ? a : b;
-}
-
 /* A frame that arrives at a switch at p->t_ns; false when memory is out. */
 bool fabric_give_to_switch(struct fabric *f, const struct fabric_end *to, struct packet *p);
 /* Take down the shortest ways, after a change of any port. */

@@ -29,6 +29,22 @@ static inline void fetch(const void *from, u32 bytes)
         __builtin_prefetch((const u8 *)from + at, 1);
 }
 
+static inline u64 lesser(u64 a, u64 b)
+{
+    return a < b ? a : b;
+}
+
+static inline u64 greater(u64 a, u64 b)
+{
+    return a > b ? a : b;
+}
+
+/* What so many units take at a rate a second, rounded up; 0 for no rate, which is no limit. */
+static inline u64 interval_ns(u64 units, u64 rate)
+{
+    return rate ? (u64)(((u128)units * 1000000000u + rate - 1) / rate) : 0;
+}
+
 static inline u64 load16(const u8 *p)
 {
     u16 v;

@@ -202,34 +202,20 @@ long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_l
     if (handle < 0)
         return handle;
     e->order = t->inserted++;
-    e->target = target;
-    e->action = action;
-    memcpy(entry_args(t, e), args, t->info->args_words * sizeof(u64));
     t->entries++;
+    table_modify(t, e, target, action, args);
     return handle;
 }
 
-static struct entry *live_entry(struct table *t, u32 handle)
+void table_modify(struct table *t, struct entry *e, u32 target, u32 action, const u64 *args)
 {
-    return handle < t->used && table_entry(t, handle)->live ? table_entry(t, handle) : NULL;
-}
-
-int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 *args)
-{
-    struct entry *e = live_entry(t, handle);
-    if (!e)
-        return TABLE_NO_SUCH;
     e->target = target;
     e->action = action;
     memcpy(entry_args(t, e), args, t->info->args_words * sizeof(u64));
-    return 0;
 }
 
-int table_delete(struct table *t, u32 handle)
+void table_delete(struct table *t, struct entry *e)
 {
-    struct entry *e = live_entry(t, handle);
-    if (!e)
-        return TABLE_NO_SUCH;
     if (t->info->kind == TABLE_SCAN) {
         u32 at = rank_of(t, t->entries, e->priority, e->order);
         memmove(&t->ranked[at], &t->ranked[at + 1], (t->entries - at - 1) * sizeof *t->ranked);
@@ -238,14 +224,13 @@ int table_delete(struct table *t, u32 handle)
     while (g->prefix_len != e->prefix_len)
         g++;
     u32 *link = &g->first[key_hash(e->words, keyed_words(t)) & (g->buckets - 1)];
-    while (*link != handle)
+    while (*link != e->handle)
         link = &table_entry(t, *link)->next;
     *link = e->next;
     if (--g->entries == 0)
         group_drop(t, g);
     t->entries--;
     release(t, e);
-    return 0;
 }
 
 int table_set_default(struct table *t, u32 action, const u64 *args)

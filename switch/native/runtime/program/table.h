@@ -126,8 +126,8 @@ enum { TABLE_FULL = -1, TABLE_DUPLICATE = -2, TABLE_NO_MEMORY = -3, TABLE_NO_SUC
        TABLE_WEIGHTS = -5 };
 long table_insert(struct table *t, const u64 *key, const u64 *mask, u32 prefix_len, int priority, u32 target, u32 action,
                   const u64 *args);
-int table_modify(struct table *t, u32 handle, u32 target, u32 action, const u64 *args);
-int table_delete(struct table *t, u32 handle);
+void table_modify(struct table *t, struct entry *e, u32 target, u32 action, const u64 *args);
+void table_delete(struct table *t, struct entry *e);
 /* action NO_ACTION: a miss runs nothing. */
 int table_set_default(struct table *t, u32 action, const u64 *args);
 
