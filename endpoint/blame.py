@@ -11,7 +11,7 @@ A host sees one link of most T2s. That a T2 is dead, and not this link, only hos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 __all__ = ["OK", "UNKNOWN", "LinkState", "merge"]
@@ -69,24 +69,38 @@ def infer(host: str, ports_up: Mapping[int, bool], probed: Sequence[Probed]) -> 
         own = _host_link(host, leaf, ports_up.get(leaf.port, True))
         links.append(own)
         others = [one for one in probed if one.port == leaf.port and not one.is_leaf]
-        near = {
-            spine.target: (spine, _link_behind(own, leaf, spine, _fabric_link)) for spine in others if not spine.behind
-        }
+        near = {spine.target: (spine, _link_behind(own, leaf, spine)) for spine in others if not spine.behind}
         links += [link for _, link in near.values()]
         for core in others:
             if core.behind in near:
                 spine, link = near[core.behind]
-                links.append(_link_behind(link, spine, core, _core_link))
+                links.append(_link_behind(link, spine, core))
     return links
 
 
-def _link_behind(
-    before: LinkState, nearer: Probed, probed: Probed, judge: Callable[[Probed, Probed], LinkState]
-) -> LinkState:
+def _link_behind(before: LinkState, nearer: Probed, probed: Probed) -> LinkState:
     """The link from one switch to the next, of which nothing is known while the link before it passes nothing."""
+    ends, name = (nearer.target, probed.target), f"{nearer.target}–{probed.target}"
     if before.state in (DOWN, UNKNOWN):
-        return LinkState(nearer.target, probed.target, UNKNOWN, 0.0, "")
-    return judge(nearer, probed)
+        return LinkState(*ends, UNKNOWN, 0.0, "")
+    text = f"{name} passes nothing"
+    if probed.behind:  # to a core; links before it may be lossy as well, so chance has more to say here
+        chance = (nearer.lost + 2) / (nearer.sent + 4)  # no less than what one may expect of so many probes
+        dead = chance**probed.lost_run <= RUN_CHANCE and nearer.lost_run < RUN_DOWN // 2
+        text += f": the link is dead, or {probed.target} does not forward"
+        loses = further(nearer, probed) >= FURTHER_MIN
+    else:
+        dead, expected = nearer.loss < 0.5, probed.sent * nearer.loss
+        loses = probed.lost - expected >= LOST_MIN + 2 * math.sqrt(expected * (1 - nearer.loss))
+    if dead and probed.lost_run >= RUN_DOWN:
+        return LinkState(*ends, DOWN, 1.0, text)
+    if probed.sent < PROBES_MIN:
+        return LinkState(*ends, UNKNOWN, 0.0, "")
+    # This link can lose only the probes that the links before it have let through.
+    loss = max(0.0, 1 - (1 - probed.loss) / (1 - nearer.loss)) if nearer.loss < 1 else 0.0
+    if loses and loss >= LOSS_MIN:
+        return LinkState(*ends, LOSSY, loss, f"{name} is losing {loss:.0%}")
+    return LinkState(*ends, OK, loss, "")
 
 
 def merge(maps: Iterable[Sequence[LinkState]]) -> list[LinkState]:
@@ -105,12 +119,12 @@ def merge(maps: Iterable[Sequence[LinkState]]) -> list[LinkState]:
         for node, links in by_switch.items()
         if len(links) > 1
         and all(link.state in (DOWN, UNKNOWN) for link in links)
-        and any(_is_down(link) for link in links)
+        and any(link.state == DOWN for link in links)
     }
     # Behind a dead T0 the state of its T1 links is unknown; the T0 is to blame, and so is a T1 that no T0 reaches.
     return [
         LinkState(link.a, link.b, link.state, link.loss, f"{' and '.join(ends)} passes nothing on any link")
-        if _is_down(link) and (ends := sorted({link.a, link.b} & dead))
+        if link.state == DOWN and (ends := sorted({link.a, link.b} & dead))
         else link
         for link in merged
     ]
@@ -127,36 +141,6 @@ def _host_link(host: str, leaf: Probed, up: bool) -> LinkState:
     if leaf.lost >= LOST_MIN and leaf.loss >= LOSS_MIN:
         return LinkState(host, leaf.target, LOSSY, leaf.loss, f"{host}–{leaf.target} is losing {leaf.loss:.0%}")
     return LinkState(host, leaf.target, OK, leaf.loss, "")
-
-
-def _fabric_link(leaf: Probed, spine: Probed) -> LinkState:
-    name = f"{leaf.target}–{spine.target}"
-    if spine.lost_run >= RUN_DOWN and leaf.loss < 0.5:
-        return LinkState(leaf.target, spine.target, DOWN, 1.0, f"{name} passes nothing")
-    if spine.sent < PROBES_MIN:
-        return LinkState(leaf.target, spine.target, UNKNOWN, 0.0, "")
-    # This link can lose only the probes that the host's link has let through.
-    loss = max(0.0, 1 - (1 - spine.loss) / (1 - leaf.loss)) if leaf.loss < 1 else 0.0
-    expected = spine.sent * leaf.loss
-    beyond_chance = LOST_MIN + 2 * math.sqrt(expected * (1 - leaf.loss))
-    if loss >= LOSS_MIN and spine.lost - expected >= beyond_chance:
-        return LinkState(leaf.target, spine.target, LOSSY, loss, f"{name} is losing {loss:.0%}")
-    return LinkState(leaf.target, spine.target, OK, loss, "")
-
-
-def _core_link(spine: Probed, core: Probed) -> LinkState:
-    """The link from a spine to a core. Links before it may be lossy as well, so chance has more to say here."""
-    name = f"{spine.target}–{core.target}"
-    before = (spine.lost + 2) / (spine.sent + 4)  # no less than what one may expect of so many probes
-    if core.lost_run >= RUN_DOWN and before**core.lost_run <= RUN_CHANCE and spine.lost_run < RUN_DOWN // 2:
-        text = f"{name} passes nothing: the link is dead, or {core.target} does not forward"
-        return LinkState(spine.target, core.target, DOWN, 1.0, text)
-    if core.sent < PROBES_MIN:
-        return LinkState(spine.target, core.target, UNKNOWN, 0.0, "")
-    loss = max(0.0, 1 - (1 - core.loss) / (1 - spine.loss)) if spine.loss < 1 else 0.0
-    if loss >= LOSS_MIN and further(spine, core) >= FURTHER_MIN:
-        return LinkState(spine.target, core.target, LOSSY, loss, f"{name} is losing {loss:.0%}")
-    return LinkState(spine.target, core.target, OK, loss, "")
 
 
 def further(nearer: Probed, probed: Probed) -> float:
@@ -186,7 +170,3 @@ def _mean(views: Sequence[LinkState]) -> LinkState:
     if votes * 2 <= len(telling):
         return LinkState(first.a, first.b, OK, loss, "")
     return LinkState(first.a, first.b, LOSSY, loss, f"{first.a}–{first.b} is losing {loss:.0%}")
-
-
-def _is_down(link: LinkState) -> bool:
-    return link.state == DOWN

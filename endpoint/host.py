@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, PROBER, Denylist
+from endpoint.denylist import BY_REQUEST, CONTROL, OWNERS, Denylist
 from endpoint.nic.config import NEVER
 from endpoint.nic.nic import Turns
 from endpoint.packet_sampling import PacketSampler
@@ -78,7 +78,7 @@ class HostNic:
         self._workloads = WorkloadTable(profile, transport, journal, clock)
         self._in_turn = self._workloads.in_turn
         self._prober: PathProber | None = None
-        self._denylist = Denylist(transport)
+        self._denylist = Denylist(transport.set_denied)
         self._lost = lost
         """How many journal lines could not be written."""
         self._sample_interval_ns = sample_ns
@@ -367,7 +367,7 @@ class HostNic:
 
     def _start_prober(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fields = fields_of(request)
-        denylist = self._denylist.denier(PROBER) if fields.boolean("deny", False) else None
+        denylist = self._denylist if fields.boolean("deny", False) else None
         self._prober = PathProber(
             self.profile,
             interval_ns=fields.integer("interval_ns", default=PathProber.INTERVAL_NS),

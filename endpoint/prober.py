@@ -19,7 +19,7 @@ from typing import Any
 
 from endpoint import blame, frame_filter
 from endpoint.blame import LinkState, Probed
-from endpoint.denylist import Denier
+from endpoint.denylist import PROBER, Denylist
 from endpoint.profile import NicProfile, ProfilePort, SelfProbe
 from endpoint.transport import Event
 
@@ -70,7 +70,7 @@ class PathProber:
     INTERVAL_MIN_NS = 100_000  # or a quarter of a round trip where that is shorter
 
     def __init__(
-        self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denier | None, now_ns: int
+        self, profile: NicProfile, *, interval_ns: int, window: int, denylist: Denylist | None, now_ns: int
     ) -> None:
         if not profile.self_probes:
             raise ProberError(
@@ -190,11 +190,11 @@ class PathProber:
         if changed and self._denylist is not None:
             self._deny(self._denylist, now_ns)
 
-    def _deny(self, denylist: Denier, now_ns: int) -> None:
+    def _deny(self, denylist: Denylist, now_ns: int) -> None:
         """Deny the EVs over links that are bad although up, unless that would leave a destination without any."""
         host = self._profile.host
         bad = {ends for ends, link in self._states.items() if link.state in (blame.LOSSY, blame.DOWN)}
-        others = denylist.others()
+        others = denylist.without(PROBER)
         denials: set[tuple[str, int]] = set()
         for destination in self._profile.destinations.values():
             mine = {
@@ -205,7 +205,7 @@ class PathProber:
             every = {(destination.host, path.ev) for path in destination.paths}
             if every - mine - others:
                 denials |= mine
-        denylist.deny(denials, now_ns)
+        denylist.set(PROBER, denials, now_ns)
 
 
 def _links(host: str, leaf: str, via: str | None) -> list[tuple[str, str]]:

@@ -21,8 +21,8 @@ from topo.plan import Plan
 from topo.topologies.topology import EV_BASE as EV_BASE
 
 __all__ = [
-    "VIA_SEPARATOR", "Path", "evs", "hops", "path_count", "path_da", "path_of_ev", "paths", "self_probe", "switches",
-    "usid_list", "via", "walk",
+    "VIA_SEPARATOR", "Path", "evs", "hops", "path_count", "path_da", "path_of_ev", "paths", "self_probe", "usid_list",
+    "via", "walk",
 ]  # fmt: skip
 
 VIA_SEPARATOR = "+"
@@ -113,11 +113,6 @@ def path_of_ev(plan: Plan, source: Host, destination: Host, ev: int) -> Path:
 def crossed(plan: Plan, source: Host, destination: Host) -> int:
     """How many switches lie on a path of two hosts: on the longest, where they differ."""
     return plan.topology.crossed(plan.leaf_of(source), plan.leaf_of(destination))
-
-
-def switches(plan: Plan, path: Path) -> list[Switch]:
-    """The switches that a path goes through, in order."""
-    return list(path.switches)
 
 
 def usid_list(plan: Plan, path: Path) -> list[int]:

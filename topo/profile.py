@@ -12,7 +12,7 @@ from common import files
 from topo.address import host_address, nic_usid, port_address, switch_usid, usid_address
 from topo.graph import PortRef, peer
 from topo.node import Host
-from topo.path import EV_BASE, crossed, evs, path_da, probe_there_and_back, probe_ways
+from topo.path import EV_BASE, crossed, evs, probe_there_and_back, probe_ways
 from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
@@ -135,12 +135,8 @@ def path_templates(plan: Plan, host: Host, other: Host) -> tuple[PathTemplate, .
 
 def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:
     """Every path from a host to another, as in the profile."""
-    if plan.encapsulation == "none":
-        address = str(host_address(plan, other))
-        return [
-            {"ev": EV_BASE + seed, "port": 1, "plane": 0, "via": None, "da": address} for seed in range(BASELINE_EVS)
-        ]
+    nic = nic_usid(plan.downlink_of(other))
     return [
-        {"ev": ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path_da(plan, path))}
-        for ev, path in evs(plan, host, other)
+        {"ev": one.ev, "port": one.port, "plane": one.plane, "via": one.via, "da": str(one.address(nic))}
+        for one in path_templates(plan, host, other)
     ]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.client import ControlRefusedError, ControlTimeoutError
 from running.directory import RUNS, RunDirectory
@@ -18,9 +18,6 @@ from topo import Host, Node, Plan
 from topo.emulation import Lab, LabError, LabRunningError, labname, state
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.graph import PortRef
-
-if TYPE_CHECKING:
-    pass
 
 REMOTE: list[str] = []
 """Methods of `VirtualLab` that the process of a lab calls for others."""

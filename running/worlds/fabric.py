@@ -172,16 +172,6 @@ class SimulatedFabric:
             nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
             self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
 
-    def set_switch(self, switch: Switch, state: SwitchState) -> None:
-        """Stop a switch, crash it, or let it run again, after a crash without tables."""
-        if switch in self.switches:
-            self.switches[switch].set_state(state)
-
-    def provision(self, switch: Switch) -> None:
-        """Give a switch its program and static tables."""
-        if switch in self.switches:
-            self.switches[switch].provision()
-
     def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
         """Every own switch with its ports' totals, as in a `sample` line."""
         for node, switch in self.switches.items():

@@ -394,13 +394,14 @@ class SimulatedWorld:
                 self.fabric.set_port(ref, change.state)
                 if isinstance(ref.node, Host) and ref.node in self._hosts:
                     self._hosts[ref.node].set_port(ref.port, change.state)
-            case SwitchChange():
-                self.fabric.set_switch(change.switch, change.state)
-            case Provisioning():
-                self.fabric.provision(change.switch)
-            case DenialChange():
-                if change.host in self._hosts:
-                    self._hosts[change.host].set_denied(change)
+            case SwitchChange() if change.switch in self.fabric.switches:
+                self.fabric.switches[change.switch].set_state(change.state)
+            case Provisioning() if change.switch in self.fabric.switches:
+                self.fabric.switches[change.switch].provision()
+            case DenialChange() if change.host in self._hosts:
+                self._hosts[change.host].set_denied(change)
+            case SwitchChange() | Provisioning() | DenialChange():
+                pass  # another process has this switch or host
             case CarrierChange():
                 pass  # a cable has no light here: the ports at its ends have been told already
             case RoutingChange():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from benchmarks.rig.profiles import profile as example
 from endpoint import blame, profile
 from endpoint.blame import DOWN, LOSSY, OK, UNKNOWN, LinkState, Probed, infer, merge
+from endpoint.denylist import CONTROL, Denylist
 from endpoint.prober import PathProber, ProberError
 
 UP = {1: True, 2: True}
@@ -198,24 +199,6 @@ def test_measured_losses_come_near_the_true_ones_whatever_both_links_lose(seed, 
 # --- the prober in virtual time -----------------------------------------------------------------------------------
 
 
-class Denylist:
-    """As the prober sees it: somebody else's rows and its own."""
-
-    def __init__(self, denied: set[tuple[str, int]] | None = None) -> None:
-        self._others = frozenset(denied or ())
-        self._own: frozenset[tuple[str, int]] = frozenset()
-
-    @property
-    def rows(self) -> set[tuple[str, int]]:
-        return {*self._others, *self._own}
-
-    def others(self) -> frozenset[tuple[str, int]]:
-        return self._others
-
-    def deny(self, denied: Any, now_ns: int) -> None:
-        self._own = frozenset(denied)
-
-
 class ProbedFabric:
     """A prober whose frames come back after a round trip, unless a link on their way loses them.
 
@@ -331,22 +314,23 @@ def test_probes_are_no_more_than_the_interval_allows():
 
 
 def test_the_denylist_gets_the_evs_over_bad_links_and_loses_them_when_they_heal():
-    denylist = Denylist({("h1", 0x10002)})  # somebody else's
+    denylist = Denylist(lambda denied, now_ns: None)
+    denylist.set(CONTROL, {("h1", 0x10002)}, 0)
     fabric = ProbedFabric(deny=denylist)
     fabric.run(1)
     fabric.loss = {"p0s1@1": 0.5}
     fabric.run(2)
-    assert denylist.rows == {("h1", 0x10002), ("h1", 1)}
+    assert denylist.all() == {("h1", 0x10002), ("h1", 1)}
     fabric.loss = {"h0@1": 0.4}  # lossy but up: MRC cannot tell which end, so the whole plane
     fabric.run(2)
-    assert {("h1", 0), ("h1", 1), ("h1", 2), ("h1", 0x10002)} == denylist.rows
+    assert {("h1", 0), ("h1", 1), ("h1", 2), ("h1", 0x10002)} == denylist.all()
     fabric.loss = {}
     fabric.run(4)
-    assert denylist.rows == {("h1", 0x10002)}
+    assert denylist.all() == {("h1", 0x10002)}
 
 
 def test_a_core_link_is_named_and_its_evs_are_denied_until_it_heals():
-    denylist = Denylist()
+    denylist = Denylist(lambda denied, now_ns: None)
     fabric = ProbedFabric(spines=2, cores=2, deny=denylist)
     fabric.run(1)
     fabric.loss = {"p0c1@1": 1.0}
@@ -354,11 +338,11 @@ def test_a_core_link_is_named_and_its_evs_are_denied_until_it_heals():
     assert {(event["a"], event["b"]) for event in events} == {("p0s0", "p0c1")}
     assert bad(events)[-1].startswith("p0s0–p0c1 passes nothing")
     (path,) = [path for path in fabric.profile.destinations["h1"].paths if path.via == "p0s0+p0c1"]
-    assert denylist.rows == {("h1", path.ev)}
+    assert denylist.all() == {("h1", path.ev)}
     fabric.loss = {"p1s1@2": 0.5}  # and with a spine's link, those of its cores
     fabric.run(4)
     over = {path.ev for path in fabric.profile.destinations["h1"].paths if (path.via or "").startswith("p1s1+")}
-    assert denylist.rows == {("h1", ev) for ev in over}
+    assert denylist.all() == {("h1", ev) for ev in over}
 
 
 def test_no_core_is_ever_blamed_for_a_lossy_link_before_it():
@@ -373,12 +357,12 @@ def test_no_core_is_ever_blamed_for_a_lossy_link_before_it():
 
 
 def test_a_destination_is_never_left_without_an_ev():
-    denylist = Denylist()
+    denylist = Denylist(lambda denied, now_ns: None)
     fabric = ProbedFabric(deny=denylist)
     fabric.run(1)
     fabric.loss = {"h0@1": 1.0, "h0@2": 1.0}
     fabric.run(2)
-    assert len(denylist.rows) < 6
+    assert len(denylist.all()) < 6
 
 
 @given(st.lists(st.binary(max_size=160), max_size=5), st.integers(-1, 9))

@@ -13,12 +13,9 @@ from topo.emulation.wiring import (
     host_route_commands,
     host_rule_commands,
     host_srv6_commands,
-    steer_commands,
-    unsteer_commands,
 )
 from topo.graph import PortRef, ports
 from topo.node import Host
-from topo.path import Path as FabricPath
 from topo.pfc import jitter_ns
 from topo.profile import write_profile
 
@@ -82,16 +79,3 @@ def interface_counters(netns: str) -> dict[str, dict[str, int]]:
         values = rest.split()
         counters[name.strip()] = {key: int(values[column]) for key, column in _COUNTER_COLUMNS.items()}
     return counters
-
-
-def steer(site: LabSite, path: FabricPath) -> None:
-    """The source's kernel sends all for the destination along this path. LabError when the plan has no SRv6."""
-    plan = site.plan
-    if plan.encapsulation != "srv6":
-        raise LabError(f"plan {plan.name!r} has no SRv6: there is no uSID list to steer by")
-    namespace.run_ip(steer_commands(plan, path), site.netns(path.source))
-
-
-def unsteer(site: LabSite, source: Host, destination: Host) -> None:
-    """Undo `steer`; nothing happens when nothing was steered."""
-    namespace.run_ip(unsteer_commands(site.plan, source, destination), site.netns(source), force=True)

@@ -18,6 +18,7 @@ from topo.emulation.faults import LabFabric, LabRecord, refusals
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, LabState, NoLabError
+from topo.emulation.wiring import steer_commands, unsteer_commands
 from topo.fault import ActiveFaults, Fault
 from topo.graph import PortRef, port_count, ports
 from topo.node import Host, Node, Switch
@@ -292,12 +293,15 @@ class Lab:
         return self.active.faults()
 
     def steer(self, path: FabricPath) -> None:
-        """The kernel of the path's source sends everything for its destination along it, until `unsteer`."""
-        hosts.steer(self.site, path)
+        """The kernel of the path's source sends everything for its destination along it, until `unsteer`. LabError when
+        the plan has no SRv6."""
+        if self.plan.encapsulation != "srv6":
+            raise LabError(f"plan {self.plan.name!r} has no SRv6: there is no uSID list to steer by")
+        namespace.run_ip(steer_commands(self.plan, path), self.name.netns(path.source))
 
     def unsteer(self, source: Host, destination: Host) -> None:
-        """Undo `steer`."""
-        hosts.unsteer(self.site, source, destination)
+        """Undo `steer`; nothing happens when nothing was steered."""
+        namespace.run_ip(unsteer_commands(self.plan, source, destination), self.name.netns(source), force=True)
 
     # --- status -----------------------------------------------------------------------------------------------
 

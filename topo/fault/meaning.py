@@ -8,7 +8,7 @@ from topo.fault.fault import Fault, transmitters
 from topo.fault.verb import SWITCH_STATES, VERBS, PortState, SwitchState
 from topo.graph import PortRef, link_at, peer, ports
 from topo.node import Host, Switch
-from topo.path import Path, evs, switches
+from topo.path import Path, evs
 from topo.plan import Plan
 
 
@@ -60,7 +60,7 @@ def avoidance(plan: Plan, faults: Iterable[Fault]) -> Callable[[Path], bool] | N
 
     def denied(path: Path) -> bool:
         ends = (PortRef(path.source, path.port), PortRef(path.destination, path.port))
-        return not (avoided.isdisjoint(switch.name for switch in switches(plan, path)) and closed.isdisjoint(ends))
+        return not (avoided.isdisjoint(switch.name for switch in path.switches) and closed.isdisjoint(ends))
 
     return denied
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from topo.graph import peer, ports
 from topo.node import PLURALS, ROLES, Node, Switch, SwitchRole, tier
-from topo.path import Path, switches
+from topo.path import Path
 from topo.pictures.graph import DrawnCable, Graph, place
 from topo.plan import Plan
 
@@ -36,7 +36,9 @@ def part_of(plan: Plan, highlighted: Sequence[Path] = ()) -> Graph:
         for downlink in range(min(downlinks, plan.topology.hosts_under(index)))
     ]
     nodes += shown
-    bold = {frozenset(pair) for path in highlighted for pair in pairwise(_nodes(plan, path))}
+    bold = {
+        frozenset(pair) for path in highlighted for pair in pairwise([path.source, *path.switches, path.destination])
+    }
     inside, cables = set(nodes), {}
     for switch in shown:
         for other in (peer(plan, ref).node for ref in ports(plan, switch)):
@@ -47,10 +49,6 @@ def part_of(plan: Plan, highlighted: Sequence[Path] = ()) -> Graph:
     title = f"{plan.name}: {plan.topology.words()}, {plan.host_count:,} hosts"
     places = tuple(place(node, ()) for node in nodes)
     return Graph(title, planes, places, tuple(cables.values()), _omitted(plan, downlinks))
-
-
-def _nodes(plan: Plan, path: Path) -> list[Node]:
-    return [path.source, *switches(plan, path), path.destination]
 
 
 def _omitted(plan: Plan, downlinks: int) -> str:

@@ -25,7 +25,7 @@ from running.worlds import call
 from topo import Host, Node, Plan, Switch
 from topo.fault import ActiveFaults
 from topo.graph import PortRef, link_between, peer, ports
-from topo.path import paths, switches
+from topo.path import paths
 
 SAMPLE_S = 0.5
 PROBE_S = 0.02
@@ -228,7 +228,7 @@ class LiveIncident(LabView):
                     rows += [
                         {"host": other.name, "ev": path.ev}
                         for path in paths(self.plan, self.plan.host(name), other)
-                        if via in {switch.name for switch in switches(self.plan, path)}
+                        if via in {switch.name for switch in path.switches}
                     ]
             held = call(client, "denylist.get", owner=CONTROL)["denied"]
             call(client, "denylist.set", owner=CONTROL, denied=[*held, *rows])
