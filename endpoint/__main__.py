@@ -10,6 +10,7 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.outcome import told
+from common.pairs import json_or_text, parse_pair
 from common.terminal.standard_streams import write_error
 from endpoint import agent, factory
 from endpoint.packet_sockets.driver import RING_BYTES
@@ -52,7 +53,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "control":
             with ControlClient(options.socket, timeout_s=3600) as client:
-                print(json.dumps(client.call(options.op, **_pairs(options.arguments)), indent=1))
+                result = client.call(options.op, **_pairs(options.arguments, "an argument", "name=blue"))
+            print(json.dumps(result, indent=1))
             return 0
         return agent.run(
             agent.AgentOptions(
@@ -61,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
                 sample_ns=options.sample_ms * 1_000_000,
                 transport=options.transport,
                 seed=options.seed,
-                settings=_pairs(options.set),
+                settings=_pairs(options.set, "--set", "selection=oblivious"),
                 ring_bytes=options.ring_bytes,
                 moderation_ns=options.moderation_ns,
                 exit_with_parent=options.exit_with_parent,
@@ -84,17 +86,8 @@ def _hosts(options: argparse.Namespace) -> list[agent.HostFiles]:
     ]
 
 
-def _pairs(words: list[str]) -> dict[str, Any]:
-    pairs: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise ValueError(f"{word!r} is not NAME=VALUE")
-        try:
-            pairs[name] = json.loads(text)
-        except json.JSONDecodeError:
-            pairs[name] = text
-    return pairs
+def _pairs(words: list[str], what: str, example: str) -> dict[str, Any]:
+    return {name: json_or_text(value) for name, value in (parse_pair(word, what, example) for word in words)}
 
 
 if __name__ == "__main__":

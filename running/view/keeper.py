@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlError
+from common.giving import opened_folder
 from common.interrupts import sigterm_too
 from common.outcome import INTERRUPTED, told
 from common.server import ControlServer, Reply
@@ -31,11 +31,8 @@ Operation = Callable[[Mapping[str, Any]], Any]
 @contextmanager
 def reached(folder: Path) -> Iterator[Path]:
     """The socket of a folder by a path that is short enough for the kernel, however deep the folder lies."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    with opened_folder(folder) as descriptor:
         yield Path(f"/proc/self/fd/{descriptor}") / SOCKET
-    finally:
-        os.close(descriptor)
 
 
 class Keeper:

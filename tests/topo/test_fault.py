@@ -23,7 +23,7 @@ from topo.fault import targets as targets_of
 from topo.fault.meaning import carriers_off, denied_evs
 from topo.graph import PortRef, peer
 from topo.node import Host, leaf, spine
-from topo.path import evs, path_of_ev, paths, switches
+from topo.path import evs, path_of_ev, paths
 from topo.planfile import load_plan
 
 LAB = load_plan("lab")
@@ -155,7 +155,7 @@ def test_draining_denies_exactly_the_paths_across_the_switch(name):
         denied = denied_evs(LAB, host, [drain])
         assert len(set(denied)) == len(denied)
         for other, ev in denied:
-            crossed = switches(LAB, path_of_ev(LAB, host, LAB.host(other), ev))
+            crossed = path_of_ev(LAB, host, LAB.host(other), ev).switches
             assert name in [switch.name for switch in crossed]
     # h0 sits under leaf 0: six of its seven peers are across spines, two of them under leaf 1.
     expected = 6 if name == "p1s2" else 2 * 4

@@ -17,7 +17,7 @@ from topo.cli import draw_text
 from topo.count import count_parts
 from topo.graph import links, ports
 from topo.node import Host, Node, leaf, spine
-from topo.path import paths, switches
+from topo.path import paths
 from topo.pictures.fabric import picture
 from topo.pictures.graph import graph_of
 from topo.pictures.part import part_of
@@ -75,7 +75,7 @@ def test_drawings_show_every_node_and_cable_of_a_small_plan(plan):
     assert {place.name for place in part.places} == {place.name for place in whole.places if place.plane < 4}
     assert {replace(one, bold=False) for one in part.cables} == set(cables)
     assert len(part.cables) == len(cables)
-    ways: list[list[Node]] = [[path.source, *switches(plan, path), path.destination] for path in chosen]
+    ways: list[list[Node]] = [[path.source, *path.switches, path.destination] for path in chosen]
     bold = {frozenset((a.name, b.name)) for way in ways for a, b in pairwise(way)}
     drawn = {frozenset((one.a, one.b)) for one in cables}
     assert {frozenset((one.a, one.b)) for one in part.cables if one.bold} == bold & drawn
