@@ -17,13 +17,8 @@ static void drop_waiting(struct device *d)
     for (u32 number = 0; d->lossless && number < PORTS; number++)
         if (d->port[number])
             pfc_forget(d->port[number], d->now_ns);
-    while (d->again_head) {
-        struct packet *p = d->again_head;
-        d->again_head = p->next;
+    for (struct packet *p; (p = fifo_take(&d->again)); d->waiting--)
         pool_give(d->pool, p);
-        d->waiting--;
-    }
-    d->again_tail = NULL;
     d->services.count = 0;
 }
 

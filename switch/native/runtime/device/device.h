@@ -16,7 +16,7 @@ enum { WAITING_MAX = 1 << 16 }; /* packets in one device, however deep its queue
 #define NEVER UINT64_MAX
 
 struct queue {
-    struct packet *head, *tail;
+    struct fifo waiting;
     u32 packets;
     u64 bytes;
     u64 next_ns; /* when its own rate lets the next packet go */
@@ -120,7 +120,7 @@ struct device {
     struct port *port[PORTS]; /* NULL where there is none */
     struct heap services; /* (time, port); stale when the port's service_ns is another */
     struct heap leaving;  /* (time, order) of packets on the wire */
-    struct packet *again_head, *again_tail; /* resubmitted and recirculated */
+    struct fifo again; /* resubmitted and recirculated */
     struct pool *pool;
     struct joint *joint; /* or NULL */
     struct recorder *recorder; /* or NULL, as nearly always */

@@ -48,12 +48,7 @@ static struct packet *fresh_copy(struct device *d, const struct packet *p)
 
 static void pass_again(struct device *d, struct packet *p)
 {
-    p->next = NULL;
-    if (d->again_tail)
-        d->again_tail->next = p;
-    else
-        d->again_head = p;
-    d->again_tail = p;
+    fifo_put(&d->again, p);
     d->waiting++;
 }
 
@@ -178,11 +173,8 @@ void passes_work(struct device *d, u64 now_ns)
 {
     u64 t_ns = now_ns;
     for (;;) {
-        struct packet *p = d->again_head;
+        struct packet *p = fifo_take(&d->again);
         if (p) {
-            d->again_head = p->next;
-            if (!d->again_head)
-                d->again_tail = NULL;
             d->waiting--;
             ingress_pass(d, p, t_ns);
             continue;

@@ -6,7 +6,7 @@ void traffic_schedule(struct device *d, struct port *port, u64 from_ns)
 {
     u64 eligible_ns = NEVER;
     for (u32 i = 0; i < PRIORITIES; i++)
-        if (port->queue[i].head && port->queue[i].next_ns < eligible_ns)
+        if (port->queue[i].waiting.first && port->queue[i].next_ns < eligible_ns)
             eligible_ns = port->queue[i].next_ns;
     if (port->control_ns < eligible_ns)
         eligible_ns = port->control_ns;
@@ -86,18 +86,13 @@ void traffic_enqueue(struct device *d, struct packet *p, u32 number, u64 now_ns)
         pool_give(d->pool, p);
         return;
     }
-    p->next = NULL;
     p->port_out = port->number;
     p->enqueue_ns = now_ns;
     p->enqueue_us = now_ns / 1000;
     p->enqueue_depth = queue->packets;
     p->queued_bytes = bytes;
     p->charged = false;
-    if (queue->tail)
-        queue->tail->next = p;
-    else
-        queue->head = p;
-    queue->tail = p;
+    fifo_put(&queue->waiting, p);
     queue->packets++;
     queue->bytes += bytes;
     struct port_counters *counters = &port->counters;
@@ -151,13 +146,9 @@ struct port *traffic_due(struct device *d, u64 now_ns, u64 *t_ns)
 struct packet *traffic_dequeue(struct device *d, struct port *port, u64 t_ns)
 {
     struct queue *queue = &port->queue[PRIORITIES - 1];
-    while (!queue->head || queue->next_ns > t_ns)
+    while (!queue->waiting.first || queue->next_ns > t_ns)
         queue--;
-    struct packet *p = queue->head;
-    queue->head = p->next;
-    if (!queue->head)
-        queue->tail = NULL;
-    p->next = NULL;
+    struct packet *p = fifo_take(&queue->waiting);
     queue->packets--;
     queue->bytes -= p->queued_bytes;
     queue->next_ns = t_ns + interval_ns(1, queue->rate_pps);
@@ -211,9 +202,7 @@ void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate 
 {
     for (u32 i = 0; i < PRIORITIES; i++) {
         struct queue *queue = &port->queue[i];
-        while (queue->head) {
-            struct packet *p = queue->head;
-            queue->head = p->next;
+        for (struct packet *p; (p = fifo_take(&queue->waiting));) {
             if (d->recorder)
                 traffic_note(d, p, fate, port->number, NULL, d->now_ns);
             if (p->charged)
@@ -222,7 +211,6 @@ void traffic_flush(struct device *d, struct port *port, u64 *counter, enum fate 
             (*counter)++;
             d->waiting--;
         }
-        queue->tail = NULL;
         queue->packets = 0;
         queue->bytes = 0;
     }

@@ -18,12 +18,7 @@ bool outbox_put(struct outbox *o, struct packet *p)
     pthread_mutex_lock(&o->mutex);
     bool room = o->count < OUTBOX_MAX && !o->ended;
     if (room) {
-        p->next = NULL;
-        if (o->tail)
-            o->tail->next = p;
-        else
-            o->head = p;
-        o->tail = p;
+        fifo_put(&o->packets, p);
         o->count++;
         pthread_cond_signal(&o->filled);
     }
@@ -34,15 +29,11 @@ bool outbox_put(struct outbox *o, struct packet *p)
 struct packet *outbox_take(struct outbox *o)
 {
     pthread_mutex_lock(&o->mutex);
-    while (!o->head && !o->ended)
+    while (!o->packets.first && !o->ended)
         pthread_cond_wait(&o->filled, &o->mutex);
-    struct packet *p = o->head;
-    if (p) {
-        o->head = p->next;
-        if (!o->head)
-            o->tail = NULL;
+    struct packet *p = fifo_take(&o->packets);
+    if (p)
         o->count--;
-    }
     pthread_mutex_unlock(&o->mutex);
     return p;
 }

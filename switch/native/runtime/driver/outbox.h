@@ -11,7 +11,7 @@ enum { OUTBOX_MAX = 4096 };
 struct outbox {
     pthread_mutex_t mutex;
     pthread_cond_t filled;
-    struct packet *head, *tail;
+    struct fifo packets;
     u32 count;
     bool ended;
 };

@@ -23,15 +23,9 @@ u32 fabric_gather(struct fabric *f, u64 before_ns)
             pool_give(f->pool, p);
             continue;
         }
-        struct inbox *inbox = &f->inbox[host];
-        p->next = NULL;
-        if (inbox->first) {
-            inbox->last->next = p;
-        } else {
-            inbox->first = p;
+        if (!f->inbox[host].first)
             f->gathered[f->gathered_count++] = host;
-        }
-        inbox->last = p;
+        fifo_put(&f->inbox[host], p);
     }
     return f->gathered_count;
 }
@@ -48,10 +42,7 @@ const struct packet *fabric_first(const struct fabric *f, u32 host)
 
 void fabric_drop_first(struct fabric *f, u32 host)
 {
-    struct inbox *inbox = &f->inbox[host];
-    struct packet *p = inbox->first;
-    inbox->first = p->next;
-    pool_give(f->pool, p);
+    pool_give(f->pool, fifo_take(&f->inbox[host]));
 }
 
 u64 fabric_collect(struct fabric *f, u32 host, u8 *out, u64 room)

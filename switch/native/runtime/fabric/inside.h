@@ -21,11 +21,6 @@ struct place {
     struct fabric_end peer[PORTS];
 };
 
-/* Frames that were gathered for a host and not collected yet, in order. */
-struct inbox {
-    struct packet *first, *last;
-};
-
 struct fabric {
     u32 switches, hosts, host_ports;
     struct place *place;
@@ -33,7 +28,7 @@ struct fabric {
     struct nic_port *nic_port;
     struct heap to_hosts;
     u64 sent_to_hosts;
-    struct inbox *inbox;  /* of each host */
+    struct fifo *inbox;   /* of each host: frames that were gathered and not collected yet */
     u32 *gathered;        /* the hosts whose inboxes are not empty, in order of their first frames */
     u32 gathered_count;
     struct pool *pool;

@@ -65,4 +65,28 @@ struct packet {
     u8 *headers; /* the program's struct headers */
 };
 
+/* Packets one behind the other, the oldest first; `last` says nothing while there is none. */
+struct fifo {
+    struct packet *first, *last;
+};
+
+static inline void fifo_put(struct fifo *f, struct packet *p)
+{
+    p->next = NULL;
+    if (f->first)
+        f->last->next = p;
+    else
+        f->first = p;
+    f->last = p;
+}
+
+/* NULL when there is none. */
+static inline struct packet *fifo_take(struct fifo *f)
+{
+    struct packet *p = f->first;
+    if (p)
+        f->first = p->next;
+    return p;
+}
+
 #endif
