@@ -145,6 +145,15 @@ class ControlClient:
         except ControlGoneError:
             return None
 
+    @classmethod
+    def listens(cls, path: Path) -> bool:
+        """Whether a process listens on a Unix socket, ours or another user's, or one that takes no client."""
+        try:
+            cls(path).close()
+        except ControlError as error:
+            return not isinstance(error, ControlGoneError)
+        return True
+
     def _last_words(self) -> str | None:
         """What the other side said before it closed the connection."""
         try:

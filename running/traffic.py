@@ -23,7 +23,7 @@ from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
 from running.view.real import RealLab
 from running.view.remote import RemoteHost, RemoteLab
-from running.worlds.agents import ended, start_agents
+from running.worlds.agents import start_agents
 
 __all__ = ["OVER", "Traffic", "check", "table", "verified"]
 
@@ -152,7 +152,7 @@ class Traffic:
             client.call("shutdown")
         deadline_s, pause = time.monotonic() + END_S, threading.Event()
         asked = [lab.plan.host(name) for name in self.clients]
-        while not all(ended(lab, host) for host in asked):
+        while any(ControlClient.listens(lab.agent_socket(host)) for host in asked):
             if time.monotonic() > deadline_s:
                 raise TrafficError(f"agents have not ended within {END_S:g} s of being asked to")
             pause.wait(0.02)

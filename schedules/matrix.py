@@ -188,28 +188,19 @@ class MatrixReader:
         else:
             middle = self._builder.add(kind, home, 0, 0)
             for before in trigger.fired_by:
-                self._link(before, middle, home)
+                self._link(before, middle)
         for send in trigger.starts:
-            self._start(middle, send, home)
+            self._link(middle, send)
 
-    def _link(self, before: int, after: int, home: int) -> None:
-        """Have `after`, at `home`, follow `before`, wherever that is."""
-        rank = self._builder.rank_of(before)
-        if rank == home:
+    def _link(self, before: int, after: int) -> None:
+        """Have `after` follow `before`, wherever both are."""
+        source, target = self._builder.rank_of(before), self._builder.rank_of(after)
+        if source == target:
             self._builder.require(after, before)
             return
-        out, arrival = self._signal(rank, home)
+        out, arrival = self._signal(source, target)
         self._builder.require(out, before)
         self._builder.require(after, arrival)
-
-    def _start(self, middle: int, send: int, home: int) -> None:
-        rank = self._builder.rank_of(send)
-        if rank == home:
-            self._builder.require(send, middle)
-            return
-        out, arrival = self._signal(home, rank)
-        self._builder.require(out, middle)
-        self._builder.require(send, arrival)
 
     def _signal(self, source: int, target: int) -> tuple[int, int]:
         """A message that carries a trigger: its send and its receive."""

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from common.client import ControlClient, ControlError, ControlForeignError, ControlGoneError, ControlRefusedError
+from common.client import ControlClient, ControlError, ControlForeignError, ControlRefusedError
 from common.giving import sudo_caller
 from common.interpreter import python
 from common.linux.rights import is_our_folder
 
-__all__ = ["SOCKET", "KeeperGoneError", "ask", "folders", "listens", "living", "start"]
+__all__ = ["SOCKET", "KeeperGoneError", "ask", "folders", "living", "start"]
 
 SOCKET, READY = "lab.sock", "ready"
 LONGEST_S = 600.0
@@ -83,28 +83,17 @@ def ask(folder: Path, op: str, **arguments: Any) -> Any:
     except ControlRefusedError:  # also when it was the last answer, such as of an end that could not be written
         raise
     except ControlError as error:
-        if listens(path):
+        if ControlClient.listens(path):
             raise
         path.unlink(missing_ok=True)
         raise KeeperGoneError(str(error)) from None
-
-
-def listens(path: Path) -> bool:
-    """Whether a process listens on a socket, ours or another user's."""
-    try:
-        ControlClient(path).close()
-    except ControlGoneError:
-        return False
-    except ControlError:
-        return True
-    return True
 
 
 def living(paths: Iterable[Path]) -> list[Path]:
     """Those of these folders whose process lives; sockets of killed ones are removed."""
     found = []
     for folder in paths:
-        if listens(folder / SOCKET):
+        if ControlClient.listens(folder / SOCKET):
             found.append(folder)
         else:
             (folder / SOCKET).unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from common.client import ControlRefusedError, ControlTimeoutError
+from common.client import ControlClient, ControlRefusedError, ControlTimeoutError
 from running.directory import RUNS, RunDirectory
 from running.transport_choice import transport
 from running.view import kept
@@ -81,7 +81,7 @@ class RemoteLab(LabView):
             raise
 
     def is_up(self, *, settled: bool = False) -> bool:
-        return kept.listens(self.root / kept.SOCKET)
+        return ControlClient.listens(self.root / kept.SOCKET)
 
     def end(self) -> None:
         """Take the lab down; its journals stay in its folder."""

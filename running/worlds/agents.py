@@ -93,11 +93,3 @@ def running_agents(lab: Lab) -> dict[str, ControlClient]:
         raise
     tell_of_dead(dead)
     return clients
-
-
-def ended(lab: Lab, host: Host) -> bool:
-    """Whether no agent listens in a host any more."""
-    client = ControlClient.of_living(lab.agent_socket(host))
-    if client is not None:
-        client.close()
-    return client is None

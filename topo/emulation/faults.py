@@ -44,7 +44,7 @@ class LabFabric:
             case CarrierChange(ref=ref) if isinstance(ref.node, Switch):
                 why = self._driver(ref.node).refusal(change)
                 return f"{ref.node}: {why}" if why else None
-            case DenialChange() if not any(self._answers(host) for host in self.site.plan.hosts()):
+            case DenialChange() if not any(map(ControlClient.listens, map(self._agent, self.site.plan.hosts()))):
                 return "no agent runs in any host, and this fault is telling NICs to deny paths; start agents first"
         return None
 
@@ -97,16 +97,6 @@ class LabFabric:
                 client.call("denylist.set", owner=DENIAL_OWNER, denied=change.applied(rows))
         except ControlError as error:
             raise LabError(f"the agent of {change.host} did not take its denylist: {error}") from None
-
-    def _answers(self, host: Host) -> bool:
-        """Whether an agent runs in a host, one that takes no client among them."""
-        try:
-            client = ControlClient.of_living(self._agent(host))
-        except ControlError:
-            return True
-        if client is not None:
-            client.close()
-        return client is not None
 
     def _agent(self, host: Host) -> Path:
         return self.site.root / "agents" / f"{host}.sock"
