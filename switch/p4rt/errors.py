@@ -19,7 +19,6 @@ class Code(IntEnum):
     """google.rpc.Code, as far as the specification uses it."""
 
     OK = 0
-    CANCELLED = 1
     UNKNOWN = 2
     INVALID_ARGUMENT = 3
     NOT_FOUND = 5

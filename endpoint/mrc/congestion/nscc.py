@@ -74,8 +74,6 @@ class Nscc(Congestion):
         self._qa_end_ns = 0
         self._qa_trigger = False
         self._ignore_bytes = self._ignored_bytes = 0
-        self.quadrant = ""
-        """The rule that the last acknowledgement fell under, for tests and teaching."""
         largest = config.max_cwnd
         if largest is None:
             bdp = path.peer_bdp_bytes if config.base_rtt is None else path.bdp_bytes(config.base_rtt)
@@ -100,11 +98,8 @@ class Nscc(Congestion):
         if marked:
             if delay >= self._target_ns:
                 self._decrease(now_ns)
-            else:
-                self.quadrant = "hold"
         elif delay >= self._target_ns:
             self._increase += self._config.fi * acked_bytes
-            self.quadrant = "fair_increase"
         else:
             self._grow(acked_bytes, delay)
         self._clamp()
@@ -156,7 +151,6 @@ class Nscc(Congestion):
         if not self._adapts:
             return False
         if marked and self._ignored_bytes < self._ignore_bytes:
-            self.quadrant = "ignored"
             done = True
         elif now_ns > self._qa_end_ns:
             severe = self._qa_trigger or trimmed or delay > config.qa_threshold
@@ -164,7 +158,6 @@ class Nscc(Congestion):
                 self._window = float(self._achieved)
                 self._ignore_bytes, self._ignored_bytes = inflight_bytes, 0
                 self._qa_trigger = False
-                self.quadrant = "quick_adapt"
                 self._clamp()
                 done = True
             self._achieved = 0
@@ -180,17 +173,14 @@ class Nscc(Congestion):
             if self._fast or self._fast_bytes > self._window:
                 self._fast = True  # until there is a delay or a decrease
                 self._window += acked_bytes * self._config.fi_scale
-                self.quadrant = "fast_increase"
                 return
         else:
             self._fast_bytes = 0
         self._fast = False
         self._increase += self._alpha * acked_bytes * (self._target_ns - delay)
-        self.quadrant = "proportional_increase"
 
     def _decrease(self, now_ns: int) -> None:
         self._fast, self._fast_bytes = False, 0
-        self.quadrant = "multiplicative_decrease"
         average = self._average_delay
         if average > self._target_ns and now_ns - self._last_decrease_ns > self._base_rtt_ns:
             cut = self._config.gamma * (average - self._target_ns) / average

@@ -7,7 +7,6 @@ import re
 from p4c.model import Field, Header, HeaderType, Program, Stack, UnsupportedError
 from p4c.model.expressions import FieldRef
 
-WORD_BITS = 64
 WIDEST_BITS = 128  # wider values are byte strings that can only be moved and compared
 VARBIT_BYTES_DEFAULT = 256  # for a varbit field in a header type without max_length
 

