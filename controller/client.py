@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -284,20 +285,14 @@ class P4RuntimeClient:
         return entities
 
 
-class _errors:  # noqa: N801  (reads as a statement: with _errors(client))
+@contextmanager
+def _errors(client: P4RuntimeClient) -> Iterator[None]:
     """Turns gRPC's exceptions into ClientError, caused by a P4RuntimeError or, for a batch, by the RPC's error."""
-
-    def __init__(self, client: P4RuntimeClient) -> None:
-        self._client = client
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if not isinstance(error, grpc.RpcError):
-            return
+    try:
+        yield
+    except grpc.RpcError as error:
         code, details = error.code(), error.details()
-        where = f"{self._client.name} ({self._client.address})"
+        where = f"{client.name} ({client.address})"
         if code is grpc.StatusCode.UNKNOWN and _details(error):
             raise ClientError(f"{where}: {details}") from error
         if code is grpc.StatusCode.UNAVAILABLE:
