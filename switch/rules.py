@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import astuple
 from typing import TypeVar
 
-from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
+from p4c.entries import ActionCall, EntryAction, Exact, GroupRef, Lpm, Match, Optional, Range, Ternary
 from p4c.model import Action, Program, Register
 from p4c.model.pipelines import ActionProfile, Key, Table
 from switch.engine import (
@@ -57,11 +57,11 @@ def check_known(ids: Collection[int], what: str, number: int) -> None:
 # --- tables -----------------------------------------------------------------------------------------------------
 
 
-def canonical(table: Table, entry: Entry) -> tuple[Pair, ...]:
+def canonical(table: Table, matches: Sequence[Match]) -> tuple[Pair, ...]:
     """A pair for each match field, values masked."""
-    if len(entry.matches) != len(table.keys):
-        raise EngineError(f"table {table.name}: {len(table.keys)} match fields expected, not {len(entry.matches)}")
-    return tuple([_canonical(table, key, match) for key, match in zip(table.keys, entry.matches, strict=True)])
+    if len(matches) != len(table.keys):
+        raise EngineError(f"table {table.name}: {len(table.keys)} match fields expected, not {len(matches)}")
+    return tuple([_canonical(table, key, match) for key, match in zip(table.keys, matches, strict=True)])
 
 
 def _canonical(table: Table, key: Key, match: Match) -> Pair:
@@ -96,7 +96,7 @@ def check_initial(table: Table) -> None:
     """The entries that the program itself gives the table."""
     actions = {action.name: action for action in table.actions}
     for entry in table.entries:
-        canonical(table, entry)
+        canonical(table, entry.matches)
         assert isinstance(entry.action, ActionCall)
         checked_call(f"table {table.name}", actions, entry.action)
 

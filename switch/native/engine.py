@@ -135,7 +135,7 @@ class NativeDevice:
             return self._insert(loaded, entry)
 
     def _insert(self, table: LoadedTable, entry: Entry) -> int:
-        key, mask, prefix_len = table.match(entry)
+        key, mask, prefix_len = table.match(entry.matches)
         kind, action, args = self._target(table, entry.action)
         handle: int = self._c.access_insert(
             self.device, table.index, key, mask, prefix_len, entry.priority, kind, action, args

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Mapping
 from functools import lru_cache
 
-from p4c.entries import ActionCall, Entry, Lpm, Match
+from p4c.entries import ActionCall, Lpm, Match
 from p4c.model import Action, Program, Register
 from p4c.model.memory import data_words
 from p4c.model.memory import words as word_count
@@ -34,16 +34,8 @@ class Callable:
         self._actions = actions
         self._args_count = args_count
         self.no_args = words([0] * args_count)
-        self._called: dict[ActionCall, tuple[int, Words]] = {}
-
-    def action(self, call: ActionCall) -> tuple[int, Words]:
-        """The action's number and its data, which is not to be changed."""
-        found = self._called.get(call)
-        if found is None:
-            if len(self._called) >= WORDS_KEPT_MAX:
-                self._called.clear()
-            found = self._called[call] = self._action(call)
-        return found
+        self.action = lru_cache(WORDS_KEPT_MAX)(self._action)
+        """The number of a call's action and its data, which is not to be changed."""
 
     def _action(self, call: ActionCall) -> tuple[int, Words]:
         action = rules.checked_call(self._where, self._actions, call)
@@ -65,24 +57,16 @@ class LoadedTable(Callable):
         self.table, self.name, self.index = table, table.name, table.index
         default = table.default
         self.initial_default = ActionCall(default.action.name, default.args) if default else None
-        self._matched: dict[tuple[Match, ...], tuple[Words, Words, int]] = {}
-
-    def match(self, entry: Entry) -> tuple[Words, Words, int]:
+        self.match = lru_cache(WORDS_KEPT_MAX)(self._match)
         """Key words, mask words (for a range its high end) and the prefix length; the words are not to be changed."""
-        found = self._matched.get(entry.matches)
-        if found is None:
-            if len(self._matched) >= WORDS_KEPT_MAX:
-                self._matched.clear()
-            found = self._matched[entry.matches] = self._match(entry)
-        return found
 
-    def _match(self, entry: Entry) -> tuple[Words, Words, int]:
+    def _match(self, matches: tuple[Match, ...]) -> tuple[Words, Words, int]:
         low: list[int] = []
         high: list[int] = []
-        for key, (a, b) in zip(self.table.keys, rules.canonical(self.table, entry), strict=True):
+        for key, (a, b) in zip(self.table.keys, rules.canonical(self.table, matches), strict=True):
             low += split(a, key.width_bits)
             high += split(b, key.width_bits)
-        prefix_len = next((match.prefix_len for match in entry.matches if isinstance(match, Lpm)), 0)
+        prefix_len = next((match.prefix_len for match in matches if isinstance(match, Lpm)), 0)
         return words(low), words(high), prefix_len
 
 

@@ -65,7 +65,7 @@ class TableState:
         return self._install(entry)
 
     def _install(self, entry: Entry) -> int:
-        pairs = rules.canonical(self.table, entry)
+        pairs = rules.canonical(self.table, entry.matches)
         priority = 0 if self._is_hashed else entry.priority
         installed = InstalledEntry(self._next_handle, pairs, priority, entry.action)
         if self._is_hashed:
