@@ -54,7 +54,7 @@ def give(receiver: Receiver, name: Path | str, folder: int | None = None) -> boo
     elsewhere. An entry that is gone is passed over.
     """
     try:
-        with opened_folder(name, folder, os.O_PATH) as entry:
+        with _entry(name, folder) as entry:
             return _give_opened(receiver, entry)
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -65,7 +65,7 @@ def give_all(receiver: Receiver, name: Path | str, folder: int | None = None, ma
 
     Scratch folders of other commands stay.
     """
-    with suppress(FileNotFoundError, NotADirectoryError), opened_folder(name, folder, os.O_PATH) as entry:
+    with suppress(FileNotFoundError, NotADirectoryError), _entry(name, folder) as entry:
         status = os.fstat(entry)
         if made is not None and (made.device, made.inode) != (status.st_dev, status.st_ino):
             return
@@ -83,6 +83,16 @@ def _give_below(receiver: Receiver, name: Path | str, folder: int | None = None)
                 give(receiver, each, below)
 
 
+@contextmanager
+def _entry(name: Path | str, folder: int | None) -> Iterator[int]:
+    """A descriptor of an entry, also of a link."""
+    entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        yield entry
+    finally:
+        os.close(entry)
+
+
 def _give_opened(receiver: Receiver, entry: int) -> bool:
     status = os.fstat(entry)
     if status.st_uid != os.geteuid() or (status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode)):
@@ -92,12 +102,9 @@ def _give_opened(receiver: Receiver, entry: int) -> bool:
 
 
 @contextmanager
-def opened_folder(
-    name: Path | str, folder: int | None = None, flags: int = os.O_RDONLY | os.O_DIRECTORY
-) -> Iterator[int]:
-    """A descriptor of a folder, below an open one if there is one. NotADirectoryError for a link or a file, but with
-    the flag O_PATH."""
-    opened = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+def opened_folder(name: Path | str, folder: int | None = None) -> Iterator[int]:
+    """A descriptor of a folder, below an open one if there is one. NotADirectoryError for a link or a file."""
+    opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         yield opened
     finally:

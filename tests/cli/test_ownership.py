@@ -4,7 +4,6 @@ import os
 import shutil
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -80,19 +79,19 @@ def test_an_entry_that_another_command_removes_meanwhile_is_passed_over(
 ) -> None:
     runs = tmp_path / "runs"
     runs.mkdir()
-    opened, entry = giving.opened_folder, runs / gone
+    opened, entry = giving._entry, runs / gone
 
-    def after_removal(name: Path | str, *folder_and_flags: Any) -> AbstractContextManager[int]:
+    def after_removal(name: Path | str, folder: int | None) -> AbstractContextManager[int]:
         if Path(name).name == entry.name:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        return opened(name, *folder_and_flags)
+        return opened(name, folder)
 
     with handing_over(runs, environment=SUDO):
         (runs / "run" / "folder").mkdir(parents=True)
         (runs / "run" / "folder" / "inner").touch()
         (runs / "run" / "file").touch()
         (runs / "stays").touch()
-        monkeypatch.setattr(giving, "opened_folder", after_removal)
+        monkeypatch.setattr(giving, "_entry", after_removal)
     assert not entry.exists()
     assert (runs / "stays").stat().st_uid == 12345
 
