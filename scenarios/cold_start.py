@@ -11,9 +11,9 @@ from judging.measures import counters
 from judging.measures.paths import PathKey
 from scenarios import places
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
-from scenarios.training import COMM_S, COMPUTE_S, training_loop
+from scenarios.training import COMM_S, COMPUTE_S, step_s, training_loop
 
-PAUSE_S = 1.5 * (COMM_S + COMPUTE_S)  # a step takes a little longer than it would at line rate
+PAUSE_STEPS = 1.5  # a step takes a little longer than it would at line rate
 
 
 def timeline(setting: Setting) -> list[TimedFault]:
@@ -35,7 +35,8 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     The first job ends its last step before or during the pause, so that the two never share a link.
     """
     whole = training_loop(setting)
-    before_s = max(0.1, sum(setting.phases[name] for name in ("warmup", "reference", "pause")) - PAUSE_S)
+    calm_s = sum(setting.phases[name] for name in ("warmup", "reference", "pause"))
+    before_s = max(0.1, calm_s - PAUSE_STEPS * step_s(setting))
     first = {**whole.options, "duration_ns": round(before_s * setting.pace * SECOND_NS)}
     return [Workload("training", first, name="whole"), Workload("training", whole.options, name="cold", phase="faults")]
 
@@ -86,7 +87,7 @@ SCENARIO = Scenario(
     phases=(
         Phase("warmup", 4.0),
         Phase("reference", 14.0),
-        Phase("pause", PAUSE_S),
+        Phase("pause", PAUSE_STEPS * (COMM_S + COMPUTE_S)),
         Phase("faults", 36.0),
         Phase("heal", 4.0),
     ),

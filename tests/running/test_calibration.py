@@ -1,6 +1,7 @@
 """The rate that a machine can keep follows from how busy it was at another."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,16 @@ def test_a_run_lasts_as_many_round_trips_at_any_rate_in_both_worlds(mbps: float,
     assert setting.phases == usual.phases
     assert setting.pace / usual.pace == pytest.approx(plan.base_rtt_ns / LAB.base_rtt_ns, rel=1e-6)
     assert all_reduce_bytes(setting) == pytest.approx(all_reduce_bytes(usual), rel=0.05), "as many packets in a step"
+
+
+@pytest.mark.parametrize("leaves", [4, 8, 64])
+def test_a_ring_of_more_hosts_has_no_shorter_messages_so_that_waiting_for_them_idles_no_link(leaves: int) -> None:
+    """A message that takes L is followed by the next after L and half a round trip: links carry L/(L + R/2)."""
+    plan = replace(LAB, leaves=leaves, hosts_per_leaf=4)
+    setting = RunSpec(library.find("link-flap"), Choices(transport("mrc"), plan, seed=1)).setting
+    message_bytes = all_reduce_bytes(setting) / plan.host_count
+    message_s = 8 * message_bytes / setting.host_rate_bps / setting.pace
+    assert message_s / (message_s + plan.base_rtt_ns / 2e9) > 0.45
 
 
 @pytest.mark.parametrize("name", library.NAMES)
