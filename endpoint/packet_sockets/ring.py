@@ -56,6 +56,7 @@ class FrameRing:
         self._slots = [
             block * block_bytes + index * slot_bytes for block in range(blocks) for index in range(per_block)
         ]
+        self._room = slot_bytes - _FRAME_OFFSET
         self._next = 0
         self._held: list[int] = []
         self._tx_packets = self._tx_bytes = self._tx_refused = self._rx_packets = self._rx_bytes = 0
@@ -64,7 +65,7 @@ class FrameRing:
         """Up to `limit` frames in order of arrival, as views into the ring: valid until `release`."""
         words, slots, data, position = self._words, self._slots, self._bytes, self._next
         frames: list[memoryview] = []
-        held = self._held
+        held, room = self._held, self._room
         limit = min(limit, len(slots) - len(held))  # a slot that is held looks full, and is not another frame
         while len(frames) < limit:
             slot = slots[position]
@@ -72,7 +73,7 @@ class FrameRing:
             if not words[word + _STATUS] & TP_STATUS_USER:
                 break
             start = slot + _FRAME_OFFSET
-            frames.append(data[start : start + words[word + _SNAPLEN]])
+            frames.append(data[start : start + min(words[word + _SNAPLEN], room)])
             held.append(word)
             position += 1
             if position == len(slots):

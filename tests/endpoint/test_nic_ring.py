@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from endpoint.packet_sockets import ring
 from tests.helpers.transport import native_codec
@@ -126,3 +128,34 @@ def test_a_ring_that_the_memory_does_not_hold_is_refused(in_c: Any) -> None:
     closed.close()
     with pytest.raises(ValueError, match="the ring is closed"):
         closed.receive(1)
+
+
+WORDS = st.integers(0, 2**32 - 1)
+STEPS = st.one_of(
+    st.tuples(st.just("put"), st.binary(max_size=SLOT - 66), WORDS),
+    st.tuples(st.just("write over"), st.integers(0, SLOTS - 1), st.lists(WORDS, min_size=7, max_size=7)),
+    st.tuples(st.just("receive"), st.integers(-1, 3 * SLOTS)),
+    st.tuples(st.sampled_from(["release", "oldest_ns"])),
+)
+
+
+@given(st.lists(STEPS, max_size=40))
+def test_whatever_stands_in_a_slot_both_rings_say_the_same_and_stay_within_it(in_c: Any, steps: list[Any]) -> None:
+    """Words written over a slot's header: any status, lengths and time."""
+    both = [Kernel(kind, -1) for kind in (ring.FrameRing, in_c)]
+    for name, *words in steps:
+        said: list[Any] = []
+        for one in both:
+            if name == "put":
+                said.append(one.put(*words))
+            elif name == "write over":
+                struct.pack_into("=7I", one.memory, words[0] * SLOT, *words[1])
+            elif name == "receive":
+                said.append(taken(one, *words))
+                assert all(len(frame) <= SLOT - 66 for frame in said[-1])
+            else:
+                said.append(getattr(one.ring, name)())
+        assert said[1:] == said[:-1]
+    assert both[0].ring.counts() == both[1].ring.counts()
+    for one in both:
+        one.close()

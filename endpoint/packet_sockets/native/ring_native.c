@@ -75,16 +75,6 @@ static void ring_dealloc(Ring *ring)
     Py_TYPE(ring)->tp_free((PyObject *)ring);
 }
 
-/* The frame in a slot, as a slice of the memory. */
-static PyObject *frame_in(const Ring *ring, volatile struct tpacket2_hdr *slot)
-{
-    Py_ssize_t start = (char *)slot - (char *)ring->memory.buf + FRAME_OFFSET;
-    Py_ssize_t size = slot->tp_snaplen;
-    if (size > ring->slot_bytes - FRAME_OFFSET)
-        size = ring->slot_bytes - FRAME_OFFSET;
-    return PySequence_GetSlice(ring->data, start, start + size);
-}
-
 static PyObject *ring_receive(Ring *ring, PyObject *arg)
 {
     Py_ssize_t limit = PyLong_AsSsize_t(arg);
@@ -98,7 +88,10 @@ static PyObject *ring_receive(Ring *ring, PyObject *arg)
         volatile struct tpacket2_hdr *slot = header(ring, ring->next);
         if (!of_user(slot))
             break;
-        PyObject *frame = frame_in(ring, slot);
+        Py_ssize_t start = (char *)slot - (char *)ring->memory.buf + FRAME_OFFSET;
+        Py_ssize_t size = slot->tp_snaplen, room = ring->slot_bytes - FRAME_OFFSET;
+        size = size < room ? size : room;
+        PyObject *frame = PySequence_GetSlice(ring->data, start, start + size);
         if (!frame || PyList_Append(frames, frame)) {
             Py_XDECREF(frame);
             Py_DECREF(frames);
@@ -106,7 +99,7 @@ static PyObject *ring_receive(Ring *ring, PyObject *arg)
         }
         Py_DECREF(frame);
         ring->rx_packets++;
-        ring->rx_bytes += slot->tp_snaplen;
+        ring->rx_bytes += (unsigned long long)size;
         ring->held++;
         ring->next = ring->next + 1 < ring->slots ? ring->next + 1 : 0;
     }
