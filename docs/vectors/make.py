@@ -103,8 +103,9 @@ def write(
 
 
 def sack(cack: int, *, offset: int = 1, bitmap: int = 0, ev: int = EV, mark: int = 0, probe: int | None = None,
-         answer: int | None = None, to_device: bool = False) -> tuple[bytes, dict[str, Any]]:  # fmt: skip
-    """BTH to CC_STATE of a SACK."""
+         answer: int | None = None, units: int | None = None,
+         to_device: bool = False) -> tuple[bytes, dict[str, Any]]:  # fmt: skip
+    """BTH to CC_STATE of a SACK. `units`: what it must say of the bytes received, in units of 256."""
     told = probe if probe is not None else answer if answer is not None else 0
     signed = told - 0x10000 if told & 0x8000 else told
     cack &= 0xFFFFFF
@@ -115,7 +116,9 @@ def sack(cack: int, *, offset: int = 1, bitmap: int = 0, ev: int = EV, mark: int
     fields["received"] = [(cack + offset + bit) & 0xFFFFFF for bit in range(64) if bitmap >> bit & 1]
     if probe is not None:
         fields["probe_id"] = probe
-    return bth.pack() + seth.pack() + wire.CcState().pack(), fields
+    if units is not None:
+        fields["rcvd_bytes"] = units
+    return bth.pack() + seth.pack() + wire.CcState(rcvd_units=units or 0).pack(), fields
 
 
 def acknowledge(psn: int, msn: int, syndrome: int = 0x1F, *, to_device: bool = False) -> tuple[bytes, dict[str, Any]]:
@@ -173,13 +176,17 @@ def requester(name: str, title: str, rule: str, packets: int, psn: int = 5000) -
 
 def receiving() -> Iterable[Vector]:
     """Vectors of a device that receives data."""
-    case = responder("in-order", "A message of three packets", "Place each packet at its VA; acknowledge when asked.")
+    rule = (
+        "Place each packet at its VA; acknowledge when asked. Of the bytes received, count the length of each UDP "
+        "datagram and 40 (UEC 3.6.13.9): three of 300 + 40, in units of 256 and rounded up."
+    )
+    case = responder("in-order", "A message of three packets", rule)
     kinds = (Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST)
     for number, opcode in enumerate(kinds):
         flags = wire.ACK_REQUEST if number == 2 else 0
         case.get(*told(data_in(write(opcode, 1000 + number, number * PMTU, payload(number), 3 * PMTU, flags=flags))))
         case.memory.append({"offset": number * PMTU, "hex": payload(number).hex()})
-    case.expect(*told(control(sack(1002))))
+    case.expect(*told(control(sack(1002, units=4))))
     case.expect(*told(control(acknowledge(1002, 1))))
     yield case
 

@@ -13,7 +13,7 @@ from endpoint.mrc.arrived import Arrived
 from endpoint.mrc.congestion.granter import CREDIT_UNIT
 from endpoint.mrc.context import Context
 from endpoint.mrc.reverse import ReverseEvs
-from endpoint.nic import codec, packet, wire
+from endpoint.nic import codec, icrc, packet, wire
 from endpoint.nic.config import NEVER
 from endpoint.nic.headers import Header
 from endpoint.nic.memory import place
@@ -101,6 +101,10 @@ SACKS_MAX: Final = 128
 """Acknowledgements in one go, when what is new does not fit one bitmap: enough for the largest window."""
 NO_CAUSE: Final = -0x8000
 """The offset of a causing PSN that no window reaches."""
+COUNTED_BYTES: Final = 8 + wire.BTH_BYTES + wire.METH_BYTES + wire.RETH_BYTES + icrc.SIZE + 40
+"""What a write's packet counts for in `rcvd_bytes` beside its payload: the length of its UDP datagram, and 40 for the
+IPv6 header (UEC 3.6.13: nominal packet size). A TSETH and an immediate count, too. NSCC's bytes in flight are the same
+sum at the requester, so what one end left out would stay in flight for ever at the other."""
 SACK_SIZE_MIN: Final = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
 
@@ -160,6 +164,7 @@ class Responder:
         self._sack_bytes = 0
         self.probes = 0
         self.received_bytes = self.received_packets = 0
+        self._counted_bytes = 0
         self.penalty_seen_bytes = 0
         self.penalty_weight = 0.0
         self.duplicates = self.out_of_window = self.marked = self.trimmed = 0
@@ -205,6 +210,9 @@ class Responder:
         self.unreported |= bit
         self.received_bytes += size
         self.received_packets += 1
+        self._counted_bytes += size + COUNTED_BYTES
+        if write.flags & wire.TIMESTAMP:
+            self._counted_bytes += wire.TSETH_BYTES
         urgent = self._advance(now_ns) if not distance else False
         self._sack_bytes += size if size > SACK_SIZE_MIN else SACK_SIZE_MIN
         if urgent or mark or self._sack_bytes > self._threshold or write.flags & (ACK_REQUEST | RETRANSMISSION):
@@ -228,6 +236,7 @@ class Responder:
                 self.refuse(now_ns, Syndrome.NAK_INVALID_REQUEST, what)
                 return False
             self.immediates[psn] = (write.immediate, write.length, bool(write.flags & SOLICITED))
+            self._counted_bytes += wire.IMMEDIATE.size
         return True
 
     def _refuse_access(self, now_ns: int, what: str) -> bool:
@@ -338,7 +347,7 @@ class Responder:
         cack = self.epsn - 1
         offset = psn - cack
         answer = offset if probe_id is None and NO_CAUSE <= offset < 0x8000 else NO_CAUSE
-        congestion = self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        congestion = self._congestion(now_ns)
         beyond = self.bitmap.bit_count() if self.bitmap else 0
         for _sack in range(SACKS_MAX):
             start = self._next_bitmap()
@@ -355,6 +364,10 @@ class Responder:
         if self.msn != self.msn_acked:
             self.msn_acked = self.msn
             self._answers.transport_ack(route, Syndrome.ACK, cack, self.msn)
+
+    def _congestion(self, now_ns: int) -> int:
+        """CC_STATE's window penalty, and the bytes received in units of 256, rounded up."""
+        return self._penalty.at(now_ns) << 24 | (self._counted_bytes + 255 >> 8) & 0xFFFFFF
 
     def _next_bitmap(self) -> int:
         """Where the next SACK's bitmap starts, from `epsn`; what the bitmap covers is reported from now on.
@@ -385,7 +398,7 @@ class Responder:
             self._answers.nack(route, psn, ev, reason, stamp)
 
     def _tell(self, now_ns: int, route: Route) -> None:
-        cack, congestion = self.epsn - 1, self._penalty.at(now_ns) << 24 | (self.received_bytes >> 8) & 0xFFFFFF
+        cack, congestion = self.epsn - 1, self._congestion(now_ns)
         self._answers.sack(
             route, cack, 1, self.bitmap & WORD, route.ev, 0, NO_CAUSE, 0, self.bitmap.bit_count(), congestion
         )

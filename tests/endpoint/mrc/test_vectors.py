@@ -77,6 +77,7 @@ def decoded(data: bytes) -> Fields:
         first = seth.cack_psn + seth.sack_offset
         found["received"] = [(first + bit) & 0xFFFFFF for bit in range(64) if seth.bitmap >> bit & 1]
         found |= {"probe_response": seth.probe_response, "probe_id": seth.ack_psn_offset & 0xFFFF}
+        found["rcvd_bytes"] = wire.CcState.unpack(data, at + wire.SETH_BYTES).rcvd_units
     elif opcode is wire.Opcode.NACK:
         neth = wire.Neth.unpack(data, at)
         found |= {"nack_psn": neth.nack_psn, "reason": neth.reason, "entropy": neth.entropy}
@@ -115,6 +116,7 @@ SHARK = {
     "psn": "mrc.psn", "va": "mrc.reth.va", "rkey": "mrc.reth.rkey", "length": "mrc.reth.length", "ev": "mrc.ev",
     "cack_psn": "mrc.sack.cack_psn", "entropy": "mrc.entropy", "mark": "mrc.sack.m", "nack_psn": "mrc.nack.psn",
     "reason": "mrc.nack.reason", "syndrome": "mrc.aeth.syndrome", "msn": "mrc.aeth.msn", "op": "mrc.endpoint.op",
+    "rcvd_bytes": "mrc.cc.rcvd_bytes",
 }  # fmt: skip
 
 
