@@ -194,7 +194,7 @@ def client() -> Iterator[Any]:
         pytest.skip(f"needs a checkout of MRC-Client, and {MRC_CLIENT} with its place")
     sys.path.insert(0, place)
     try:
-        names = ("packet_builder", "packet_parser", "mrc_responder", "mrc_headers")
+        names = ("packet_builder", "packet_parser", "mrc_responder", "mrc_headers", "congestion")
         yield {name: importlib.import_module(f"core.{name}") for name in names}
     finally:
         sys.path.remove(place)
@@ -288,6 +288,38 @@ def test_mrc_clients_responder_acknowledges_our_write(client: Any) -> None:
         bench.a.receive(1, [sack.to_bytes()], bench.now_ns)
     assert [done.status.value for done in bench.completions()] == ["success"]
     assert not bench.a.log.drops
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [0, 97])
+def test_its_congestion_control_has_nothing_in_flight_when_our_responder_has_everything(client: Any, every: int) -> None:
+    """A million packets, lost, marked or trimmed every so often. A copy is not counted again: UEC's OnInferredLoss takes
+    a lost packet's bytes off the window, which MRC-Client's does not (986ded2), so there they would stay."""
+    bench = Bench()
+    control = client["congestion"].QPCC(1)
+    packets = most = 0
+    while packets < 1_000_000:
+        bench.post(64)
+        while not bench.completions():
+            for packet in bench.writes():
+                packets += not packet.retransmission
+                if not packet.retransmission:
+                    (udp_length,) = struct.unpack_from("!H", packet.frame, packet.outside.bth - 4)
+                    control.on_send(control.get_nominal_pktsize(udp_length))
+                if not every or packets % every or packet.retransmission:
+                    bench.to_b(packet)
+                elif packets // every % 3:
+                    bench.to_b(packet.trimmed() if packets // every % 3 == 1 else packet.marked())
+            bench.wait(0.5)
+            for answer in bench.answers():
+                bench.to_a(answer)
+                if answer.opcode is Opcode.SACK:
+                    marked = answer.seth.mark == wire.PathMark.SKIP_ONCE
+                    control.on_ack(answer.cc_state.rcvd_units, 0.0, marked, arrival_time=1e-5)
+            bench.wait(0.5)
+            bench.timers()
+        most = max(most, control.window.inflight)
+    assert most < 256
 
 
 def _sent(bench: Bench) -> Iterator[tuple[int, bytes]]:
