@@ -1,7 +1,7 @@
 """The two readings of the OCP MRC specification that this endpoint speaks: its own, and MRC-Client's.
 
-The specification's text is not public, and those who have read it disagree. `docs/reference/dialects.md` says who reads
-what. The setting `dialect` of the transport, of the Wireshark dissector and of the Scapy layers takes a name.
+The specification's PDF could not be read here, and those who have read it disagree. `docs/reference/dialects.md` says
+who reads what. The setting `dialect` of the transport, of the Wireshark dissector and of the Scapy layers takes a name.
 """
 
 from __future__ import annotations

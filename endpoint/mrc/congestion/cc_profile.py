@@ -76,7 +76,7 @@ class NsccConfig:
     qa_gate: int | None = None
     """Quick adapt only if less than the largest window shifted right by this many bits has arrived."""
     qa_threshold: int | None = None
-    """ns of delay that trigger quick adapt."""
+    """ns of delay that trigger quick adapt; with trims none does, unless it is set."""
     target_delay: int | None = None
     """ns of queueing delay that are aimed at."""
 
@@ -103,8 +103,9 @@ class NsccConfig:
             "gamma": 0.8,
             "max_md_jump": 0.5,
             "qa_gate": 3,
+            # With trims it is to have no effect (UEC's NSCC chapter): a trim says the same.
             # Where processes are scheduled late, that lateness must not look like a queue that is far too long.
-            "qa_threshold": 4 * target_ns + path.jitter_ns,
+            "qa_threshold": U32 if path.trimming else 4 * target_ns + path.jitter_ns,
             "target_delay": target_ns,
         }
         chosen = {name: getattr(self, name) for name in defaults}

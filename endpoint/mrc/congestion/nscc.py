@@ -8,10 +8,10 @@ Each acknowledgement falls into a quadrant by its packet's ECN mark and its queu
 | marked     | hold                  | multiplicative decrease    |
 
 Beside the quadrants: fast increase while there is hardly any delay; `eta`, a little growth once a base round trip
-independent of signals; quick adapt, which cuts the window to what arrived in the last period when a trim, or a delay
-of four targets, shows that the window was far off; a trimmed packet otherwise takes its size off the window; and the
-receiver's penalty. `docs/reference/nscc.md` goes through the rules one by one: the reference's, ours, and why where
-they differ.
+independent of signals; quick adapt, which cuts the window to what arrived in the last period when a trim, or without
+trimming a delay of four targets, shows that the window was far off; a trimmed packet otherwise takes its size off the
+window; and the receiver's penalty. `docs/reference/nscc.md` goes through the rules one by one: the reference's, ours,
+and why where they differ.
 """
 
 from __future__ import annotations

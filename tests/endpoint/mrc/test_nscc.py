@@ -3,6 +3,8 @@
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits, make_config
 from endpoint.mrc.congestion.nscc import Nscc
@@ -28,7 +30,7 @@ def ack(
 
 def test_the_parameters_are_the_published_ones_at_the_reference() -> None:
     known = NsccConfig().resolved(PathTraits(REFERENCE_RTT_NS, REFERENCE_RTT_NS, REFERENCE_BPS, 4096))
-    assert (known.target_delay, known.qa_threshold, known.qa_gate) == (9000, 36_000, 3)
+    assert (known.target_delay, known.qa_gate) == (9000, 3)
     assert (known.adjust_bytes_threshold, known.adjust_period_threshold) == (8 * 4096, 12_000)
     assert (known.fi, known.eta, known.fi_scale) == pytest.approx((5 * 4096, 0.15 * 4096, 0.25))
     assert (known.gamma, known.max_md_jump, known.disable_qa) == (0.8, 0.5, False)
@@ -41,10 +43,19 @@ def test_the_parameters_grow_with_the_bandwidth_delay_product_as_published() -> 
     assert (known.target_delay, known.qa_threshold) == (12_000, 48_000)
 
 
-def test_a_delay_of_four_targets_triggers_quick_adapt_without_a_trim() -> None:
-    cc = make()
+@given(st.lists(st.tuples(st.floats(0.1, 4.0), st.floats(0.0, 1000.0)), max_size=60))
+def test_with_trims_no_delay_triggers_quick_adapt(acknowledged: list[tuple[float, float]]) -> None:
+    """UEC: the threshold is used when trimming is disabled."""
+    cc, now_ns = make(), 1
+    for later, delay in acknowledged:
+        now_ns += int(later * REFERENCE_RTT_NS)
+        assert ack(cc, now_ns, delay) >= 0
+
+
+def test_a_delay_of_four_targets_triggers_quick_adapt_where_nothing_trims() -> None:
+    cc = make(trimming=False)
     ack(cc, 1, 0.5)
-    ack(cc, int(REFERENCE_RTT_NS * 1.75) + 2, 3.1)
+    ack(cc, 2 * REFERENCE_RTT_NS + 2, 4.1)
     assert cc.window_bytes == 4096
 
 
