@@ -133,6 +133,7 @@ class Bmv2Driver(SwitchDriver):
                 token=self.site.token,
                 log=self.site.root / f"logs/{switch.name}.log",
                 netns=namespace.path_of(self.site.netns(switch)),
+                device=True,
             )
         progress("BMv2 switches", 0, len(started))
         with ThreadPoolExecutor(max_workers=4) as pool:

@@ -265,7 +265,7 @@ class Lab:
         size = -(-len(every) // processes)
         for hosts_ in (every[first : first + size] for first in range(0, len(every), size)):
             log = self.root / "logs" / f"agents-{hosts_[0]}.log"
-            started = process.spawn(command(hosts_), token=self.record.token, log=log)
+            started = process.spawn(command(hosts_), token=self.record.token, log=log, device=True)
             self._processes.append(started)
             found.update(dict.fromkeys(hosts_, (started, log)))
         return found

@@ -21,6 +21,8 @@ __all__ = ["abandoned", "command_line", "find"]
 
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
+DEVICE_NICE = -10
+"""Hardware waits for no program's turn to end. What a program beside the lab takes would look like a slow network."""
 SIGTERM_GRACE_S = 2.0
 _SIGKILL_GRACE_S = 5.0
 _POLL_MS = 20
@@ -76,13 +78,15 @@ def ancestry(pid: int) -> set[int]:
     return found
 
 
-def spawn(argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None) -> subprocess.Popen[bytes]:
-    """A process in a new session, its output in `log`, in a network namespace if given."""
+def spawn(
+    argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None, device: bool = False
+) -> subprocess.Popen[bytes]:
+    """A process in a new session, its output in `log`, in a network namespace if given; `device`: a NIC or a switch."""
     python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
     prefix = ["nsenter", f"--net={netns}"] if netns else []
     log.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(open_growing(log), "ab") as output:
-        return subprocess.Popen(
+        started = subprocess.Popen(
             [*prefix, *argv],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -90,6 +94,11 @@ def spawn(argv: Sequence[str], *, token: str, log: Path, netns: Path | None = No
             start_new_session=True,
             env={**os.environ, "PYTHONPATH": python_path, TOKEN_VARIABLE: token},
         )
+    if device:
+        with contextlib.suppress(OSError):  # it has ended; or a container without CAP_SYS_NICE, or without autogroups
+            os.setpriority(os.PRIO_PROCESS, started.pid, DEVICE_NICE)
+            Path(f"/proc/{started.pid}/autogroup").write_text(str(DEVICE_NICE))  # each session is one
+    return started
 
 
 def log_tail(log: Path, lines: int = 15) -> str:

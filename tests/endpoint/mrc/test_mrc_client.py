@@ -292,9 +292,9 @@ def test_mrc_clients_responder_acknowledges_our_write(client: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [0, 97])
-def test_its_congestion_control_has_nothing_in_flight_when_our_responder_has_everything(client: Any, every: int) -> None:
-    """A million packets, lost, marked or trimmed every so often. A copy is not counted again: UEC's OnInferredLoss takes
-    a lost packet's bytes off the window, which MRC-Client's does not (986ded2), so there they would stay."""
+def test_its_congestion_control_has_nothing_in_flight_once_all_has_arrived(client: Any, every: int) -> None:
+    """A million packets, lost, marked or trimmed every so often. A copy is not counted again: MRC-Client (986ded2)
+    takes no lost packet off what is in flight, so there each would stay."""
     bench = Bench()
     control = client["congestion"].QPCC(1)
     packets = most = 0

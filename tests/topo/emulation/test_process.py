@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -26,6 +27,30 @@ def test_a_process_is_found_by_its_token_and_ended(tmp_path):
     finally:
         process.end([other.pid])
         other.wait()
+
+
+@pytest.mark.root
+def test_a_device_goes_before_programs_and_a_program_does_not(tmp_path):
+    """Beside a busy loop of an ordinary process, on one processor, also where each session is a group to itself."""
+    first = min(os.sched_getaffinity(0))
+    argv = ["taskset", "-c", str(first), sys.executable, "-c", "while True: pass"]
+    log = tmp_path / "log"
+    device, *others = (process.spawn(argv, token="busy", log=log, device=kind) for kind in (True, False, False))
+    try:
+        while sum(map(processor_ticks, (device, *others))) < 150:
+            assert device.poll() is None
+            time.sleep(0.05)
+        assert processor_ticks(device) > 2 * sum(map(processor_ticks, others))
+    finally:
+        process.end([device.pid, *(other.pid for other in others)])
+        for one in (device, *others):
+            one.wait()
+
+
+def processor_ticks(started: subprocess.Popen[bytes]) -> int:
+    """What a process has had of processors, in clock ticks."""
+    with open(f"/proc/{started.pid}/stat") as stat:
+        return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
 
 
 def test_a_pid_with_another_start_time_is_another_process():
