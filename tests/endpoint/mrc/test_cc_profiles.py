@@ -27,9 +27,7 @@ def test_a_profile_has_the_thirteen_parameters_of_the_api() -> None:
 
 def congestion(bench: Bench, **attributes: Any) -> Nscc:
     """The window control of a new connected QP of `a`."""
-    qp = bench.a.create_qp(bench.cq_a, **attributes)
-    qp.connect(bench.b.create_qp(bench.cq_b).info(), bench.now_ns)
-    cc = qp.requester.cc
+    cc = bench.pair(attributes)[0].requester.cc
     assert isinstance(cc, Nscc)
     return cc
 

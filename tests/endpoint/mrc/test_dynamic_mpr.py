@@ -15,10 +15,7 @@ from tests.helpers.transport.virtual_wire import Faults, Wire
 
 def pair(one: dict[str, Any], other: dict[str, Any]) -> tuple[Bench, Any, Any]:
     bench = Bench(congestion="fixed_window", changes={"base_rtt_ns": 2_000_000})
-    qp, peer = bench.a.create_qp(bench.cq_a, **one), bench.b.create_qp(bench.cq_b, **other)
-    qp.connect(peer.info(), bench.now_ns)
-    peer.connect(qp.info(), bench.now_ns)
-    return bench, qp, peer
+    return bench, *bench.pair(one, other)
 
 
 def post(bench: Bench, qp: Any, packets: int) -> None:

@@ -30,18 +30,11 @@ def explicit(nic: Any, entries: list[tuple[int, int]], number: int = ID, **more:
     nic.control.modify_ev_profile(number, 0, profile_state="online")
 
 
-def connected(bench: Bench, **attributes: Any) -> Any:
-    qp, peer = bench.a.create_qp(bench.cq_a, **attributes), bench.b.create_qp(bench.cq_b)
-    qp.connect(peer.info(), bench.now_ns)
-    peer.connect(qp.info(), bench.now_ns)
-    return qp
-
-
 def test_a_qp_uses_all_evs_of_an_explicit_profile_and_no_others() -> None:
     bench = Bench()
     entries = known(bench)[::3]
     explicit(bench.a, entries)
-    qp = connected(bench, ev_profile_id=ID)
+    qp = bench.pair({"ev_profile_id": ID})[0]
     assert {(path.ev, path.port.number) for path in qp.evs.paths.values()} == set(entries)
     for _ in range(8):
         qp.post_write(1, bench.region, 0, 20 * 4096, bench.target.va, bench.target.rkey)
@@ -107,7 +100,7 @@ def test_a_generated_profile_has_the_paths_that_its_fields_name() -> None:
     expected = {plane << 16 | spine for plane, spine in product((1, 2), range(2, 6))}
     assert planes == {0, 1, 2, 3}
     assert {ev for ev, _, _ in bench.a.control.query_ev_array(ID)} == expected
-    qp = connected(bench, ev_profile_id=ID)
+    qp = bench.pair({"ev_profile_id": ID})[0]
     assert set(qp.evs.paths) == expected
 
 
@@ -130,12 +123,12 @@ def test_a_denied_ev_leaves_the_qps_of_its_profile_and_returns() -> None:
     bench = Bench()
     entries = known(bench)[:8]
     explicit(bench.a, entries)
-    qp, other = connected(bench, ev_profile_id=ID), bench.qp_a
+    qp, other = bench.pair({"ev_profile_id": ID})[0], bench.qp_a
     ev = entries[0][0]
     bench.a.control.modify_ev_profile(ID, bench.now_ns, modify_ev_state=[[ev, 4]])
     assert qp.evs.paths[ev].state is EvState.DENIED
     assert other.evs.paths[ev].state is EvState.GOOD
-    assert connected(bench, ev_profile_id=ID).evs.paths[ev].state is EvState.DENIED
+    assert bench.pair({"ev_profile_id": ID})[0].evs.paths[ev].state is EvState.DENIED
     assert (ev, entries[0][1], 4) in bench.a.control.query_ev_array(ID)
     bench.a.set_denied({("h1", entries[1][0])}, bench.now_ns)
     assert {path.ev for path in qp.evs.paths.values() if path.state is EvState.DENIED} == {ev, entries[1][0]}
@@ -173,14 +166,14 @@ def test_an_ev_that_a_profile_denies_carries_no_acknowledgements_and_no_requests
 def test_the_floor_is_the_profiles_own() -> None:
     bench = Bench()
     explicit(bench.a, known(bench)[:32], ev_min_active=16)
-    assert {plane.floor for plane in connected(bench, ev_profile_id=ID).evs.planes} == {4}
+    assert {plane.floor for plane in bench.pair({"ev_profile_id": ID})[0].evs.planes} == {4}
 
 
 def test_a_profile_goes_through_its_states_and_back_unless_a_qp_has_it() -> None:
     bench = Bench()
     control = bench.a.control
     explicit(bench.a, known(bench)[:4])
-    qp = connected(bench, ev_profile_id=ID)
+    qp = bench.pair({"ev_profile_id": ID})[0]
     with pytest.raises(BusyError, match=rf"in use by QPs \[{qp.qpn}\]; destroy them first"):
         control.modify_ev_profile(ID, 0, profile_state="offline")
     bench.a.destroy_qp(qp, 0)
@@ -198,7 +191,7 @@ def test_a_profile_without_a_path_to_the_peer_is_refused_on_the_way_to_rtr() -> 
     peer.routes = [route for route in peer.routes if route.port.number == 1]
     explicit(bench.a, [entry for entry in known(bench) if entry[1] == 2])
     with pytest.raises(VerbError, match=f"EV profile {ID} has no EV that leads to h1"):
-        connected(bench, ev_profile_id=ID)
+        bench.pair({"ev_profile_id": ID})[0]
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,14 @@
 
 from collections import Counter
 from itertools import pairwise
-from random import Random
 
 import pytest
 
-from benchmarks.rig.profiles import profile as profile_data
-from endpoint import profile as profiles
-from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.ev_set import EvPath, EvRules, EvSet
+from endpoint.mrc.paths.ev_set import EvPath, EvSet
 from endpoint.mrc.paths.ev_state import TRANSITIONS, EvCause, EvState, IllegalTransition, transition
 from endpoint.nic.config import NEVER
 from endpoint.nic.wire import Opcode, PathMark
-from tests.helpers.transport.bench import Bench
+from tests.helpers.transport.bench import Bench, ev_set
 
 G, S, B, D = EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD, EvState.DENIED
 
@@ -58,16 +54,8 @@ class Changes(list[tuple[int, str, str, str]]):
 def make_set(
     planes: int = 2, evs_per_plane: int = 4, active: int = 128, backup: int = 64, floor: float = 0.25
 ) -> tuple[EvSet, Changes]:
-    nic = profiles.parse(profile_data(0, planes=planes, evs_per_plane=evs_per_plane))
-    endpoint = Endpoint(nic, rng=Random(1))
-    changes = Changes()
-    evs = EvSet(
-        endpoint.peers.named("h1").routes,
-        Random(5),
-        EvRules(active=active, backup=backup, floor_share=floor, probes_needed=2, probe_interval_ns=1000),
-        on_change=changes,
-    )
-    return evs, changes
+    changes, shape = Changes(), {"planes": planes, "evs_per_plane": evs_per_plane}
+    return ev_set(active, backup, shape=shape, on_change=changes, floor_share=floor), changes
 
 
 def test_with_few_paths_all_are_active_and_none_are_backups() -> None:

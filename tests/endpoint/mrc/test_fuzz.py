@@ -5,9 +5,8 @@ from random import Random
 import pytest
 
 from endpoint.mrc.peer import PORTS_ALL
-from endpoint.nic import icrc
 from endpoint.transport import QPState
-from tests.helpers.transport.bench import Bench, Packet
+from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.hostile import corpus, mutate
 
 
@@ -53,9 +52,7 @@ def renewed(bench: Bench) -> Bench:
     bench.a.destroy_qp(bench.qp_a, bench.now_ns)
     bench.b.destroy_qp(bench.qp_b, bench.now_ns)
     bench.cq_a, bench.cq_b = bench.a.create_cq(10_000), bench.b.create_cq(10_000)
-    bench.qp_a, bench.qp_b = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b)
-    bench.qp_a.connect(bench.qp_b.info(), bench.now_ns)
-    bench.qp_b.connect(bench.qp_a.info(), bench.now_ns)
+    bench.qp_a, bench.qp_b = bench.pair()
     return bench
 
 
@@ -104,9 +101,6 @@ def test_a_frame_to_someone_else_is_not_ours() -> None:
     bench.post(1)
     (sent,) = bench.writes()
     for at in (38, 54 + 24, 54 + 8):  # outer destination, inner destination, inner source
-        changed = bytearray(sent.frame)
-        changed[at + 3] ^= 0xFF
-        changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[54:-4])))
-        bench.to_b(Packet(sent.port, bytes(changed)))
+        bench.to_b(sent.with_bytes({at + 3: bytes([sent.frame[at + 3] ^ 0xFF])}))
     assert bench.b.counters()["drops"] == {"not_for_us": 2, "wrong_peer": 1}
     assert bench.sink[:4096] == bytes(4096)

@@ -130,20 +130,24 @@ def test_a_new_life_begins_where_every_psn_of_the_last_one_lies_beyond_the_windo
 
 
 @pytest.mark.parametrize(
-    ("states", "valid"),
+    ("states", "target", "valid"),
     [
-        ([], "RESET and cannot go to RTS; valid: INIT, ERROR"),
-        ([QPState.INIT], "INIT and cannot go to RTS; valid: RTR, ERROR, RESET"),
-        ([QPState.ERROR], "ERROR and cannot go to RTS; valid: RESET"),
+        ([], QPState.RTS, "RESET and cannot go to RTS; valid: INIT, ERROR"),
+        ([], QPState.RTR, "RESET and cannot go to RTR; valid: INIT, ERROR"),
+        ([], QPState.RESET, "RESET and cannot go to RESET; valid: INIT, ERROR"),
+        ([QPState.INIT], QPState.RTS, "INIT and cannot go to RTS; valid: RTR, ERROR, RESET"),
+        ([QPState.ERROR], QPState.RTS, "ERROR and cannot go to RTS; valid: RESET"),
     ],
 )
-def test_every_refused_step_names_the_steps_that_there_are(states: list[QPState], valid: str) -> None:
+def test_every_refused_step_names_the_steps_that_there_are(states: list[QPState], target: QPState, valid: str) -> None:
     bench = Bench()
     qp = bench.a.create_qp(bench.cq_a)
     for state in states:
         qp.modify(state, 0)
+    before = qp.state
     with pytest.raises(VerbError, match=valid):
-        qp.modify(QPState.RTS, 0)
+        qp.modify(target, 0)
+    assert qp.state is before
 
 
 def test_a_reset_qp_leaves_its_peer_and_the_penalty_and_wants_no_timer() -> None:
@@ -151,6 +155,7 @@ def test_a_reset_qp_leaves_its_peer_and_the_penalty_and_wants_no_timer() -> None
     bench.post(4)
     bench.writes()
     bench.qp_a.modify(QPState.RESET, bench.now_ns)
+    assert bench.a.next_timer_ns() is None
     assert bench.qp_a.peer_name is None
     assert bench.a.peers.named("h1").users == 0
     bench.wait(1000)
@@ -158,15 +163,6 @@ def test_a_reset_qp_leaves_its_peer_and_the_penalty_and_wants_no_timer() -> None
     assert bench.a.next_timer_ns() is None
     assert bench.writes() == []
     bench.a.destroy_qp(bench.qp_a, bench.now_ns)
-
-
-def test_a_reset_queue_pair_wants_to_be_called_no_more() -> None:
-    bench = Bench()
-    bench.post(1)
-    assert bench.writes()
-    assert bench.a.next_timer_ns() is not None
-    bench.qp_a.modify(QPState.RESET, bench.now_ns)
-    assert bench.a.next_timer_ns() is None
 
 
 def test_the_number_of_a_queue_pair_is_given_to_no_other_for_as_long_as_possible() -> None:

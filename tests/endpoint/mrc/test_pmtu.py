@@ -21,13 +21,9 @@ SUCCESS = CompletionStatus.SUCCESS
 @pytest.mark.parametrize(("mine", "theirs"), [(4096, 1024), (1024, 4096), (4096, 4096), (256, 4096)])
 def test_writes_go_through_between_ends_of_different_pmtus(mine: int, theirs: int) -> None:
     bench = Bench()
-    qp_a, qp_b = bench.a.create_qp(bench.cq_a, pmtu=mine), bench.b.create_qp(bench.cq_b, pmtu=theirs)
-    assert (qp_a.info().pmtu, qp_b.info().pmtu) == (mine, theirs)
-    qp_a.connect(qp_b.info(), bench.now_ns)
-    qp_b.connect(qp_a.info(), bench.now_ns)
+    bench.qp_a, bench.qp_b = qp_a, qp_b = bench.pair({"pmtu": mine}, {"pmtu": theirs})
     agreed = min(mine, theirs)
     assert (qp_a.pmtu, qp_b.pmtu) == (agreed, agreed)
-    bench.qp_a, bench.qp_b = qp_a, qp_b
     qp_b.post_recv(1)
     bench.qp_a.post_write(0, bench.region, 0, 10_001, bench.target.va, bench.target.rkey, 7)
     for _ in range(100):
@@ -40,9 +36,7 @@ def test_writes_go_through_between_ends_of_different_pmtus(mine: int, theirs: in
 
 def test_both_directions_use_what_was_agreed() -> None:
     bench = Bench()
-    qp_a, qp_b = bench.a.create_qp(bench.cq_a), bench.b.create_qp(bench.cq_b, pmtu=512)
-    qp_a.connect(qp_b.info(), bench.now_ns)
-    qp_b.connect(qp_a.info(), bench.now_ns)
+    _, qp_b = bench.pair({}, {"pmtu": 512})
     back = bench.b.register_memory(bytearray(4096))
     into = bench.a.register_memory(bytearray(4096))
     qp_b.post_write(0, back, 0, 4096, into.va, into.rkey)

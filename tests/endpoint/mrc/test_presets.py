@@ -8,25 +8,14 @@ import pytest
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
 from endpoint.mrc.algorithms import find
-from endpoint.mrc.endpoint import Endpoint
 from endpoint.mrc.loss.reorder import ReorderRule
-from endpoint.mrc.paths.ev_set import EvRules, EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss
 from endpoint.mrc.presets import BY_DEFAULT, LAB, RULES, STRICT
 from endpoint.nic.config import ConfigError, Settings, derive, make_settings
+from tests.helpers.transport.bench import ev_set
 
 ALL = 0b1111
-
-
-def evs(active: int = 16, backup: int = 16, **rules: bool) -> EvSet:
-    endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
-    return EvSet(
-        endpoint.peers.named("h1").routes,
-        Random(2),
-        EvRules(active=active, backup=backup, floor_share=0.25, probes_needed=2, probe_interval_ns=1000, **rules),
-        on_change=lambda *_: None,
-    )
 
 
 def test_the_defaults_are_strict_but_for_the_rules_that_are_named_and_the_lab_differs_in_every_rule() -> None:
@@ -40,7 +29,7 @@ def test_the_defaults_are_strict_but_for_the_rules_that_are_named_and_the_lab_di
 
 @pytest.mark.parametrize("cause", [EvCause.ECN, EvCause.TRIM])
 def test_a_congested_ev_gives_its_place_to_a_backup_of_its_plane_where_it_is_swapped(cause: EvCause) -> None:
-    found = evs(swaps_congested=True)
+    found = ev_set(16, 16, swaps_congested=True)
     plane = found.planes[1]
     path, backups = plane.active[0], list(plane.backups)
     assert backups
@@ -52,14 +41,14 @@ def test_a_congested_ev_gives_its_place_to_a_backup_of_its_plane_where_it_is_swa
 
 
 def test_a_congested_ev_rests_where_it_is_not_swapped_or_has_no_backup() -> None:
-    for found in (evs(), evs(backup=0, swaps_congested=True)):
+    for found in (ev_set(16, 16), ev_set(16, swaps_congested=True)):
         path = found.planes[1].active[0]
         found.signal(path, EvCause.ECN, 0)
         assert (path.active, path.state) == (True, EvState.SKIP)
 
 
 def test_a_swapped_ev_that_is_lost_later_leaves_its_plane_whole() -> None:
-    found = evs(swaps_congested=True)
+    found = ev_set(16, 16, swaps_congested=True)
     plane = found.planes[0]
     path = plane.active[0]
     found.signal(path, EvCause.ECN, 0)
@@ -71,7 +60,7 @@ def test_a_swapped_ev_that_is_lost_later_leaves_its_plane_whole() -> None:
 
 @pytest.mark.parametrize("suspects", [True, False])
 def test_a_lossy_plane_is_left_as_a_whole_only_where_planes_are_suspected(suspects: bool) -> None:
-    found = evs(active=32, backup=0, suspects_planes=suspects)
+    found = ev_set(32, suspects_planes=suspects)
     plane = found.planes[2]
     for sent_ns in range(8):  # eight silent losses in a row: two points each
         path = plane.active[sent_ns % len(plane.active)]
@@ -82,7 +71,7 @@ def test_a_lossy_plane_is_left_as_a_whole_only_where_planes_are_suspected(suspec
 @pytest.mark.parametrize("suspects", [True, False])
 def test_the_last_ev_of_a_lossy_plane_goes_only_where_planes_are_suspected(suspects: bool) -> None:
     """Replacements are of the same plane (the paper, section 4), so only a policy can leave one that is up."""
-    found = evs(active=4, backup=0, suspects_planes=suspects)
+    found = ev_set(4, suspects_planes=suspects)
     plane = found.planes[2]
     (path,) = plane.active
     for sent_ns in range(0, 1000, 10):
@@ -93,7 +82,7 @@ def test_the_last_ev_of_a_lossy_plane_goes_only_where_planes_are_suspected(suspe
 
 @pytest.mark.parametrize("suspects", [True, False])
 def test_the_last_ev_of_a_dead_plane_goes_with_its_second_loss(suspects: bool) -> None:
-    found = evs(active=4, backup=0, suspects_planes=suspects)
+    found = ev_set(4, suspects_planes=suspects)
     plane = found.planes[2]
     (path,) = plane.active
     for sent_ns in (10, 20):
@@ -104,7 +93,7 @@ def test_the_last_ev_of_a_dead_plane_goes_with_its_second_loss(suspects: bool) -
 
 @pytest.mark.parametrize("leaves", [True, False])
 def test_what_was_lost_goes_by_another_plane_only_by_the_labs_rule(leaves: bool) -> None:
-    found = evs(leaves_plane=leaves)
+    found = ev_set(16, 16, leaves_plane=leaves)
     selection = find("selection", "mrc")(found, Random(3), {})
     blamed = found.planes[0].active[0]
     planes = {path.plane.number for _ in range(64) if (path := next_after_loss(selection, found, ALL, blamed, 0))}

@@ -4,7 +4,7 @@ import pytest
 
 from endpoint import FORM
 from endpoint.mrc.paths.ev_set import EvPath
-from endpoint.nic import codec, icrc
+from endpoint.nic import codec
 from endpoint.nic.wire import NackReason, Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench, Packet
@@ -33,10 +33,8 @@ def probes(bench: Bench, *paths: EvPath) -> list[Packet]:
 
 def readdressed(packet: Packet) -> Packet:
     """The same as another host would send it."""
-    changed = bytearray(packet.frame)
-    changed[packet.outside.offset + 8 + 15] ^= 1  # the last byte of the inner source address
-    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[packet.outside.offset : -4])))
-    return Packet(packet.port, bytes(changed))
+    at = packet.outside.offset + 8 + 15  # the last byte of the inner source address
+    return packet.with_bytes({at: bytes([packet.frame[at] ^ 1])})
 
 
 @pytest.mark.parametrize("planes", [1, 4])
@@ -68,10 +66,7 @@ def test_an_unexpected_event_whose_nack_was_lost_is_told_again() -> None:
     bench = Bench()
     bench.post()
     (sent,) = bench.writes()
-    changed = bytearray(sent.frame)
-    changed[sent.outside.bth : sent.outside.bth + 2] = Opcode.WRITE_MIDDLE, 1 << 4  # one byte of pad
-    changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[sent.outside.offset : -4])))
-    bench.to_b(Packet(sent.port, bytes(changed)))
+    bench.to_b(sent.with_bytes({sent.outside.bth: bytes([Opcode.WRITE_MIDDLE, 1 << 4])}))  # one byte of pad
     (lost,) = bench.answers()
     bench.wait(5)
     (probe,) = probes(bench, bench.qp_a.evs.planes[1].active[0])

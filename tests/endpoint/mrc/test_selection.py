@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.rig.profiles import profile as profile_data
-from endpoint import profile as profiles
 from endpoint.mrc.algorithms import find
-from endpoint.mrc.endpoint import Endpoint
-from endpoint.mrc.paths.ev_set import EvRules, EvSet
+from endpoint.mrc.paths.ev_set import EvSet
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss, next_pair
+from tests.helpers.transport.bench import ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
@@ -20,13 +18,7 @@ ALL = 0b1111
 
 
 def make(name: str) -> tuple[Any, EvSet]:
-    endpoint = Endpoint(profiles.parse(profile_data(0)), rng=Random(1))
-    evs = EvSet(
-        endpoint.peers.named("h1").routes,
-        Random(2),
-        EvRules(active=128, backup=64, floor_share=0.25, probes_needed=2, probe_interval_ns=1000),
-        on_change=lambda *_: None,
-    )
+    evs = ev_set(128, 64)
     return find("selection", name)(evs, Random(3), {}), evs
 
 
@@ -61,16 +53,7 @@ def test_mrc_leaves_a_plane_at_once_when_it_is_no_longer_wanted() -> None:
 
 def few_evs(rest_packets: int = 0) -> Any:
     """One plane with two EVs, as its selection sees it."""
-    routes = Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes
-    rows = [route for route in routes if route.port.number == 1][:2]
-    evs = EvSet(
-        rows,
-        Random(2),
-        EvRules(
-            active=128, backup=0, floor_share=0.25, rest_packets=rest_packets, probes_needed=2, probe_interval_ns=1000
-        ),
-        on_change=lambda *_: None,
-    )
+    evs = ev_set(only=lambda route: route.port.number == 1 and route.ev < 2, rest_packets=rest_packets)
     assert len(evs.planes[0].active) == 2
     return find("selection", "mrc")(evs, Random(3), {}), evs, *evs.planes[0].active
 
@@ -214,17 +197,6 @@ def test_one_qp_fills_all_ports() -> None:
     wire.run(end_ns)
     line = 40_000_000_000 * end_ns / 8_000_000_000 * 4096 / 4238
     assert flow.remote.responder.received_bytes > 0.97 * line
-
-
-def test_qps_of_one_nic_share_it_fairly() -> None:
-    wire = Wire(hosts=4, mark=False)
-    flows = [Flow(wire, "h0", f"h{n}", seed=n) for n in (1, 2, 3)]
-    end_ns = 300 * wire.base_rtt_ns
-    for flow in flows:
-        flow.keep_posted(65_536, 16, end_ns)
-    wire.run(end_ns)
-    shares = [flow.remote.responder.received_bytes for flow in flows]
-    assert max(shares) < 1.1 * min(shares)
 
 
 def test_where_no_numbered_path_is_in_rotation_a_packet_waits_for_the_port_of_the_first_live_plane() -> None:

@@ -73,9 +73,7 @@ def test_a_failure_is_told_of_an_unsignaled_write_and_flushes_the_rest_in_order(
 
 def test_a_qp_that_signals_all_heeds_no_flag() -> None:
     bench = Bench()
-    qp, peer = bench.a.create_qp(bench.cq_a, sq_sig_all=True), bench.b.create_qp(bench.cq_b)
-    qp.connect(peer.info(), 0)
-    peer.connect(qp.info(), 0)
+    qp, _ = bench.pair({"sq_sig_all": True})
     qp.post_write(5, bench.region, 0, 10, bench.target.va, bench.target.rkey, signaled=False)
     bench.to_b(*bench.writes())
     bench.to_a(*bench.answers())

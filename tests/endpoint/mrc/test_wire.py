@@ -4,7 +4,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from endpoint.nic import frame, icrc, packet, wire
@@ -60,53 +60,11 @@ def test_every_header_survives_packing_at_any_offset(header: Any, offset: int) -
     assert type(header).unpack(b"\0" * offset + packed, offset) == header
 
 
-SIZES = {wire.Bth: 12, wire.Meth: 4, wire.Tseth: 4, wire.Reth: 16, wire.Aeth: 4, wire.Seth: 28, wire.CcState: 8}
-SIZES |= {wire.Neth: 20, wire.Peth: 16, wire.Erth: 16, wire.Eeth: 36}
-
-
-@pytest.mark.parametrize("headers", HEADERS)
-@given(data=st.data())
-@settings(max_examples=10)
-def test_header_sizes_are_those_of_the_specification(headers: st.SearchStrategy[Any], data: st.DataObject) -> None:
-    header = data.draw(headers)
-    assert len(header.pack()) == SIZES[type(header)]
-
-
-def test_bth_fields_sit_at_their_bytes() -> None:
-    flags = wire.ACK_REQUEST | wire.RETRANSMISSION | wire.TIMESTAMP
-    packed = wire.Bth(wire.Opcode.WRITE_LAST, 0x123456, 0xABCDEF, flags, pad=2, solicited=True, variant=0x40).pack()
-    assert packed.hex() == "c8a0ffff40123456b0abcdef"
-
-
-def test_seth_fields_sit_at_their_bytes() -> None:
-    packed = wire.Seth(
-        cack_psn=4, sack_offset=1, bitmap=0b1110110, entropy=0xDEADBEEF, mark=2, probe_response=True, ack_psn_offset=-2
-    ).pack()
-    assert packed[1] >> 5 & 3 == 2
-    assert packed[1] & 2
-    assert packed[2:4] == b"\xff\xfe"
-    assert packed[4:8].hex() == "deadbeef"
-    assert packed[13:16] == b"\0\0\x04"
-    assert packed[18:20] == b"\0\x01"
-    assert packed[20:28] == (0b1110110).to_bytes(8, "big")
-
-
-def test_cc_state_neth_and_eeth_fields_sit_at_their_bytes() -> None:
-    state = wire.CcState(7, 3, True, 64, 0x010203).pack()
-    assert state.hex() == "00070003c0010203"
-    nack = wire.Neth(wire.NackReason.TRIMMED_LASTHOP, 0x0A0B0C, 0x01020304, tx_timestamp=0x1122).pack()
-    assert (nack[2], nack[4:8].hex(), nack[13:16].hex(), nack[16] >> 4, nack[18:20].hex()) == (
-        2,
-        "01020304",
-        "0a0b0c",
-        2,
-        "1122",
-    )
-    response = wire.Eeth(wire.EndpointOp.EV_PROBE, 0xF, tx_timestamp=0xBEEF).pack()
-    assert (response[1] >> 2 & 3, response[4:8].hex(), response[28:30].hex()) == (1, "0000000f", "beef")
-
-
-BY_HAND = {
+BY_HAND: dict[str, Any] = {
+    "c8a0ffff40123456b0abcdef": wire.Bth(
+        wire.Opcode.WRITE_LAST, 0x123456, 0xABCDEF, 0xB0, pad=2, solicited=True, variant=0x40
+    ),
+    "00070003c0010203": wire.CcState(7, 3, True, 64, 0x010203),
     "01020304": wire.Meth(0x0102, 0x0304),
     "0102800f": wire.Tseth(0x0102, 1, 15),
     "01020304050607080909090a0000000b": wire.Reth(0x0102030405060708, 0x0909090A, 11),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -72,8 +73,13 @@ class Packet:
 
     def with_path_mark(self, mark: int) -> Packet:
         """A SACK without a path mark, as it is with this one."""
+        return self.with_bytes({self.at + 1: bytes([self.frame[self.at + 1] | mark << 5])})
+
+    def with_bytes(self, changes: dict[int, bytes]) -> Packet:
+        """With other bytes at these places, and a right ICRC."""
         changed = bytearray(self.frame)
-        changed[self.at + 1] |= mark << 5
+        for at, data in changes.items():
+            changed[at : at + len(data)] = data
         changed[-4:] = icrc.WIRE.pack(icrc.compute(bytes(changed[self.outside.offset : -4])))
         return Packet(self.port, bytes(changed))
 
@@ -112,10 +118,15 @@ class Bench:
         self.region = self.a.register_memory(self.source)
         self.target = self.b.register_memory(self.sink)
         self.cq_a, self.cq_b = self.a.create_cq(10_000), self.b.create_cq(10_000)
-        self.qp_a, self.qp_b = self.a.create_qp(self.cq_a, psn=psn), self.b.create_qp(self.cq_b)
-        self.qp_a.connect(self.qp_b.info(), self.now_ns)
-        self.qp_b.connect(self.qp_a.info(), self.now_ns)
+        self.qp_a, self.qp_b = self.pair({"psn": psn})
         self.posted = 0
+
+    def pair(self, one: dict[str, Any] | None = None, other: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Two new connected QPs of `a` and `b` with these attributes."""
+        qp_a, qp_b = self.a.create_qp(self.cq_a, **(one or {})), self.b.create_qp(self.cq_b, **(other or {}))
+        qp_a.connect(qp_b.info(), self.now_ns)
+        qp_b.connect(qp_a.info(), self.now_ns)
+        return qp_a, qp_b
 
     def post(self, packets: int = 1, immediate: int | None = None, at: int = 0) -> None:
         """One write of so many full packets."""
@@ -168,11 +179,16 @@ class Bench:
         return self.cq_b.poll(1000)
 
 
-def ev_set(active: int) -> EvSet:
-    """EVs of four planes that lead from `h0` to `h1`, so many in rotation."""
-    return EvSet(
-        Endpoint(profiles.parse(profile_data(0)), rng=Random(1)).peers.named("h1").routes,
-        Random(2),
-        EvRules(active=active, backup=0, floor_share=0.25, probes_needed=2, probe_interval_ns=1000),
-        on_change=lambda *_: None,
-    )
+def ev_set(
+    active: int = 128,
+    backup: int = 0,
+    *,
+    shape: dict[str, int] | None = None,
+    only: Callable[[Any], bool] = lambda route: True,
+    on_change: Callable[..., None] = lambda *_: None,
+    **rules: Any,
+) -> EvSet:
+    """EVs that lead from `h0` to `h1`, so many in rotation: of four planes with eight each, or of another shape."""
+    routes = Endpoint(profiles.parse(profile_data(0, **(shape or {}))), rng=Random(1)).peers.named("h1").routes
+    given = {"floor_share": 0.25, "probes_needed": 2, "probe_interval_ns": 1000, **rules}
+    return EvSet(list(filter(only, routes)), Random(2), EvRules(active=active, backup=backup, **given), on_change)
