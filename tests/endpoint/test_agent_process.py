@@ -6,8 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from benchmarks.rig.namespaces import back_to_back, ip
 from benchmarks.rig.profiles import profile as example
 from common.client import ControlClient, ControlError
 from endpoint.group import WorkloadGroup
+from tests.helpers.waiting import eventually
 from topo.emulation.namespace import enter, entered, path_of
 
 pytestmark = pytest.mark.root
@@ -35,13 +35,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 def group(pair: Pair, kind: str, **options: object) -> WorkloadGroup:
     clients = {f"h{host}": agent.client for host, agent in enumerate(pair[0])}
     return WorkloadGroup(clients, name=kind, kind=kind, ranks=["h0", "h1"], options=options)
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        threading.Event().wait(0.01)
 
 
 @pytest.mark.parametrize(

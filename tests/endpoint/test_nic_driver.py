@@ -17,6 +17,7 @@ from endpoint import profile
 from endpoint.packet_sockets.driver import Driver
 from endpoint.packet_sockets.loop import Loop
 from endpoint.packet_sockets.stackguard import StackGuard
+from tests.helpers.waiting import eventually
 from topo.emulation.namespace import entered
 
 pytestmark = pytest.mark.root
@@ -107,13 +108,6 @@ class Running:
         self.loop.close()
         os.close(self._read)
         os.close(self._write)
-
-
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, what
-        threading.Event().wait(0.002)
 
 
 @pytest.fixture(scope="module")

@@ -168,16 +168,6 @@ def bth_pair(opcode: int, f: dict[str, Any], ts: int = 0, pad: int = 0) -> tuple
     return mine, layers.Mrc(opcode=opcode, ts=ts, pad=pad, **f)
 
 
-@pytest.mark.parametrize("name", CASES)
-@given(data=st.data(), ev=U32, bth=BTH)
-@settings(max_examples=60)
-def test_both_build_the_same_bytes_for_every_control_packet(name, data, ev, bth):
-    opcode, fields, mine, scapys = CASES[name]
-    values = data.draw(fields)
-    core_bth, scapy_bth = bth_pair(opcode, bth)
-    assert theirs(scapy_bth, scapys(**values), ev)[14:] == ours(core_bth, mine(**values), ev)[14:]
-
-
 @pytest.mark.parametrize("opcode", sorted(wire.WRITES))
 @given(data=st.data(), ev=U32, bth=BTH, ts=U1, payload=st.binary(max_size=300))
 @settings(max_examples=40)
@@ -212,17 +202,14 @@ def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bt
 
 @pytest.mark.parametrize("name", CASES)
 @given(data=st.data(), ev=U32, bth=BTH)
-@settings(max_examples=30)
-def test_the_core_accepts_what_scapy_builds_and_scapy_reads_what_the_core_builds(name, data, ev, bth):
+@settings(max_examples=60)
+def test_both_build_and_read_the_same_bytes_for_every_control_packet(name, data, ev, bth):
     opcode, fields, mine, scapys = CASES[name]
     values = data.draw(fields)
     core_bth, scapy_bth = bth_pair(opcode, bth)
-    built = theirs(scapy_bth, scapys(**values), ev)
-    parsed = frame.parse(built)
-    assert parsed.ev == ev
-    assert icrc.verify(memoryview(built)[parsed.offset :])
-    assert wire.Bth.unpack(built, parsed.bth) == core_bth
-    seen = Ether(ours(core_bth, mine(**values), ev))
+    built = ours(core_bth, mine(**values), ev)
+    assert theirs(scapy_bth, scapys(**values), ev)[14:] == built[14:]
+    seen = Ether(built)
     layer = seen[layers.Mrc].payload
     assert bytes(layer) == mine(**values)
     for field_name, value in scapys(**values).fields.items():

@@ -111,14 +111,12 @@ def given_up_after_ns(wire: Wire, **given: int) -> int:
     flow = Flow(wire)
     began_ns = wire.now_ns
     flow.qp.modify(None, began_ns, **given)
-    for link in wire.links.values():
-        link.up = False
+    wire.cut()
     flow.post(100)
     wire.run(began_ns + 10**10)
     assert flow.finished
     assert list(flow.statuses.values()) == [CompletionStatus.RETRY_EXCEEDED]
-    for link in wire.links.values():
-        link.up = True
+    wire.cut(up=True)
     return (
         int(next(line for line in wire.journal if f"'qp': {flow.qp.qpn}, " in line and "'error'" in line).split()[0])
         - began_ns
@@ -204,8 +202,7 @@ def test_a_longer_timeout_in_a_qp_that_runs_holds_at_once() -> None:
     wire = Wire()
     flow = Flow(wire)
     flow.qp.modify(None, 0, timeout=12, linear_cnt=0, exp_cnt=0)
-    for link in wire.links.values():
-        link.up = False
+    wire.cut()
     flow.post(100)
     wire.run(1024 << 11)
     flow.qp.modify(None, wire.now_ns, timeout=16)

@@ -13,7 +13,7 @@ from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Wire
 
 API_NAMES = [
     *("disable_qa", "adjust_bytes_threshold", "adjust_period_threshold", "base_rtt", "eta", "fi", "fi_scale", "gamma"),
@@ -120,8 +120,7 @@ def test_acknowledgements_of_retransmissions_reach_the_window_control(monkeypatc
     monkeypatch.setattr(Nscc, "on_ack", watch)
     wire = Wire(seed=7)
     flow = Flow(wire, size=1 << 20)
-    for link in wire.links.values():
-        link.faults = Faults(loss=0.05)
+    wire.disturb(loss=0.05)
     for _ in range(60):
         flow.post(60_000)
     wire.run(4000 * wire.base_rtt_ns, stop=lambda: flow.finished)

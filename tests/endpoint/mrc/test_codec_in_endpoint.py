@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -85,40 +86,24 @@ def test_an_endpoint_lives_the_same_life_with_the_codec_in_c(
 ) -> None:
     calls: Counter[str] = Counter()
 
-    def usual(*arguments: Any) -> Any:
-        found = native.usual(*arguments)
-        calls["read" if found else "left to Python"] += 1
-        return found
+    def counting(name: str) -> Callable[..., Any]:
+        def counted(*arguments: Any) -> Any:
+            found = getattr(native, name)(*arguments)
+            calls["left to Python" if found is False else name] += 1
+            return found
 
-    def write(*arguments: Any) -> Any:
-        calls["written"] += 1
-        return native.write(*arguments)
-
-    def place(*arguments: Any) -> Any:
-        calls["placed"] += 1
-        return native.place(*arguments)
-
-    def sack(*arguments: Any) -> Any:
-        calls["sacks"] += 1
-        return native.sack(*arguments)
-
-    def seal(*arguments: Any) -> Any:
-        calls["sealed"] += 1
-        return native.seal(*arguments)
+        return counted
 
     expected = life(seed, 1500, **settings)
     monkeypatch.setattr(codec, "IN_C", True)
-    monkeypatch.setattr(codec, "usual", usual)
-    monkeypatch.setattr(codec, "write", write)
-    monkeypatch.setattr(codec, "sack", sack)
-    monkeypatch.setattr(codec, "SEAL", seal)
-    monkeypatch.setattr(codec, "PLACE", place)
+    for name in ("usual", "write", "sack", "SEAL", "PLACE"):
+        monkeypatch.setattr(codec, name, counting(name.lower()))
     for number, (ours, plain) in enumerate(zip(life(seed, 1500, **settings), expected, strict=True)):
         assert ours == plain, f"step {number}"
-    assert min(calls["read"], calls["left to Python"], calls["sealed"]) > 100
-    assert calls["placed"] > 10
-    assert calls["sacks"]
-    assert bool(calls["written"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
+    assert min(calls["usual"], calls["left to Python"], calls["seal"]) > 100
+    assert calls["place"] > 10
+    assert calls["sack"]
+    assert bool(calls["write"]) is not settings.get("timestamps", False)  # stamped writes stay with Python
 
 
 @pytest.mark.slow

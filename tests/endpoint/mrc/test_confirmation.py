@@ -8,7 +8,7 @@ from endpoint.nic.wire import PSN_MASK, Opcode, Syndrome
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Wire
 
 SACK, ACK = Opcode.SACK, Opcode.ACKNOWLEDGE
 SUCCESS, FLUSHED = CompletionStatus.SUCCESS, CompletionStatus.FLUSHED
@@ -161,8 +161,7 @@ def test_a_repair_ends_with_the_transport_acknowledgement_of_what_was_lost() -> 
 def test_confirmed_writes_all_complete_in_order_over_a_lossy_fabric() -> None:
     wire_ = Wire(seed=3, confirm_writes=True)
     flow = Flow(wire_)
-    for link in wire_.links.values():
-        link.faults = Faults(loss=0.05, duplicate=0.05, reorder=0.2, reorder_ns=wire_.base_rtt_ns)
+    wire_.disturb(loss=0.05, duplicate=0.05, reorder=0.2, reorder_ns=wire_.base_rtt_ns)
     for number in range(40):
         flow.post(10_000, immediate=number if number % 3 == 0 else None)
     wire_.run(4000 * wire_.base_rtt_ns, stop=lambda: flow.finished)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from endpoint.nic.wire import Opcode
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Wire
 
 
 def pair(one: dict[str, Any], other: dict[str, Any]) -> tuple[Bench, Any, Any]:
@@ -107,8 +107,7 @@ def test_whatever_the_mpr_is_changed_to_every_byte_arrives_and_no_packet_is_outs
     seed: int, changes: list[tuple[int, int]], loss: float
 ) -> None:
     wire = Wire(seed=seed % 1000, delay_ns=50_000)
-    for link in wire.links.values():
-        link.faults = Faults(loss=loss, reorder=0.2, reorder_ns=100_000, duplicate=0.02)
+    wire.disturb(loss=loss, reorder=0.2, reorder_ns=100_000, duplicate=0.02)
     rng = Random(seed)
     flow = Flow(
         wire, size=1 << 21, seed=seed, dynamic_mpr=True, mpr=rng.randint(1, 64), psn=(1 << 24) - rng.randrange(3000)

@@ -39,8 +39,7 @@ def goodput(wire: Wire, flow: Flow, round_trips: int, rate_bps: int) -> float:
 def under_loss(evs_per_plane: int, loss: float, rate_bps: int = 10 * GBPS) -> tuple[float, float]:
     """Goodput with this loss on every link, and the share of round trips in which a plane is missing."""
     wire, flow = busy(evs_per_plane, rate_bps)
-    for link in wire.links.values():
-        link.faults = Faults(loss=loss)
+    wire.disturb(loss=loss)
     wire.run(WARM_UP * wire.base_rtt_ns)
     parts, missing = [], 0
     for _ in range(MEASURED):

@@ -1,9 +1,4 @@
-"""QP hints: many queue pairs that begin together put no more on the line than one alone would.
-
-    python -m tests.endpoint.mrc.test_hints
-
-prints what 64 queue pairs to one peer do in their first round trips, from one sender and from eight, with and without.
-"""
+"""QP hints: many queue pairs that begin together put no more on the line than one alone would."""
 
 from dataclasses import dataclass
 
@@ -22,12 +17,8 @@ GBPS = 1_000_000_000
 
 @dataclass
 class Start:
-    """The first round trips: bytes in flight after the first, the longest queue of any link and of a last hop to the
-    peer in bytes, packets trimmed, and the goodput as a share of what the planes carry."""
+    """The first round trips: packets trimmed, and the goodput as a share of what the planes carry."""
 
-    inflight: int
-    queue: int
-    last_hop: int
     trims: int
     goodput: float
 
@@ -45,16 +36,10 @@ def start(senders: int, hint: dict[str, int]) -> Start:
     wire, flows = begin(senders, hint)
     for flow in flows:
         flow.keep_posted(1 << 16, 64, 10_000 * wire.base_rtt_ns)
-    wire.run(wire.base_rtt_ns)
-    inflight = sum(flow.qp.requester.flight.inflight_bytes for flow in flows)
     wire.run(ROUND_TRIPS * wire.base_rtt_ns)
     received = sum(flow.remote.responder.received_bytes for flow in flows)
-    links = wire.links
     return Start(
-        inflight=inflight,
-        queue=max(link.backlog_max for link in links.values()),
-        last_hop=max(links["h0", plane].backlog_max for plane in range(4)),
-        trims=sum(link.trimmed for link in links.values()),
+        trims=sum(link.trimmed for link in wire.links.values()),
         goodput=received / (4 * 100 * GBPS * wire.now_ns / 8e9 * 4096 / 4234),
     )
 
@@ -128,19 +113,3 @@ def test_a_nic_has_room_for_4096_hints() -> None:
 def test_a_hint_that_cannot_be_is_refused_by_name(given: dict[str, int], words: str) -> None:
     with pytest.raises(VerbError, match=words):
         Bench().a.control.create_qp_hint(**given)
-
-
-def main() -> None:
-    print(f"64 queue pairs to one peer, four planes of 100 Gb/s, {ROUND_TRIPS} round trips (bytes; goodput as a share)")
-    print(f"{'senders':>8}{'hints':>7}{'in flight':>11}{'queue':>9}{'last hop':>10}{'trims':>7}{'goodput':>9}")
-    for senders, hint in ((1, ONE_SENDER), (8, EIGHT_SENDERS)):
-        for name, given in (("no", {}), ("yes", hint)):
-            found = start(senders, given)
-            print(
-                f"{senders:>8}{name:>7}{found.inflight:>11}{found.queue:>9}{found.last_hop:>10}{found.trims:>7}"
-                f"{found.goodput:>9.3f}"
-            )
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ from endpoint.nic.wire import EndpointOp, Erth, Opcode
 from endpoint.transport import QPInfo, QPState
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Wire
 
 
 def run(wire: Wire, *flows: Flow, round_trips: int = 5000) -> None:
@@ -345,8 +345,7 @@ def test_updates_and_answers_survive_heavy_loss() -> None:
     flow = Flow(wire)
     flow.post(1000)
     run(wire, flow)
-    for link in wire.links.values():
-        link.faults = Faults(loss=0.7)
+    wire.disturb(loss=0.7)
     wire.set_port("h1", 1, False)
     wire.run(wire.now_ns + 100 * wire.base_rtt_ns)
     assert flow.qp.reachable == 0b1110

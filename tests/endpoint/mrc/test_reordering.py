@@ -155,8 +155,7 @@ def test_what_a_shorter_wait_makes_due_is_asked_for_in_time() -> None:
     for _ in range(400):
         flow.post(50_000)
     run(wire, flow)
-    for link in wire.links.values():
-        link.faults = Faults(loss=1.0)
+    wire.disturb(loss=1.0)
     flow.post(4096)
     wire.run(wire.now_ns + base // 10)
     before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
@@ -176,8 +175,7 @@ def test_a_shorter_timeout_holds_for_what_is_under_way() -> None:
     requester = flow.qp.requester
     for _ in range(100):
         requester._rule.late_arrival()
-    for link in wire.links.values():
-        link.faults = Faults(loss=1.0)
+    wire.disturb(loss=1.0)
     flow.post(4096)
     wire.run(wire.now_ns + base // 10)
     before_ns, asked = requester.retry.ask_due_ns, requester.counters()["probes"]
@@ -217,8 +215,7 @@ def test_a_loss_at_the_tail_is_found_by_a_probe_before_the_retransmission_timer(
     flow.post(4096)
     start_ns = wire.now_ns
     wire.run(start_ns + wire.base_rtt_ns)
-    for link in wire.links.values():
-        link.faults = Faults()
+    wire.disturb()
     run(wire, flow)
     flow.check()
     assert flow.qp.requester.timeouts == 0

@@ -175,14 +175,7 @@ def user(monkeypatch: pytest.MonkeyPatch) -> None:
 def data_bytes(wire: Wire, host: str) -> list[int]:
     """Sizes of the data frames that a host sends from now on; acknowledgements and probes are not paced."""
     sizes: list[int] = []
-    send = wire._send
-
-    def noted(sender: str, port: int, frame: bytes) -> None:
-        if sender == host and len(frame) > 4096:
-            sizes.append(len(frame))
-        send(sender, port, frame)
-
-    wire._send = noted  # type: ignore[assignment, method-assign]
+    wire.tap(lambda sender, port, frame: sizes.append(len(frame)) if sender == host and len(frame) > 4096 else None)
     return sizes
 
 
@@ -258,13 +251,11 @@ def test_probes_leave_on_the_evs_that_a_selection_asks_for_eight_at_a_time(user:
 
 def test_a_sender_hears_all_credit_though_acknowledgements_are_lost(user: None) -> None:
     wire = Wire(congestion="Heard", seed=5)
-    for link in wire.links.values():
-        link.faults.loss = 0.02
+    wire.disturb(loss=0.02)
     flow = Flow(wire)
     flow.keep_posted(65_536, 4, 100 * wire.base_rtt_ns)
     wire.run(100 * wire.base_rtt_ns)
-    for link in wire.links.values():
-        link.faults.loss = 0.0
+    wire.disturb()
     flow.keep_posted(65_536, 4, 110 * wire.base_rtt_ns)
     wire.run(400 * wire.base_rtt_ns)
     assert flow.finished
@@ -284,13 +275,7 @@ def frames_through_a_dead_port(operations: str) -> list[tuple[str, int, bytes]]:
     """Everything that two hosts send, while one of them loses a port and gets it back."""
     wire = Wire(operations=operations, seed=5)
     sent: list[tuple[str, int, bytes]] = []
-    send = wire._send
-
-    def noted(sender: str, port: int, frame: bytes) -> None:
-        sent.append((sender, port, bytes(frame)))
-        send(sender, port, frame)
-
-    wire._send = noted  # type: ignore[assignment, method-assign]
+    wire.tap(lambda sender, port, frame: sent.append((sender, port, bytes(frame))))
     flow = Flow(wire)
     flow.keep_posted(65_536, 4, 40 * wire.base_rtt_ns)
     wire.at(10 * wire.base_rtt_ns, lambda: wire.set_port("h0", 1, False))
@@ -321,8 +306,7 @@ def test_a_users_rule_for_port_updates_that_breaks_names_its_method(user: None, 
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_loss_rule_delivers_every_byte_over_lossy_links_and_a_dead_port(name: str) -> None:
     wire = Wire(loss=name, seed=5)
-    for link in wire.links.values():
-        link.faults.loss = 0.01
+    wire.disturb(loss=0.01)
     flow = Flow(wire)
     end_ns = 200 * wire.base_rtt_ns
     flow.keep_posted(65_536, 8, end_ns)
@@ -390,12 +374,10 @@ def test_what_a_loss_rule_misses_is_sent_again_though_probes_are_answered(monkey
     monkeypatch.setitem(USERS, Deaf, HERE)
     wire = Wire(loss="deaf")
     flow = Flow(wire)
-    for link in wire.links.values():
-        link.faults.loss = 1.0
+    wire.disturb(loss=1.0)
     flow.post(4096)
     wire.run(wire.base_rtt_ns // 2)
-    for link in wire.links.values():
-        link.faults.loss = 0.0
+    wire.disturb()
     wire.run(4 * wire.transports["h0"].limits.timeout_ns, stop=lambda: flow.finished)
     flow.check()
     assert flow.qp.requester.timeouts == 1

@@ -6,9 +6,8 @@ from endpoint.mrc.congestion.cc_profile import NsccConfig, PathTraits
 from endpoint.mrc.congestion.nscc import Nscc
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_state import EvState
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport.virtual_wire import Wire, roce_wire
 
 STALLS = (0.25, 1.0, 3.0, 15.0)  # base round trips; the lab's 54 ms make 14 to 810 ms of them
 
@@ -89,7 +88,7 @@ def test_stalls_without_end_do_not_keep_a_dead_path_in_use() -> None:
 
 @pytest.mark.parametrize("round_trips", STALLS)
 def test_the_baseline_is_told_too_and_goes_back_to_nothing(round_trips: float) -> None:
-    wire = Wire(planes=1, rate_bps=40 * 10**9, trim=False, make=RoceEndpoint, profile_changes={"encapsulation": "none"})
+    wire = roce_wire()
     flow = busy_flow(wire, messages=400)
     for _ in range(5):
         wire.stall(round(round_trips * wire.base_rtt_ns))

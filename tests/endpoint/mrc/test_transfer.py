@@ -1,9 +1,11 @@
 """Writes arrive whole over a virtual wire, with every kind of fault alone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Faults, Wire, roce_wire
 
 SECOND = 1_000_000_000
 
@@ -21,9 +23,15 @@ def test_a_write_of_one_byte_arrives() -> None:
     assert wire.now_ns < 2 * wire.base_rtt_ns
 
 
+TRANSPORTS = pytest.mark.parametrize("make", [Wire, roce_wire], ids=["mrc", "roce"])
+
+
+@TRANSPORTS
 @pytest.mark.parametrize("length", [1, 2, 3, 4095, 4096, 4097, 8192, 100_001])
-def test_writes_of_every_kind_of_length_arrive_with_and_without_immediate(length: int) -> None:
-    wire = Wire()
+def test_writes_of_every_kind_of_length_arrive_with_and_without_immediate(
+    length: int, make: Callable[..., Wire]
+) -> None:
+    wire = make()
     flow = Flow(wire)
     flow.post(length)
     flow.post(length, immediate=0xABCD)
@@ -40,9 +48,10 @@ FAULTS = {
 }
 
 
+@TRANSPORTS
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_long_transfer_survives(name: str) -> None:
-    wire = Wire(seed=3)
+def test_a_long_transfer_survives(name: str, make: Callable[..., Wire]) -> None:
+    wire = make(seed=3)
     for link in wire.links.values():
         link.faults = FAULTS[name]
     flow = Flow(wire)

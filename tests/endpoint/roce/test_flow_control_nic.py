@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from endpoint.roce import endpoint as nic
-from endpoint.roce.endpoint import Endpoint
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Wire
+from tests.helpers.transport.virtual_wire import Wire, roce_wire
 
 GBPS = 1_000_000_000
 QUANTUM_NS = 512 * 1000 // 40_000 + 1  # 12.8 ns at 40 Gb/s, rounded up
@@ -24,15 +23,7 @@ def pause(quanta: int, priority: int = 3) -> bytes:
 
 
 def lossless_wire(classes: int = 1 << 3, **options: Any) -> Wire:
-    changes = {"encapsulation": "none", "pfc_classes": classes}
-    settings: dict[str, Any] = {
-        "planes": 1,
-        "rate_bps": 40 * GBPS,
-        "trim": False,
-        "make": Endpoint,
-        "profile_changes": changes,
-    }
-    return Wire(**{**settings, **options})
+    return roce_wire(profile_changes={"encapsulation": "none", "pfc_classes": classes}, **options)
 
 
 def port_row(nic: Any) -> dict[str, Any]:

@@ -17,55 +17,13 @@ from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.hostile import mutate
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Faults, Link, Wire, roce_wire
 
 GBPS = 1_000_000_000
 
 
-def roce_wire(**options: Any) -> Wire:
-    """A plan's single-plane equivalent: one port at the sum of the rates, no encapsulation, no trimming."""
-    settings: dict[str, Any] = {
-        "planes": 1,
-        "rate_bps": 40 * GBPS,
-        "trim": False,
-        "make": Endpoint,
-        "profile_changes": {"encapsulation": "none"},
-    }
-    return Wire(**{**settings, **options})
-
-
 def run(wire_: Wire, *flows: Flow, round_trips: int = 20_000) -> None:
     wire_.run(wire_.now_ns + round_trips * wire_.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
-
-
-@pytest.mark.parametrize("length", [1, 3, 4095, 4096, 4097, 100_001])
-def test_writes_arrive_with_and_without_immediate(length: int) -> None:
-    wire_ = roce_wire()
-    flow = Flow(wire_)
-    flow.post(length)
-    flow.post(length, immediate=9)
-    run(wire_, flow)
-    flow.check()
-
-
-FAULTS = {
-    "loss": Faults(loss=0.01),
-    "duplicates": Faults(duplicate=0.1),
-    "reordering": Faults(reorder=0.05, reorder_ns=30_000),
-    "corruption": Faults(corrupt=0.01),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_long_transfer_survives(name: str) -> None:
-    wire_ = roce_wire(seed=4)
-    for link in wire_.links.values():
-        link.faults = FAULTS[name]
-    flow = Flow(wire_)
-    for number in range(40):
-        flow.post(25_000, immediate=number if number % 3 == 0 else None)
-    run(wire_, flow)
-    flow.check()
 
 
 def test_it_runs_over_an_srv6_profile_on_one_of_its_paths() -> None:
@@ -79,8 +37,8 @@ def test_it_runs_over_an_srv6_profile_on_one_of_its_paths() -> None:
     assert len(used) == 1
 
 
-def test_a_lost_packet_sends_everything_behind_it_again() -> None:
-    wire_ = roce_wire()
+def losing(wire_: Wire) -> tuple[Flow, Link]:
+    """A write in the midst of which its link has lost packets."""
     flow = Flow(wire_)
     flow.post(400_000)
     wire_.run(wire_.base_rtt_ns)
@@ -88,6 +46,12 @@ def test_a_lost_packet_sends_everything_behind_it_again() -> None:
     link.faults = Faults(loss=1.0)
     wire_.run(wire_.now_ns + 2_000)
     link.faults = Faults()
+    return flow, link
+
+
+def test_a_lost_packet_sends_everything_behind_it_again() -> None:
+    wire_ = roce_wire()
+    flow, link = losing(wire_)
     run(wire_, flow)
     flow.check()
     requester = flow.qp.requester
@@ -107,13 +71,7 @@ def test_a_lost_packet_sends_everything_behind_it_again() -> None:
 )
 def test_a_nic_takes_its_time_to_go_back_after_a_nak(settings: dict[str, int], slow: bool) -> None:
     wire_ = roce_wire(**settings)
-    flow = Flow(wire_)
-    flow.post(400_000)
-    wire_.run(wire_.base_rtt_ns)
-    link = next(link for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int))
-    link.faults = Faults(loss=1.0)
-    wire_.run(wire_.now_ns + 2_000)
-    link.faults = Faults()
+    flow, _ = losing(wire_)
     began_ns = wire_.now_ns
     run(wire_, flow)
     flow.check()
@@ -162,8 +120,7 @@ def test_a_dead_path_ends_the_qp_when_the_retries_run_out() -> None:
     for _ in range(20):
         flow.post(100_000)
     wire_.run(2 * wire_.base_rtt_ns)
-    for link in wire_.links.values():
-        link.up = False
+    wire_.cut()
     wire_.run(wire_.now_ns + 10_000 * wire_.base_rtt_ns)
     flow.poll()
     assert flow.qp.state is QPState.ERROR

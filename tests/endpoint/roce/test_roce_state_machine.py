@@ -19,10 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from endpoint.roce.endpoint import Endpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.flows import Flow
-from tests.helpers.transport.virtual_wire import Faults, Wire
+from tests.helpers.transport.virtual_wire import Faults, roce_wire
 
 SHARES = st.sampled_from([0.0, 0.01, 0.1, 0.3])
 HOSTS = st.sampled_from(["h0", "h1"])
@@ -38,17 +37,7 @@ class TwoBaselineHosts(RuleBasedStateMachine):
         psn=st.sampled_from([0, 2**24 - 20]),
     )
     def build(self, seed: int, spines: int, jitter: int, dcqcn: bool, psn: int) -> None:
-        self.wire = Wire(
-            seed=seed,
-            planes=1,
-            evs_per_plane=spines,
-            rate_bps=50_000_000_000,
-            trim=False,
-            make=Endpoint,
-            jitter_ns=jitter,
-            profile_changes={"encapsulation": "none"},
-            dcqcn=dcqcn,
-        )
+        self.wire = roce_wire(seed=seed, evs_per_plane=spines, rate_bps=50_000_000_000, jitter_ns=jitter, dcqcn=dcqcn)
         self.flows = [Flow(self.wire, psn=psn, size=4 << 20), Flow(self.wire, "h1", "h0", seed=8, size=4 << 20)]
         self.rates = {key: link.rate_bps for key, link in self.wire.links.items()}
 

@@ -2,7 +2,6 @@
 
 import select
 import time
-from typing import Any
 
 import pytest
 
@@ -10,32 +9,8 @@ import mrclab
 from benchmarks.rig.uverbs_rig import End, rig
 from common import uverbs
 from mrclab import EvState, QPAttrMask, QPState, SendWR, WCStatus
+from tests.helpers.joined_ends import joined
 from tests.helpers.waiting import eventually
-
-
-def joined(made: Any, *others: dict[str, Any]) -> list[End]:
-    ends = [End(name, **given) for name, given in zip(made.names, others or ({}, {}), strict=True)]
-    ends[0].qp.connect(ends[1].qp.info())
-    ends[1].qp.connect(ends[0].qp.info())
-    return ends
-
-
-@pytest.fixture(params=["mrc", "roce"])
-def pair(request):
-    with rig(request.param) as made:
-        ends = joined(made)
-        yield made, *ends
-        for end in ends:
-            end.context.close()
-
-
-@pytest.fixture
-def mrc():
-    with rig("mrc") as made:
-        ends = joined(made)
-        yield made, *ends
-        for end in ends:
-            end.context.close()
 
 
 def statuses(end: End, count: int) -> dict[int, WCStatus]:

@@ -12,6 +12,7 @@ from benchmarks.rig.uverbs_rig import End, rig
 from mrclab.perf import write_bw, write_lat
 from mrclab.perf.exchange import Exchange, PeerGoneError
 from mrclab.perf.options import parse
+from tests.helpers.joined_ends import joined
 
 
 def free_port() -> int:
@@ -122,9 +123,7 @@ def test_an_end_whose_peer_was_a_step_ahead_and_was_killed_hears_so():
 def test_what_a_peer_that_is_a_step_ahead_says_is_kept_for_that_step():
     exchanges: list[Exchange] = []
     with rig() as made, peer_of(exchanges) as peer:
-        ends = [End(name) for name in made.names]
-        for one, other in (ends, ends[::-1]):
-            one.qp.connect(other.qp.info())
+        ends = joined(made)
         peer.sendall(b'{"messages": 1}\n')
         ends[0].write(ends[1], 1, 0, 20_000)
         assert [each.wr_id for each in exchanges[0].wait(ends[0].context, ends[0].cq)] == [1]

@@ -17,20 +17,10 @@ from benchmarks.rig.uverbs_rig import End, rig
 from common import uverbs
 from mrclab import SendWR, WCOpcode, WCStatus
 from mrclab.qp import QPState
+from tests.helpers.joined_ends import joined
 from tests.helpers.waiting import eventually
 
 F_ADD_SEALS = 1033
-
-
-@pytest.fixture(params=["mrc", "roce"])
-def pair(request):
-    with rig(request.param) as made:
-        ends = [End(name) for name in made.names]
-        ends[0].qp.connect(ends[1].qp.info())
-        ends[1].qp.connect(ends[0].qp.info())
-        yield made, *ends
-        for end in ends:
-            end.context.close()
 
 
 def test_a_write_lands_in_the_peers_memory_and_its_immediate_in_the_peers_queue(pair):
@@ -191,9 +181,7 @@ def test_memory_that_cannot_be_mapped_is_given_back(pair, monkeypatch):
 def test_what_a_program_had_goes_with_it_and_its_peers_learn_by_themselves():
     limits = uverbs.ProgramLimits(memory_bytes=1 << 21, qps=2)
     with rig(limits=limits, timeout=10, retry_exponential=0) as made:
-        one, other = End(made.names[0]), End(made.names[1])
-        one.qp.connect(other.qp.info())
-        other.qp.connect(one.qp.info())
+        one, other = joined(made)
         with pytest.raises(mrclab.RefusedError, match="1048576 bytes are left"):
             one.context.reg_mr((1 << 20) + 1)
         one.context.create_qp(one.cq)
@@ -233,10 +221,7 @@ def test_a_program_that_is_killed_leaves_nothing_and_harms_nobody(pair):
 
 def test_a_program_that_never_polls_holds_up_no_other(pair):
     made, one, other = pair
-    lazy = End(made.names[0], cqe=4096, max_send_wr=4096)
-    target = End(made.names[1])
-    lazy.qp.connect(target.qp.info())
-    target.qp.connect(lazy.qp.info())
+    lazy, target = joined(made, {"cqe": 4096, "max_send_wr": 4096}, {})
     lazy.qp.post_send(*(SendWR(i, lazy.mr, 0, 8, target.mr.addr, target.mr.rkey) for i in range(4096)))
     for number in range(20):
         one.write(other, number, 0, 5000)
@@ -256,9 +241,7 @@ def test_two_threads_of_one_process_have_a_context_each(pair):
 
     def run() -> None:
         try:
-            ends = [End(name) for name in made.names]
-            ends[0].qp.connect(ends[1].qp.info())
-            ends[1].qp.connect(ends[0].qp.info())
+            ends = joined(made)
             for number in range(20):
                 ends[0].write(ends[1], number, 0, 20_000)
                 assert ends[0].cq.wait(20)

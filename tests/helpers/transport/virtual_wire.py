@@ -20,6 +20,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import frame as frames
 from endpoint.nic.dialect import DEFAULT
+from endpoint.roce.endpoint import Endpoint as RoceEndpoint
 
 
 @dataclass
@@ -210,6 +211,26 @@ class Wire:
                 self._wake_ns[host] = due_ns
                 self.at(due_ns, lambda: self._timer(host))
 
+    def tap(self, hear: Callable[[str, int, bytes], bool | None]) -> None:
+        """Tell of every frame that a host sends, with its port; a frame of which False is said goes nowhere."""
+        send = self._send
+
+        def tapped(host: str, port: int, frame: bytes) -> None:
+            if hear(host, port, frame) is not False:
+                send(host, port, frame)
+
+        self._send = tapped  # type: ignore[method-assign]
+
+    def disturb(self, **faults: Any) -> None:
+        """These faults, or none, on every link."""
+        for link in self.links.values():
+            link.faults = Faults(**faults)
+
+    def cut(self, up: bool = False) -> None:
+        """Take every link down, or bring it back."""
+        for link in self.links.values():
+            link.up = up
+
     def kick(self, host: str) -> None:
         """Something was posted."""
         self._pump(host)
@@ -290,6 +311,12 @@ class Wire:
     def _deliver(self, link: Link, frame: bytes, then: Callable[[bytes], None]) -> None:
         if link.up:
             then(frame)
+
+
+def roce_wire(**options: Any) -> Wire:
+    """The baseline on a plan's single-plane equivalent: one port at the sum of the rates, bare frames, no trimming."""
+    own = {"planes": 1, "rate_bps": 40_000_000_000, "trim": False, "make": RoceEndpoint}
+    return Wire(**{**own, "profile_changes": {"encapsulation": "none"}, **options})
 
 
 def trim(frame: bytes, lasthop: bool, size: int = 128) -> bytes:
