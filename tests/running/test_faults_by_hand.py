@@ -30,23 +30,6 @@ def line(t_s: float, node: str, verb: str, target: str, state: str) -> dict[str,
     return {"t_ns": round(t_s * SECOND), "node": node, "kind": "fault", **fields}
 
 
-def test_what_the_lab_carries_out_for_the_runner_is_one_fault_and_what_it_does_for_others_is_another() -> None:
-    spans = fault_spans(
-        [
-            line(1, "runner", "link-down", "p0s0-p0l0", "begin"),
-            line(1.1, "lab", "link-down", "p0l0-p0s0", "begin"),  # the same, in the lab's spelling
-            line(2, "lab", "loss", "p0l0>p0s1", "begin"),
-            line(3, "runner", "link-down", "p0s0-p0l0", "end"),
-            line(3.1, "lab", "link-down", "p0l0-p0s0", "end"),
-            line(4, "lab", "loss", "p0l0>p0s1", "end"),
-            line(5, "lab", "link-down", "p0l0-p0s0", "begin"),
-        ]
-    )
-    told = [(span.verb, span.start_ns / SECOND, span.stop_ns and span.stop_ns / SECOND, span.by_hand) for span in spans]
-    assert told == [("link-down", 1, 3, False), ("loss", 2, 4, True), ("link-down", 5, None, True)]
-    assert spans[1].title == "loss p0l0>p0s1 (by hand)"
-
-
 def test_a_fault_of_the_timeline_that_somebody_undoes_ends_there() -> None:
     (span,) = fault_spans(
         [

@@ -14,16 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from running.choices import Choices
 from running.directory import RunDirectory
-from running.spec import RunSpec
-from running.timeline import rehearse
 from running.transport_choice import transport
 from running.worlds.emulated import EmulatedWorld
 from running.worlds.fabric import NIC_FIELDS
 from running.worlds.simulated import SimulatedWorld
 from running.worlds.world import World, call
-from scenarios.scenario import Scenario, TimedFault, phases
 from tests.topo.topologies.shapes import SMALL
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns
@@ -317,32 +313,3 @@ def test_what_is_refused_is_refused_in_the_same_words_as_on_paper(world: World) 
     assert said == refusals(ActiveFaults(TINY, Nothing()))
     assert said[0] == "link-down p0l0-p0s0 is in force already; undo it first"
     assert said[-1] == "switch-reboot p1s1 is not in force; faults in force: none"
-
-
-def rehearsal_of(*timeline: TimedFault) -> None:
-    scenario = Scenario("mine", "", "", "tiny", lambda s: [], lambda s: [], lambda s: timeline, phases=phases())
-    rehearse(RunSpec(scenario, Choices(transport("mrc"), TINY, seed=1)))
-
-
-@pytest.mark.parametrize(
-    ("timeline", "said"),
-    [
-        (
-            [TimedFault(1.0, "link-down", "p0l0-p0s0", 3.0), TimedFault(2.0, "link-down", "p0s0-p0l0", 3.0)],
-            r"^link-down p0l0-p0s0 is in force already; undo it first \(timeline at 26 s\)$",
-        ),
-        (
-            [TimedFault(1.0, "link-down", "p0l0-p0s0"), TimedFault(2.0, "link-down", "p0l0-p0s0")],
-            "^link-down p0l0-p0s0 is in force already; undo it first",
-        ),
-        ([TimedFault(1.0, "switch-reboot", "p0s0", 3.0)], "^switch-reboot p0s0 is not in force; faults in force: none"),
-        ([TimedFault(1.0, "loss", "p0l0-p0s9", 3.0, 5.0)], "^loss: .*no p0s9"),
-    ],
-)
-def test_a_rehearsal_refuses_what_a_world_would_before_anything_is_built(timeline: list[TimedFault], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        rehearsal_of(*timeline)
-
-
-def test_a_rehearsal_lets_a_target_break_again_at_the_instant_that_it_is_whole() -> None:
-    rehearsal_of(TimedFault(0.1, "link-down", "p0l0-p0s0", 0.2), TimedFault(0.3, "link-down", "p0l0-p0s0", 1.0))

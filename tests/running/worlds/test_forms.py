@@ -18,26 +18,21 @@ import hashlib, json, sys, tempfile
 from pathlib import Path
 from endpoint import FORM
 from scenarios import library
-from running.directory import RunDirectory
 from running.choices import Choices
-from running.runner import Runner
+from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import transport
-from running.worlds.simulated import SimulatedWorld
 from topo.planfile import load_plan
 
 name, seed = sys.argv[1], int(sys.argv[2])
 scenario = library.find(name)
 with tempfile.TemporaryDirectory() as folder:
-    run = RunDirectory.create(Path(folder), name, seed)
     choices = Choices(
         transport(sys.argv[3]), load_plan(scenario.plan), seed=seed, world="simulated", time_factor=float(sys.argv[4])
     )
-    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
-    plan = choices.running_plan
-    runner.run(lambda: SimulatedWorld(plan, choices.transport, seed, run, runner.tell))
+    run = made(RunSpec(scenario, choices), Path(folder))
     digest, lines = hashlib.sha256(), 0
-    for path in sorted((run.path / "journal").glob("*.jsonl")):
+    for path in sorted((run / "journal").glob("*.jsonl")):
         for line in path.read_text().splitlines():
             if json.loads(line)["kind"] not in ("process", "options"):
                 digest.update(line.encode())

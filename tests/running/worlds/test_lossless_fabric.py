@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from judging.measures import counters
 from judging.run import Run
 from running.choices import Choices
-from running.directory import RunDirectory
-from running.runner import Runner
+from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport
-from running.worlds.simulated import SimulatedWorld
 from scenarios.scenario import Phase, Scenario, Workload
 from topo import pfc
 from topo.plan import Links, Plan
@@ -42,12 +40,7 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
         checks=lambda setting: [],
         phases=(Phase("reference", 0.1), Phase("faults", 2.0)),
     )
-    run = RunDirectory.create(directory, "drawn", seed)
-    choices = Choices(chosen, plan, seed=seed, world="simulated")
-    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
-    built = choices.running_plan
-    runner.run(lambda: SimulatedWorld(built, chosen, seed, run, runner.tell))
-    seen = Run.open(run.path)
+    seen = Run.open(made(RunSpec(scenario, Choices(chosen, plan, seed=seed, world="simulated")), directory))
     return counters.switch_drops(seen) + counters.switch_pauses(seen)
 
 

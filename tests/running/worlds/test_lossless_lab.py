@@ -1,27 +1,18 @@
 """Flow control on real links: an incast of the baseline into one host of a lossless lab, by hand."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from running.calibration import Lateness
+from tests.helpers.living_lab import mrclab
 from topo.emulation import state
 
 pytestmark = pytest.mark.root
 SENDERS = ("h1", "h2", "h3")
 MESSAGES, SIZE = 40, 65_536
-
-
-def mrclab(*words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=180
-    )
-    assert done.returncode == 0, f"{words}: {done.returncode}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -19,10 +19,9 @@ from judging.verdict import Verdict
 from running.assessment import setting_of
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Runner
+from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import transport
-from running.worlds.simulated import SimulatedWorld
 from scenarios import library
 from tests.helpers.baseline import BASELINE
 from topo.plan import Links
@@ -46,13 +45,11 @@ def simulate(
     plan = load_plan(source).at_rate(rate_bps)
     chosen = transport(transport_name, scenario.settings)
     choices = Choices(chosen, plan, seed=seed, world="simulated", time_factor=time_factor, plan_source=source)
-    run = RunDirectory.create(directory, name, seed)
-    runner = Runner(RunSpec(scenario, choices), run, tell=lambda event: None)
-    runner.run(lambda: SimulatedWorld(choices.running_plan, chosen, seed, run, runner.tell))
-    verdict = judge(run.path, runner.spec.checks(), scenario.story)
-    again = setting_of(run.options(), run.plan())
-    assert again == runner.spec.setting
-    return verdict, Run.open(run.path)
+    spec = RunSpec(scenario, choices)
+    path = made(spec, directory)
+    verdict, run = judge(path, spec.checks(), scenario.story), RunDirectory(path)
+    assert setting_of(run.options(), run.plan()) == spec.setting
+    return verdict, Run.open(path)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from judging.verdict import Verdict
 from running.assessment import assessment
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.runner import Runner
+from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld, collecting
@@ -33,10 +33,9 @@ def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mr
     choices = Choices(
         transport(transport_name, scenario.settings), load_plan(scenario.plan), seed=seed, world="simulated"
     )
-    directory = RunDirectory.create(tmp_path, name, seed)
-    runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
-    runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, seed, directory, runner.tell))
-    return judge(directory.path, runner.spec.checks(), scenario.story), directory.path
+    spec = RunSpec(scenario, choices)
+    path = made(spec, tmp_path)
+    return judge(path, spec.checks(), scenario.story), path
 
 
 def hosts_journal(path: Path) -> list[str]:
@@ -83,12 +82,11 @@ def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp
             library.find("smoke"),
             phases=(Phase("warmup", 0.5), Phase("reference", 0.5), Phase("faults", 0.5)),
             sample_switches=sampled,
+            timeline=lambda setting: [],
         )
         choices = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=3, world="simulated")
-        directory = RunDirectory.create(tmp_path, f"smoke-{sampled}", 3)
-        runner = Runner(RunSpec(scenario, choices), directory, tell=lambda event: None)
-        runner.run(lambda: SimulatedWorld(choices.running_plan, choices.transport, 3, directory, runner.tell))
-        return [int(line["t_ns"]) for line in Run.open(directory.path).switch_samples["p0l0"]]
+        path = made(RunSpec(scenario, choices), tmp_path)
+        return [int(line["t_ns"]) for line in Run.open(path).switch_samples["p0l0"]]
 
     often = samples(True)
     assert len(samples(False)) == 1
