@@ -53,109 +53,54 @@ def theirs(bth: layers.Mrc, extension: Packet, ev: int) -> bytes:
     return bytes(head / bth / extension)
 
 
-# Per extension header: a strategy for its fields, and how each side makes it from them.
-Case = tuple[int, st.SearchStrategy[dict[str, int]], Callable[..., bytes], Callable[..., Packet]]
-
+FEEDBACK = {"tx_timestamp": U16, "tsr": U1, "ftype": U4, "vendor": U8}
+ENDPOINT = FEEDBACK | {"op": U2, "port_status_mask": U32}
+Case = tuple[int, dict[str, Any], Callable[..., Any], Callable[..., Packet]]
 CASES: dict[str, Case] = {
-    "aeth": (
-        0xD1,
-        st.fixed_dictionaries({"syndrome": U8, "msn": U24}),
-        lambda **f: wire.Aeth(**f).pack(),
-        lambda **f: layers.Aeth(**f),
-    ),
-    "sack": (
-        0xDC,
-        st.fixed_dictionaries(
-            {
-                "cack": U24, "offset": S16, "bitmap": U64, "ev": U32, "mark": U2, "pr": U1, "ack": S16, "flags": U4,
-                "mpr": U8, "spdcid": U16, "dpdcid": U16, "type": U4, "stamp": U16, "ooo": U15, "restore": U1,
-                "pen": U7, "rcvd": U24,
-            }
-        ),
-        lambda **f: (
-            wire.Seth(
-                cack_psn=f["cack"],
-                sack_offset=f["offset"],
-                bitmap=f["bitmap"],
-                entropy=f["ev"],
-                mark=f["mark"],
-                probe_response=bool(f["pr"]),
-                ack_psn_offset=f["ack"],
-                cc_type=0,
-                cc_flags=f["flags"],
-                mpr=f["mpr"],
-                spdcid=f["spdcid"],
-                dpdcid=f["dpdcid"],
-                pds_type=f["type"],
-            ).pack()
-            + wire.CcState(f["stamp"], f["ooo"], bool(f["restore"]), f["pen"], f["rcvd"]).pack()
-        ),
-        lambda **f: (
-            layers.Seth(
-                cack_psn=f["cack"],
-                sack_offset=f["offset"],
-                sack_bitmap=f["bitmap"],
-                entropy=f["ev"],
-                m=f["mark"],
-                pr=f["pr"],
-                ack_psn_offset=f["ack"],
-                cc_flags=f["flags"],
-                mpr=f["mpr"],
-                spdcid=f["spdcid"],
-                dpdcid=f["dpdcid"],
-                type=f["type"],
-            )
-            / layers.CcState(
-                tx_timestamp=f["stamp"],
-                ooo_count=f["ooo"],
-                restore_cwnd=f["restore"],
-                rcv_cwnd_pen=f["pen"],
-                rcvd_bytes=f["rcvd"],
-            )
-        ),
-    ),
+    "aeth": (0xD1, {"syndrome": U8, "msn": U24}, wire.Aeth, layers.Aeth),
     "nack": (
         0xDD,
-        st.fixed_dictionaries(
-            {
-                "reason": st.sampled_from(sorted(layers.NACK_REASONS)),
-                "nack_psn": U24,
-                "entropy": U32,
-                "tx_timestamp": U16,
-                "vendor": U8,
-                "spdcid": U16,
-                "dpdcid": U16,
-                "cc_flags": U4,
-            }
-        ),
-        lambda **f: wire.Neth(**f).pack(),
-        lambda **f: layers.Neth(**{("vendor_info" if name == "vendor" else name): f[name] for name in f}),
+        {
+            "reason": st.sampled_from(sorted(layers.NACK_REASONS)), "nack_psn": U24, "entropy": U32,
+            "tx_timestamp": U16, "vendor": U8, "spdcid": U16, "dpdcid": U16, "cc_flags": U4,
+        },
+        wire.Neth,
+        layers.Neth,
     ),
-    "probe": (
-        0xDE,
-        st.fixed_dictionaries(
-            {"probe_id": U16, "tx_timestamp": U16, "tsr": U1, "ftype": U4, "vendor": U8, "spdcid": U16, "dpdcid": U16}
-        ),
-        lambda **f: wire.Peth(**f).pack(),
-        lambda **f: layers.Peth(**{("vendor_info" if name == "vendor" else name): f[name] for name in f}),
-    ),
-    "request": (
-        0xD8,
-        st.fixed_dictionaries(
-            {"op": U2, "port_status_mask": U32, "tx_timestamp": U16, "tsr": U1, "ftype": U4, "vendor": U8}
-        ),
-        lambda **f: wire.Erth(**f).pack(),
-        lambda **f: layers.Erth(**{("vendor_info" if name == "vendor" else name): f[name] for name in f}),
-    ),
-    "response": (
-        0xD9,
-        st.fixed_dictionaries(
-            {"op": U2, "port_status_mask": U32, "tx_timestamp": U16, "tsr": U1, "ftype": U4, "vendor": U8}
-        ),
-        lambda **f: wire.Eeth(**f).pack(),
-        lambda **f: layers.Eeth(**{("vendor_info" if name == "vendor" else name): f[name] for name in f}),
+    "probe": (0xDE, FEEDBACK | {"probe_id": U16, "spdcid": U16, "dpdcid": U16}, wire.Peth, layers.Peth),
+    "request": (0xD8, ENDPOINT, wire.Erth, layers.Erth),
+    "response": (0xD9, ENDPOINT, wire.Eeth, layers.Eeth),
+    "sack": (
+        0xDC,
+        {
+            "cack_psn": U24, "sack_offset": S16, "bitmap": U64, "entropy": U32, "mark": U2, "probe_response": U1,
+            "ack_psn_offset": S16, "cc_flags": U4, "mpr": U8, "spdcid": U16, "dpdcid": U16,
+            "pds_type": U4,
+        },
+        wire.Seth,
+        layers.Seth,
     ),
 }  # fmt: skip
+"""Per extension header: its fields by the core's names, and its class on each side."""
+SCAPYS = {"vendor": "vendor_info", "bitmap": "sack_bitmap", "mark": "m", "probe_response": "pr", "pds_type": "type"}
+SCAPYS["rcvd_units"] = "rcvd_bytes"
+STATE = {"tx_timestamp": U16, "ooo_count": U15, "restore_cwnd": U1, "rcv_cwnd_pen": U7, "rcvd_units": U24}
+
+
+def drawn(data: st.DataObject, name: str) -> tuple[bytes, Packet]:
+    """An extension with any values, as either side makes it. A SACK has a congestion-control state behind it."""
+    _, fields, mine, scapys = CASES[name]
+
+    def header(fields: dict[str, Any], mine: Callable[..., Any], scapys: Callable[..., Packet]) -> tuple[bytes, Packet]:
+        values = {field: data.draw(strategy) for field, strategy in fields.items()}
+        return mine(**values).pack(), scapys(**{SCAPYS.get(field, field): value for field, value in values.items()})
+
+    core, scapy = header(fields, mine, scapys)
+    if name == "sack":
+        state, behind = header(STATE, wire.CcState, layers.CcState)
+        core, scapy = core + state, scapy / behind
+    return core, scapy
+
 
 BTH = st.fixed_dictionaries(
     {"dqpn": U24, "psn": U24, "se": U1, "m": U1, "pkey": U16, "variant": U8, "a": U1, "rtx": U1}
@@ -204,15 +149,13 @@ def test_both_build_and_read_the_same_bytes_for_every_write(opcode, data, ev, bt
 @given(data=st.data(), ev=U32, bth=BTH)
 @settings(max_examples=60)
 def test_both_build_and_read_the_same_bytes_for_every_control_packet(name, data, ev, bth):
-    opcode, fields, mine, scapys = CASES[name]
-    values = data.draw(fields)
-    core_bth, scapy_bth = bth_pair(opcode, bth)
-    built = ours(core_bth, mine(**values), ev)
-    assert theirs(scapy_bth, scapys(**values), ev)[14:] == built[14:]
-    seen = Ether(built)
-    layer = seen[layers.Mrc].payload
-    assert bytes(layer) == mine(**values)
-    for field_name, value in scapys(**values).fields.items():
+    core, scapy = drawn(data, name)
+    core_bth, scapy_bth = bth_pair(CASES[name][0], bth)
+    built = ours(core_bth, core, ev)
+    assert theirs(scapy_bth, scapy, ev)[14:] == built[14:]
+    layer = Ether(built)[layers.Mrc].payload
+    assert bytes(layer) == core
+    for field_name, value in scapy.fields.items():
         assert getattr(layer, field_name) == value
 
 

@@ -11,7 +11,6 @@ from operations.incident.kind import LEVELS
 from tests.incidents.survey import Surveyed, consistent, surveyed, table
 
 WORLDS = ("simulated", "emulated")
-COUNT_MAX = 10_000
 SEED_BITS = 62
 """Of each incident: long numbers, so that one that is found in a file is no chance."""
 
@@ -25,9 +24,6 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="incidents at a time (1)")
     parser.add_argument("--world", choices=WORLDS, default=WORLDS[0], help="virtual time, or real links as root")
     given = parser.parse_args(words)
-    for name, low, high in (("count", 1, COUNT_MAX), ("jobs", 1, 64), ("seed", 0, 1 << 62)):
-        if not low <= getattr(given, name) <= high:
-            parser.error(f"--{name} must be between {low} and {high} (got {getattr(given, name)})")
     if given.world == "emulated" and given.jobs > 1:
         parser.error("--jobs must be 1 on real links: there is one lab at a time")
     levels = [given.level] if given.level else list(LEVELS)

@@ -336,16 +336,6 @@ def test_where_uv_fails_pip_installs(machine: Machine) -> None:
     assert installed == ["uv.txt", "build.txt", "user.txt", PACKAGES[-1].name]
 
 
-def test_p4runtime_shell_has_an_environment_to_itself(machine: Machine) -> None:
-    machine.run("list")
-    assert not any("shell.txt" in line for line in machine.log)
-    machine.run("controller", "shell", "p0l0")
-    assert any(line.endswith("-m venv --clear " + str(machine.folder / "venv-shell")) for line in machine.log)
-    assert pip_lines(machine)[-1].endswith("locks/shell.txt")
-    machine.run("controller", "shell", "p0l0")
-    assert pip_lines(machine) == []
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -444,13 +434,19 @@ def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: 
 @pytest.mark.parametrize(
     "words",
     [
+        ("controller", "shell", "p0l0"),
         ("--name", "x", "controller", "shell", "p0l0"),
         ("controller", "--name", "x", "shell", "p0l0"),
         ("controller", "shell", "p0l0", "--name", "x"),
     ],
 )
-def test_p4runtime_shell_is_installed_wherever_the_labs_name_is_said(machine: Machine, words: tuple[str, ...]) -> None:
+def test_p4runtime_shell_has_an_environment_to_itself_wherever_the_labs_name_is_said(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    machine.run("list")
+    assert not any("shell.txt" in line for line in machine.log)
     assert machine.run(*words).returncode == 0
+    assert any(line.endswith("-m venv --clear " + str(machine.folder / "venv-shell")) for line in machine.log)
     assert pip_lines(machine)[-1].endswith("locks/shell.txt")
     assert machine.run(*words).returncode == 0
     assert pip_lines(machine) == []

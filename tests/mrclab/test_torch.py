@@ -16,6 +16,18 @@ from tests.helpers.pytorch.world import EXAMPLES, ROOT, read_json, require_torch
 
 RANKS = 3
 CASES = ROOT / "tests" / "helpers" / "pytorch" / "cases.py"
+
+
+def logs_of(folder: Path, script: Path | str, *words: str, ranks: int = 2, lab_s: float = 60.0) -> list[str]:
+    """What each rank of a script, or of a text, printed. AssertionError if one fails."""
+    if isinstance(script, str):
+        (folder / "script.py").write_text(script)
+    file = folder / "script.py" if isinstance(script, str) else script
+    found = run_ranks(folder, file, *words, ranks=ranks, lab_s=lab_s)
+    assert [status for status, _ in found] == [0] * ranks, [log[-2000:] for _, log in found]
+    return [log for _, log in found]
+
+
 NAMES = (
     "all_reduce", "reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "gather", "scatter", "send_recv",
 )  # fmt: skip
@@ -51,10 +63,7 @@ def test_collectives_are_what_one_process_computes(drawn: list[dict[str, Any]], 
     drawn = [{**case, "members": sorted(case["members"])} for case in drawn]
     folder = tmp_path_factory.mktemp("torch")
     (folder / "cases.json").write_text(json.dumps(drawn))
-    found = run_ranks(folder, CASES, str(folder / "cases.json"), ranks=RANKS, lab_s=600)
-    if [status for status, _ in found] != [0] * RANKS:
-        pytest.fail("\n".join(log[-1500:] for _, log in found))
-    digests = [read_json(log) for _, log in found]
+    digests = [read_json(log) for log in logs_of(folder, CASES, str(folder / "cases.json"), ranks=RANKS, lab_s=600)]
     for number, case in enumerate(drawn):
         told = {json.dumps(digests[rank][number]) for rank in case["members"]}
         assert len(told) == 1, case  # every rank has the same bits, whatever the rounding
@@ -62,32 +71,37 @@ def test_collectives_are_what_one_process_computes(drawn: list[dict[str, Any]], 
 
 @pytest.mark.slow
 def test_processes_in_virtual_time_repeat_a_run_to_the_byte(tmp_path: Path) -> None:
-    require_torch()
     told = []
     for name in ("first", "second"):
-        found = run_ranks(tmp_path / name, EXAMPLES / "ddp.py", "--steps", "3", ranks=3)
-        assert [status for status, _ in found] == [0, 0, 0], [log[-2000:] for _, log in found]
+        found = logs_of(tmp_path / name, EXAMPLES / "ddp.py", "--steps", "3", ranks=3)
         journals = sorted((tmp_path / name).rglob("journal/*.jsonl"))
         told.append([found, *(journal.read_bytes() for journal in journals)])
     assert len(told[0]) > 3
     assert told[0] == told[1]
 
 
+COMPARE = """
+import sys, torch
+ones, others = map(torch.load, sys.argv[1:3])
+rtol, atol = map(float, sys.argv[3:])
+assert list(ones) == list(others)
+for name in ones: torch.testing.assert_close(ones[name], others[name], rtol=rtol, atol=atol)
+"""
+
+
 @pytest.mark.slow
-def test_weights_of_two_ranks_are_those_of_gloo_to_the_bit(tmp_path: Path) -> None:
-    """Of two numbers the order of the sum does not matter, so nothing may differ."""
+@pytest.mark.parametrize(("ranks", "tolerance"), [(2, ("0", "0")), (4, ("1e-5", "1e-6"))])
+def test_a_script_learns_the_same_as_under_gloo(ranks: int, tolerance: tuple[str, str], tmp_path: Path) -> None:
+    """Of two numbers the order of the sum does not matter, so nothing may differ; with four ranks weights differ by
+    what another order of additions does in five steps: parts in a hundred thousand at most."""
     python = require_torch()
     words = ["--steps", "5", "--hidden", "64", "--save"]
-    run_gloo(EXAMPLES / "ddp.py", *words, str(tmp_path / "gloo.pt"), ranks=2)
-    found = run_ranks(tmp_path, EXAMPLES / "ddp.py", *words, str(tmp_path / "mrc.pt"), ranks=2)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
-    compare = (
-        "import sys, torch\n"
-        "ones, others = (torch.load(path) for path in sys.argv[1:])\n"
-        "sys.exit(list(ones) != list(others) or not all(torch.equal(ones[name], others[name]) for name in ones))\n"
-    )
-    words = [python, "-P", "-c", compare, str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
-    assert subprocess.run(words, check=False).returncode == 0
+    paths = [str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
+    run_gloo(EXAMPLES / "ddp.py", *words, paths[0], ranks=ranks)
+    logs_of(tmp_path, EXAMPLES / "ddp.py", *words, paths[1], ranks=ranks)
+    words = [python, "-P", "-c", COMPARE, *paths, *tolerance]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 SUMS = """
@@ -133,28 +147,9 @@ def test_sums_of_four_ranks_are_added_in_the_documented_order_and_gloos_are_with
     python = require_torch()
     (tmp_path / "sums.py").write_text(SUMS)
     run_gloo(tmp_path / "sums.py", str(tmp_path / "gloo.pt"), ranks=4)
-    found = run_ranks(tmp_path, tmp_path / "sums.py", "--backend", "mrc", str(tmp_path / "mrc.pt"), ranks=4)
-    assert [status for status, _ in found] == [0] * 4, [log[-2000:] for _, log in found]
+    logs_of(tmp_path, tmp_path / "sums.py", "--backend", "mrc", str(tmp_path / "mrc.pt"), ranks=4)
     words = [python, "-P", "-c", ORDER, str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.slow
-def test_a_script_of_four_ranks_learns_the_same_as_under_gloo(tmp_path: Path) -> None:
-    """Weights differ by what another order of additions does in five steps: parts in a hundred thousand at most."""
-    python = require_torch()
-    words = ["--steps", "5", "--hidden", "64", "--save"]
-    run_gloo(EXAMPLES / "ddp.py", *words, str(tmp_path / "gloo.pt"), ranks=4)
-    found = run_ranks(tmp_path, EXAMPLES / "ddp.py", *words, str(tmp_path / "mrc.pt"), ranks=4)
-    assert [status for status, _ in found] == [0] * 4, [log[-2000:] for _, log in found]
-    compare = (
-        "import sys, torch\n"
-        "ones, others = (torch.load(path) for path in sys.argv[1:])\n"
-        "for name in ones: torch.testing.assert_close(ones[name], others[name], rtol=1e-5, atol=1e-6)\n"
-    )
-    paths = [str(tmp_path / "gloo.pt"), str(tmp_path / "mrc.pt")]
-    done = subprocess.run([python, "-P", "-c", compare, *paths], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -202,18 +197,13 @@ def test_a_group_made_during_a_collective_lets_the_collective_go_on(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_group_made_during_a_collective_lets_it_go_on_in_virtual_time(tmp_path: Path) -> None:
-    (tmp_path / "groups.py").write_text(GROUP_DURING_COLLECTIVE)
-    found = run_ranks(tmp_path, tmp_path / "groups.py", ranks=2)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
-    assert all(SUMMED in log for _, log in found)
+    assert all(SUMMED in log for log in logs_of(tmp_path, GROUP_DURING_COLLECTIVE))
 
 
 @pytest.mark.slow
 def test_a_job_that_begins_again_in_its_processes_meets_nothing_of_its_first_group(tmp_path: Path) -> None:
     """PyTorch numbers groups from 0 again, and rank 1 asks for what rank 0 says before rank 0 is there."""
-    require_torch()
-    script = tmp_path / "again.py"
-    script.write_text(
+    script = (
         "import torch, torch.distributed as dist, mrclab.torch\n"
         "from mrclab.torch import nic\n"
         "found = []\n"
@@ -227,9 +217,8 @@ def test_a_job_that_begins_again_in_its_processes_meets_nothing_of_its_first_gro
         "    nic.sleep(0 if rank else 1)\n"
         "print(found)\n"
     )
-    found = run_ranks(tmp_path, script, ranks=2, lab_s=10)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
-    assert [log.splitlines()[-1] for _, log in found] == ["[[2.0, 2.0, 2.0], [4.0, 4.0, 4.0], [6.0, 6.0, 6.0]]"] * 2
+    found = logs_of(tmp_path, script, lab_s=10)
+    assert [log.splitlines()[-1] for log in found] == ["[[2.0, 2.0, 2.0], [4.0, 4.0, 4.0], [6.0, 6.0, 6.0]]"] * 2
 
 
 DEATHS = {
@@ -243,7 +232,6 @@ DEATHS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("how", DEATHS)
 def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: str, tmp_path: Path) -> None:
-    require_torch()
     script = tmp_path / "dies.py"
     script.write_text(
         "import os, signal, torch, torch.distributed as dist, mrclab.torch\n"
@@ -267,7 +255,6 @@ def test_a_rank_that_dies_ends_the_others_with_its_number_within_a_bound(how: st
 @pytest.mark.slow
 def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp_path: Path) -> None:
     """PyTorch's C++ waits for the sums there; it must see the failure as one, not as a result."""
-    require_torch()
     script = tmp_path / "dies.py"
     script.write_text(
         "import os, torch, torch.distributed as dist, mrclab.torch\n"
@@ -284,9 +271,7 @@ def test_a_rank_that_dies_in_a_training_step_ends_the_others_by_an_exception(tmp
 
 @pytest.mark.slow
 def test_a_step_whose_loss_is_not_finite_is_a_line_that_browsers_read(tmp_path: Path) -> None:
-    require_torch()
-    script = tmp_path / "diverges.py"
-    script.write_text(
+    script = (
         "import os, sys, torch, torch.distributed as dist, mrclab.torch\n"
         "os.environ['MRCLAB_JOURNAL'] = f'{sys.argv[1]}/{os.environ[\"RANK\"]}.jsonl'\n"
         "dist.init_process_group('mrc')\n"
@@ -296,17 +281,14 @@ def test_a_step_whose_loss_is_not_finite_is_a_line_that_browsers_read(tmp_path: 
         "    (net(torch.ones(1, 1)).sum() * float(factor)).backward()\n"
         "    optimizer.step()\n"
     )
-    found = run_ranks(tmp_path, script, str(tmp_path), ranks=2)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+    logs_of(tmp_path, script, str(tmp_path))
     lines = [parsed(line) for line in (tmp_path / "0.jsonl").read_text().splitlines()]
     assert ["loss" in line for line in lines if line["kind"] == "step"] == [True, False, False]
 
 
 @pytest.mark.slow
 def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
-    require_torch()
-    script = tmp_path / "refused.py"
-    script.write_text(
+    script = (
         "import torch, torch.distributed as dist, mrclab.torch\n"
         "dist.init_process_group('mrc')\n"
         "def told(call):\n"
@@ -319,9 +301,7 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
         "dist.barrier()\n"
         "dist.destroy_process_group()\n"
     )
-    found = run_ranks(tmp_path, script, ranks=2)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
-    for _, log in found:
+    for log in logs_of(tmp_path, script):
         assert "the operation must be one of SUM, AVG, PRODUCT, MIN, MAX for torch.float32 (got BAND)" in log
         assert "tensor must be dense" in log or "must be strided" in log or "sparse" in log
         assert "recv must name its source rank" in log
@@ -331,9 +311,7 @@ def test_what_is_not_offered_is_refused_with_the_rule(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
     """The list of mrclab/torch/README.md."""
-    require_torch()
-    script = tmp_path / "built.py"
-    script.write_text(
+    script = (
         "import torch, torch.distributed as dist, mrclab.torch\n"
         "from torch.distributed.algorithms.ddp_comm_hooks import default_hooks\n"
         "from torch.distributed.optim import ZeroRedundancyOptimizer\n"
@@ -361,8 +339,7 @@ def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
         "assert half.tolist() == [3] * 5\n"
         "dist.barrier()\n"
     )
-    found = run_ranks(tmp_path, script, ranks=2, lab_s=600)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
+    logs_of(tmp_path, script, lab_s=600)
 
 
 @pytest.mark.slow
@@ -370,9 +347,8 @@ def test_what_pytorch_builds_on_collectives_works(tmp_path: Path) -> None:
 def test_a_transformer_learns(parallel: str, tmp_path: Path) -> None:
     require_torch((2, 13) if parallel == "shards" else (1, 0))
     words = ["--steps", "6", "--parallel", parallel]
-    found = run_ranks(tmp_path, EXAMPLES / "transformer.py", *words, ranks=2, lab_s=600)
-    assert [status for status, _ in found] == [0, 0], [log[-2000:] for _, log in found]
-    losses = [float(line.split()[-1]) for line in found[0][1].splitlines() if line.startswith("step")]
+    log, _ = logs_of(tmp_path, EXAMPLES / "transformer.py", *words, lab_s=600)
+    losses = [float(line.split()[-1]) for line in log.splitlines() if line.startswith("step")]
     assert len(losses) == 6
     assert losses[-1] < losses[0]
 
