@@ -2,20 +2,16 @@
 
 The reference must pass on every seed, each mutant must fail on at least 99 of 100, and each cheat on all. Cheats run
 in the box of a check, the others in this process.
-
-With `--keep FILE` every trial is a line of JSON in that file, and a call leaves out what the file holds, so that a long
-sample can be taken in slices: `--for-s` ends a slice. `--table` prints what the file holds as Markdown.
 """
 
 import argparse
 import importlib
-import json
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
@@ -36,7 +32,7 @@ NAMED_SHARE = 0.99
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trial, of one test or "" for all. `failed` is the first test that failed, "" without one; `named` whether its
+    """One trial. `failed` is the first test that failed, "" without one; `named` whether its
     message has the cause."""
 
     lab: str
@@ -48,7 +44,6 @@ class Row:
     named: bool
     seconds: float
     gates: dict[str, float] = field(default_factory=dict)
-    only: str = ""
 
     @property
     def right(self) -> bool:
@@ -94,11 +89,6 @@ def wrong(lab: Exercise, kind: str) -> tuple[Mutant, ...]:
     return found
 
 
-def told(test: TestResult) -> str:
-    """What a student reads of a failed test, as far as it must name the cause."""
-    return f"{test.name}: {test.outcome.happened}"
-
-
 def trial(lab: Exercise, kind: str, mutant: Mutant | None, seed: int, only: str = "") -> Row:
     """The reference, or one wrong solution, on one seed."""
     began_s = time.monotonic()
@@ -107,13 +97,13 @@ def trial(lab: Exercise, kind: str, mutant: Mutant | None, seed: int, only: str 
         lab, text if mutant is None else mutant.change(text, seed), seed, mutant is not None, only, kind != "cheats"
     )
     first = first_failure(found)
-    words = "" if first is None else told(first)
+    words = "" if first is None else f"{first.name}: {first.outcome.happened}"
     named = mutant is not None and re.search(mutant.cause, words) is not None
     gates = {f"{one.name}: {gate.name}": gate.value for one in found for gate in one.outcome.gates}
     name = "reference" if mutant is None else mutant.name
     seconds = round(time.monotonic() - began_s, 2)
     failed = "" if first is None else first.name
-    return Row(lab.name, kind, name, seed, failed, words, named, seconds, gates if mutant is None else {}, only)
+    return Row(lab.name, kind, name, seed, failed, words, named, seconds, gates if mutant is None else {})
 
 
 def trials(
@@ -134,53 +124,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--only", choices=KINDS)
     parser.add_argument("--test", default="", metavar="NAME", help="this test alone, such as hunt")
-    parser.add_argument("--keep", type=Path, metavar="FILE")
-    parser.add_argument("--for-s", type=float, default=float("inf"), help="begin no trial after so many seconds")
-    parser.add_argument("--table", action="store_true", help="take no sample: print what the file holds")
     parser.add_argument("--say", action="store_true", help="print the last message of each")
     arguments = parser.parse_args(words)
     labs = list(LABS.values()) if arguments.labs == "all" else [find(word) for word in arguments.labs.split(",")]
     kinds = KINDS if arguments.only is None else (arguments.only,)
-    rows = kept(arguments.keep)
-    seeds = range(arguments.first, arguments.first + arguments.seeds)
-    if not arguments.table:
-        rows = sample(labs, kinds, seeds, rows, arguments.keep, time.monotonic() + arguments.for_s, arguments.test)
-    names = {lab.name for lab in labs}
-    return table(
-        [row for row in rows if row.lab in names and row.kind in kinds and row.only == arguments.test], arguments.say
-    )
-
-
-def kept(file: Path | None) -> list[Row]:
-    """The rows of a file; without a torn last line."""
-    if file is None or not file.exists():
-        return []
-    return [Row(**json.loads(line)) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
-
-
-def sample(
-    labs: Sequence[Exercise],
-    kinds: Sequence[str],
-    seeds: Sequence[int],
-    rows: list[Row],
-    file: Path | None,
-    until_s: float,
-    only: str = "",
-) -> list[Row]:
-    """The rows with those that were missing, up to a time."""
-    done = {(row.lab, row.kind, row.name, row.seed) for row in rows if row.only == only}
-    for lab, kind, seed, one in trials(labs, kinds, seeds):
-        if (lab.name, kind, "reference" if one is None else one.name, seed) in done:
-            continue
-        if time.monotonic() > until_s:
-            break
-        rows.append(trial(lab, kind, one, seed, only))
-        if file is not None:
-            with file.open("a") as lines:
-                lines.write(json.dumps(asdict(rows[-1])) + "\n")
-        elif not rows[-1].right:
-            print(f"  {rows[-1].lab} {rows[-1].name}, seed {rows[-1].seed}: {rows[-1].told or 'passes'}", flush=True)
-    return rows
+    rows = []
+    for lab, kind, seed, one in trials(labs, kinds, range(arguments.first, arguments.first + arguments.seeds)):
+        rows.append(trial(lab, kind, one, seed, arguments.test))
+        if not rows[-1].right:
+            print(f"  {rows[-1].lab} {rows[-1].name}, seed {seed}: {rows[-1].told or 'passes'}", flush=True)
+    return table(rows, arguments.say)
 
 
 def table(rows: Sequence[Row], say: bool) -> int:

@@ -78,37 +78,3 @@ def test_nothing_is_found(target: str) -> None:
     assert "AddressSanitizer" not in done.stderr
     rounds = re.findall(r"^fuzzed (\d+) rounds: (\S+)", done.stdout, re.MULTILINE)
     assert {name.partition("[")[0] for _, name in rounds} == {name.partition("[")[0] for name in TARGETS[target]}
-
-
-PLANTED = """
-import pytest
-from hypothesis import given, strategies as st
-
-@pytest.mark.parametrize("seed", [0])
-def test_fails_at_a_seed(seed):
-    assert seed != 7
-
-@given(st.integers(0, 2**40))
-def test_fails_at_half_of_all_inputs(number):
-    assert number < 2**39
-"""
-
-
-def test_a_planted_fault_is_found_and_its_seed_repeats_it(tmp_path: Path) -> None:
-    (tmp_path / "test_planted.py").write_text(PLANTED)
-
-    def planted(seed: int, seconds: int) -> str:
-        words = [
-            sys.executable, "-m", "pytest", "-p", "tests.helpers.fuzzing", "--rootdir", str(tmp_path), str(tmp_path),
-        ]  # fmt: skip
-        changed = {"PYTHONPATH": str(ROOT), SEED: str(seed), SECONDS: str(seconds)}
-        done = subprocess.run(
-            words, cwd=tmp_path, env={**os.environ, **changed}, capture_output=True, text=True, check=False, timeout=120
-        )
-        return done.stdout
-
-    said = planted(1, 60)
-    assert "2 failed" in said, said
-    assert f"{SEED}=7 {SECONDS}=0 repeats this round" in said
-    assert "2 failed" in planted(7, 0)
-    assert "1 failed, 1 passed" in planted(8, 0)

@@ -19,7 +19,6 @@ Build = Callable[..., Run]
 Line = dict[str, Any]
 MS = 1_000_000
 SECOND = 1_000_000_000
-BASE_RTT_NS = 50 * MS  # of the made-up run
 
 
 def stalled(run: Run, spans: Sequence[tuple[float, float]], who: Sequence[str] = ("h0", "cpu0", "switches")) -> Run:

@@ -1,48 +1,32 @@
 """Programs of verbs in the hosts of a lab on real links: connected by name, and run through a fault."""
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.living_lab import MRCLAB, mrclab, tiny
 from tests.helpers.waiting import eventually
 from tests.libmrc.requirements import PERFTEST, REQUIREMENTS
-from topo.emulation import front_end, namespace, state
+from topo.emulation import front_end, namespace
 from topo.emulation.lab import Lab
 
 pytestmark = [*REQUIREMENTS, pytest.mark.root]
-ROOT = Path(__file__).parents[2]
-
-
-def mrclab(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=240
-    )
-
-
-def ran(*words: str) -> str:
-    done = mrclab(*words)
-    assert done.returncode == 0, f"{words}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    if state.read_record(state.ROOT) is not None:
-        pytest.skip("a lab is running on this machine")
-    ran("up", "tiny")
-    ran("traffic", "agents")
-    yield Lab.attach()
-    ran("down")
+    with tiny() as running:
+        mrclab("traffic", "agents")
+        yield running
 
 
 def beside(
     lab: Lab, server: list[str], client: list[str], port: int, during: list[str] | None = None
 ) -> tuple[str, str]:
     """Output of a server in h1 and of a client in h0, which ends well; `during` is a command while both run."""
-    words = [sys.executable, "-m", "cli", "exec"]
+    words = [*MRCLAB, "exec"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = [subprocess.Popen([*words, "h1", "--", *server], **pipes)]  # type: ignore[call-overload]
     try:
@@ -55,7 +39,7 @@ def beside(
         eventually(listens, "the server listens", 60)
         started.append(subprocess.Popen([*words, "h0", "--", *client], **pipes))  # type: ignore[call-overload]
         if during:
-            ran(*during)
+            mrclab(*during)
         said = [one.communicate(timeout=200)[0] for one in started]
         assert [one.returncode for one in started] == [0, 0], said
         return said[0], said[1]
@@ -70,7 +54,7 @@ def test_ib_write_bw_runs_between_hosts_by_their_names_through_a_cut(lab: Lab) -
     try:
         _, said = beside(lab, words, [*words, "h1"], 18515, ["fault", "link-down", "h0-p0l0"])
     finally:
-        ran("undo", "all")
+        mrclab("undo", "all")
     assert "BW average" in said
     assert "mrc_h0" in said
 
@@ -79,12 +63,12 @@ def test_hosts_reach_each_other_by_the_front_end_and_it_goes_with_the_lab(lab: L
     h0, h2 = lab.plan.host("h0"), lab.plan.host("h2")
     for _ in range(2):
         front_end.connect(h0, h2, lab.name.netns(h0), lab.name.netns(h2))
-    said = ran("exec", "h0", "--", "ping", "-c", "1", "-W", "5", front_end.address(h2))
+    said = mrclab("exec", "h0", "--", "ping", "-c", "1", "-W", "5", front_end.address(h2))
     assert "1 received" in said
-    assert "to-h2" in ran("exec", "h0", "--", "ip", "-br", "link")
+    assert "to-h2" in mrclab("exec", "h0", "--", "ip", "-br", "link")
     assert "to-h" not in subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
 
 
 def test_what_exec_is_not_given_is_asked_for() -> None:
-    assert "exec must be followed by a node and a command" in mrclab("exec").stderr
-    assert "exec --sdk takes no node" in mrclab("exec", "--sdk", "h0").stderr
+    assert "exec must be followed by a node and a command" in mrclab("exec", status=2)
+    assert "exec --sdk takes no node" in mrclab("exec", "--sdk", "h0", status=2)

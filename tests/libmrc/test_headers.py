@@ -1,7 +1,6 @@
-"""Our headers of the API compile, declare what OCP's do, and a difference would be found."""
+"""Our headers of the API compile, and declare what OCP's do."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -55,23 +54,3 @@ def test_a_later_version_than_the_headers_is_refused() -> None:
 
 def test_the_header_compiles_without_a_warning() -> None:
     gcc(f"-I{INCLUDE}", "-std=gnu99", *ALL_WARNINGS, text="#include <mrc_ctl.h>\n#include <mrc.h>\n")
-
-
-@pytest.mark.parametrize(
-    ("true", "lie"),
-    [
-        ("uint16_t max_wimm;", "uint32_t max_wimm;"),
-        ("uint8_t linear_cnt;", "int8_t linear_cnt;"),
-        ("MRC_QP_TIMEOUT = 16", "MRC_QP_TIMEOUT = 17"),
-        ("_CFG_SIZE 128", "_CFG_SIZE 64"),
-        ("unsigned int count", "int count"),
-        ("int mrc_get_qpn(struct mrc_qp *, uint32_t *qpn);", ""),
-    ],
-)
-def test_a_difference_is_found(true: str, lie: str, tmp_path: Path) -> None:
-    told = declarations("mrc.h", INCLUDE, tmp_path)
-    shutil.copytree(INCLUDE, tmp_path / "include")
-    header = tmp_path / "include" / "mrc.h"
-    assert true in header.read_text()
-    header.write_text(header.read_text().replace(true, lie))
-    assert declarations("mrc.h", tmp_path / "include", tmp_path) != told

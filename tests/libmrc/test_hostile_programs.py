@@ -96,44 +96,37 @@ def unharmed(program: str) -> Iterator[Rig]:
         eventually(lambda: (descriptors(), regions_of(made)) == quiet, "descriptors and memory are given back", 30)
 
 
-def random_programs(program: str, seeds: range) -> list[int]:
-    """The statuses of programs of random calls, also on handles that are gone; some are killed on their way."""
-    chance = random.Random(seeds.start)
+@pytest.mark.slow
+def test_hundreds_of_programs_of_random_calls_cost_only_themselves(program: str) -> None:
+    """Also on handles that are gone; some are killed on their way."""
+    chance = random.Random(1000)
     statuses = []
     with unharmed(program) as made:
-        for seed in seeds:
+        for seed in range(1000, 1300):
             process = start(program, made, "random", seed)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(chance.uniform(0.02, 0.5) if seed % 3 == 0 else 2)
             kill(process)
             statuses.append(process.returncode)
-    return statuses
+    assert any(status < 0 for status in statuses)  # some did themselves harm
 
 
-@pytest.mark.slow
-def test_programs_of_random_calls_cost_only_themselves(program: str) -> None:
-    random_programs(program, range(4))
-
-
-@pytest.mark.slow
-def test_hundreds_of_programs_of_random_calls_cost_only_themselves(program: str) -> None:
-    assert any(status < 0 for status in random_programs(program, range(1000, 1300)))  # some did themselves harm
-
-
-def unharmed_by_wrong_arguments(sanitized: str, seeds: range) -> None:
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(1000, 1300), marks=pytest.mark.slow)])
+def test_random_calls_on_living_handles_do_a_program_no_harm(seeds: range, sanitized: str) -> None:
     with unharmed(sanitized) as made:
         for seed in seeds:
             done = run(sanitized, made, "careful", seed)
             assert done.returncode == 0, (seed, done.stderr)
 
 
-def test_random_calls_on_living_handles_do_a_program_no_harm(sanitized: str) -> None:
-    unharmed_by_wrong_arguments(sanitized, range(2))
-
-
-@pytest.mark.slow
-def test_hundreds_of_random_calls_on_living_handles_do_a_program_no_harm(sanitized: str) -> None:
-    unharmed_by_wrong_arguments(sanitized, range(1000, 1300))
+@pytest.mark.parametrize(
+    ("mode", "number"), [("pairs", 64), ("posts", 1000), pytest.param("posts", 200_000, marks=pytest.mark.slow)]
+)
+def test_queue_pairs_and_writes_of_a_program_are_many_at_once(mode: str, number: int, program: str) -> None:
+    with unharmed(program) as made:
+        process = start(program, made, mode, number)
+        process.communicate(timeout=1200)
+        assert process.returncode == 0
 
 
 def test_a_program_is_killed_in_every_state_and_nothing_of_it_is_left(program: str) -> None:
@@ -142,28 +135,6 @@ def test_a_program_is_killed_in_every_state_and_nothing_of_it_is_left(program: s
             process = start(program, made, "state", state)
             ready(process)
             kill(process)
-
-
-def test_64_queue_pairs_of_one_program_write_at_once(program: str) -> None:
-    with unharmed(program) as made:
-        process = start(program, made, "pairs", 64)
-        process.communicate(timeout=120)
-        assert process.returncode == 0
-
-
-def test_as_many_writes_as_a_queue_takes_are_posted_over_and_over(program: str) -> None:
-    with unharmed(program) as made:
-        process = start(program, made, "posts", 1000)
-        process.communicate(timeout=120)
-        assert process.returncode == 0
-
-
-@pytest.mark.slow
-def test_two_hundred_thousand_posted_writes_arrive(program: str) -> None:
-    with unharmed(program) as made:
-        process = start(program, made, "posts", 200_000)
-        process.communicate(timeout=1200)
-        assert process.returncode == 0
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
     python -m tests.mutation --out mutants.jsonl                 # 300 mutants of all rooms, seed 40
     python -m tests.mutation --room judging --count 100 --seed 8 # more of one room
-    python -m tests.mutation --by-hand                           # those of C and JavaScript
     python -m tests.mutation --at endpoint/mrc/hint.py:17        # every mutant of one line
 
 No maintained tool fits. mutmut 3.8 leaves out functions with a decorator, that is every property and every check of
@@ -28,7 +27,6 @@ from pathlib import Path
 
 from common.interrupts import sigterm_too
 from tests.mutation.bench import Bench, Fate
-from tests.mutation.by_hand import BY_HAND, TESTS, mutants_by_hand
 from tests.mutation.mutants import Mutant
 from tests.mutation.rooms import ROOMS
 
@@ -99,9 +97,6 @@ class Judge:
 
 def asked(choices: argparse.Namespace, root: Path) -> Iterator[tuple[str, Batch]]:
     """The mutants that a command line asks for, by room."""
-    if choices.by_hand:
-        yield from ((name, Batch(mutants_by_hand(name, root), TESTS[name], ())) for name in BY_HAND)
-        return
     for name in choices.room or ROOMS:
         room = ROOMS[name]
         if choices.at:
@@ -121,7 +116,6 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="mutants per room (default: 300 over all rooms)")
     parser.add_argument("--seed", type=int, default=40)
     parser.add_argument("--at", action="append", metavar="FILE:LINE", help="all mutants of this line, and no sample")
-    parser.add_argument("--by-hand", action="store_true", help="the mutants of C and JavaScript instead")
     parser.add_argument(
         "--covering-only", action="store_true", help="run only tests that run the mutated line, and no mutant twice"
     )

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.bench import Bench, Fate
-from tests.mutation.by_hand import BY_HAND, TESTS, mutants_by_hand
-from tests.mutation.covering import Covering
 from tests.mutation.mutants import Mutant, mutants_of
 from tests.mutation.rooms import ROOMS
 
@@ -77,12 +75,6 @@ def test_the_map_names_modules_and_tests_that_exist(name: str) -> None:
     assert sample != room.sample(ROOT, room.count, seed=2)
 
 
-@pytest.mark.parametrize("name", BY_HAND)
-def test_mutants_by_hand_have_a_place_and_tests(name: str) -> None:
-    assert len(mutants_by_hand(name, ROOT)) == len(BY_HAND[name])
-    assert all((ROOT / path).exists() for path in TESTS[name])
-
-
 def planted(tree: Path, before: str, after: str) -> Mutant:
     begin = MODULE.index(before)
     return Mutant("pair.py", 1, begin, begin + len(before), before, after)
@@ -110,34 +102,3 @@ def test_a_mutant_is_killed_by_a_test_that_fails_and_by_nothing_else(
     limit_s = 15 if fate is Fate.TIMED_OUT else 300
     assert bench.judge(planted(tree, before, after), tests, [], limit_s) is fate, bench.log.read_text()
     assert (place / "pair.py").read_text() == MODULE
-
-
-@pytest.mark.slow
-def test_a_mutant_meets_the_tests_that_run_its_statement(tree: Path, tmp_path: Path) -> None:
-    (tree / "tests/test_other.py").write_text(
-        "import pytest\n\nfrom pair import LIMIT, Pair\n\n"
-        "@pytest.fixture(scope='module')\ndef result():\n    return Pair().below(2)\n\n"
-        "def test_first(result):\n    assert result\n\ndef test_second(result):\n    assert result\n\n"
-        "def test_refusal():\n    with pytest.raises(ValueError):\n        Pair().below(None)\n\n"
-        "def test_nothing():\n    pass\n"
-    )
-    subprocess.run(["git", "add", "-A"], cwd=tree, check=True)
-    place = tmp_path / "place"
-    place.mkdir()
-    bench = Bench(tree, place, [ROOT])
-    covering = bench.measure([place / "pair.py"], ["tests"], [], tmp_path / "covering", 300)
-    assert isinstance(covering, Covering), bench.log.read_text()
-
-    def of(line: int) -> set[str]:
-        return set(covering.of(Mutant("pair.py", line, 0, 0, "", ""), MODULE.encode()))
-
-    below = "tests/test_pair.py::test_below"
-    other = {f"tests/test_other.py::{name}" for name in ("test_first", "test_second", "test_refusal", "test_nothing")}
-    refusal = "tests/test_other.py::test_refusal"
-    # The fixture's result is the whole file's; only one test comes to the refusal; imports are everybody's.
-    assert of(MODULE[: MODULE.index("return self.left")].count("\n") + 1) == {below, *other}
-    assert of(MODULE[: MODULE.index("raise")].count("\n") + 1) == {refusal}
-    assert of(MODULE[: MODULE.index("LIMIT")].count("\n") + 1) == {below, *other}
-    # Only the chosen tests run: the other one would fail.
-    (place / "tests/test_other.py").write_text("def test_nothing():\n    pass\n\ndef test_first():\n    assert False\n")
-    assert bench.run(["tests/test_other.py::test_nothing"], [], 300) is Fate.SURVIVED, bench.log.read_text()

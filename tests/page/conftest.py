@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.rig import browser as browsers
+from page import export
+from page.microscope import Microscope
+from page.request_handler import RequestHandler
+from page.view import View
+from page.viewer import Viewer
 from running.directory import find
 
 ROOT = Path(__file__).parents[2]
@@ -55,3 +60,33 @@ def page(pages: Callable[[], browsers.Page]) -> Iterator[Callable[[], browsers.P
             return page
 
         yield opened
+
+
+def answering(view: View) -> RequestHandler:
+    """What `./lab view` answers."""
+    return RequestHandler(view.plans, Microscope(view.plans))
+
+
+@pytest.fixture
+def shown(page: Callable[[], browsers.Page], tmp_path: Path) -> Iterator[Callable[[View | list[Path]], browsers.Page]]:
+    """Opens the page of a view, which is served until the test ends, or of runs in one exported file.
+
+    Returns when the page has read everything. Nothing may be on its console when the test ends.
+    """
+    with ExitStack() as serving:
+        pages = []
+
+        def opened(what: View | list[Path]) -> browsers.Page:
+            if isinstance(what, View):
+                viewer = Viewer(what.document(), what.runs, answering(what), lambda said: None)
+                address = serving.enter_context(viewer).address
+            else:
+                export.write(what, tmp_path / "r.html")
+                address = (tmp_path / "r.html").as_uri()
+            pages.append(page())
+            pages[-1].open(address)
+            pages[-1].until_read()
+            return pages[-1]
+
+        yield opened
+        assert [word for one in pages for word in one.console] == []

@@ -68,22 +68,20 @@ def test_each_run_has_its_replay_and_the_report_links_to_it(run: Path) -> None:
     assert 'href="replay.html"' in (run / "report.html").read_text()
 
 
-def test_the_file_opens_from_disk_and_shows_the_last_event(run: Path, page: Callable[[], Page], tmp_path: Path) -> None:
-    export.write([run, run], tmp_path / "r.html")
+def test_the_file_opens_from_disk_and_shows_the_last_event(
+    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
+) -> None:
     recorded = Run.open(run)
-    opened = page()
-    opened.open((tmp_path / "r.html").as_uri())
-    opened.until_read()
+    opened = shown([run, run])
     opened.page.keyboard.press("End")
     told = opened.value("lab.picture(1)")
     assert told["t_ns"] == recorded.end_ns
     assert told["steps"] == len(recorded.kind("step"))
     assert told["lines"] == len(recorded.lines)
-    assert opened.console == []
 
 
 def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
-    run: Path, page: Callable[[], Page], tmp_path: Path
+    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
 ) -> None:
     """Beside a run whose faults come later: the first fault of either counts."""
     later = tmp_path / "later"
@@ -92,25 +90,20 @@ def test_a_replay_opens_where_the_first_fault_is_about_to_happen(
         lines = [json.loads(line) for line in journal.read_text().splitlines()]
         moved = [{**line, "t_ns": line["t_ns"] + 500_000_000 * (line["kind"] == "fault")} for line in lines]
         journal.write_text("".join(json.dumps(line) + "\n" for line in moved))
-    export.write([later, run], tmp_path / "r.html")
     recorded = Run.open(run)
     first_ns = min(fault.start_ns for fault in recorded.faults) - recorded.start_ns
-    opened = page()
-    opened.open((tmp_path / "r.html").as_uri())
-    opened.until_read()
+    opened = shown([later, run])
     at_ns = opened.value("lab.player.t")
     assert 0 < first_ns - at_ns <= 0.02 * (recorded.end_ns - recorded.start_ns)
     assert opened.value("lab.picture().goodput_bps") > 1e6
     assert opened.value("lab.picture().faults") == {}
-    assert opened.console == []
 
 
 def test_the_loss_of_a_training_program_is_in_the_picture_and_drawn(
-    run: Path, page: Callable[[], Page], tmp_path: Path
+    run: Path, shown: Callable[[list[Path]], Page], tmp_path: Path
 ) -> None:
     recorded = Run.open(run)
     pictures = []
-    opened = page()
     for told in (False, True):
         trained = tmp_path / f"run-{told}"
         shutil.copytree(run, trained)
@@ -120,16 +113,13 @@ def test_the_loss_of_a_training_program_is_in_the_picture_and_drawn(
             losses: dict[str, Any] = {"loss": loss} if told else {}
             journal.write("step", t_ns=t_ns, workload="job", rank=0, step=step, total_ns=10**8, **losses)
         journal.close()
-        export.write([trained], tmp_path / "r.html")
-        opened.open((tmp_path / "r.html").as_uri())
-        opened.until_read()
+        opened = shown([trained])
         opened.page.keyboard.press("End")
         opened.until("lab.chart.drawn.split(',')[2] === String(lab.lanes[0].record.version)")
         pictures.append(opened.value("document.querySelector('#charts canvas').toDataURL()"))
         assert opened.value("lab.picture().loss") == (0.75 if told else None)
     opened.until("document.querySelector('#panel').textContent.includes('0.75 after step 2 of job')")
     assert pictures[0] != pictures[1]
-    assert opened.console == []
 
 
 MODULES = {name: content.decode() for name, content in browser_files().items() if name.endswith(".js")}

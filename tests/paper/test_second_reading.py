@@ -43,9 +43,3 @@ def test_a_second_reading_of_a_third_of_the_papers_numbers_agrees() -> None:
     assert {figure: disagreements(readings.of(figure), again) for figure, again in found.items()} == {
         figure: [] for figure in found
     }
-
-
-def test_readings_that_are_further_apart_than_their_errors_are_named() -> None:
-    one = {"rate": Reading(100.0, "Gb/s", "by hand", error=1.0)}
-    assert disagreements(one, {"rate": Second(101.5, 0.5)}) == []
-    assert disagreements(one, {"rate": Second(101.6, 0.5)}) == ["rate: 100.0 ± 1.0, again 101.6 ± 0.5"]

@@ -122,19 +122,6 @@ def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_i
     ]  # fmt: skip
 
 
-def test_edited_code_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for place in ("endpoint/mrc/a.py", "switch/native/b.c"):
-        (tmp_path / place).parent.mkdir(parents=True)
-        (tmp_path / place).write_text("1")
-    monkeypatch.setattr(identity, "ROOT", tmp_path)
-    uncached = identity.code_digest.__wrapped__
-    before = uncached(("endpoint",)), uncached(("switch",))
-    (tmp_path / "endpoint/mrc/a.py").write_text("2")
-    (tmp_path / "endpoint/mrc/README.md").write_text("prose is no code")
-    assert uncached(("endpoint",)) != before[0]
-    assert uncached(("switch",)) == before[1]
-
-
 def said(made_up: Callable[..., Run], first: dict[str, Any], second: dict[str, Any]) -> tuple[bool | None, str]:
     finding = comparison.shown([made_up(changed=first), made_up(changed=second)])[0]
     return finding.holds, finding.reason

@@ -103,6 +103,8 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("judging/single_plane.py", {"smoke", "job"}, set()),
         ("judging/checks.py", set(), {"smoke", "job"}),
         ("libmrc/source/post.c", set(), {"smoke", "job"}),
+        ("endpoint/mrc/README.md", set(), {"smoke"}),
+        ("switch/native/runtime/fabric/order.h", {"smoke"}, set()),
     ],
 )
 def test_an_edited_file_changes_the_keys_of_the_runs_that_load_it(

@@ -13,9 +13,10 @@ from judging import commands
 from judging.run import Run
 from running.directory import RunDirectory
 from running.programs import Programs, filled
-from scenarios import library
-from scenarios.scenario import Command, Program, Workload
+from scenarios import job, library
+from scenarios.scenario import Command, Program, Setting, Workload
 from scenarios.user_traffic.command import with_command
+from topo.planfile import load_plan
 
 SECOND = 1_000_000_000
 TRAINS = "python -m mrclab.training --rank {rank} --ranks {ranks} --meet {folder} --steps 80 --hidden 32 --samples 64"
@@ -53,12 +54,6 @@ def test_a_workload_file_has_no_traffic_to_take_the_place_of(capsys: pytest.Capt
 
 
 # --- processes ------------------------------------------------------------------------------------------------------
-
-
-class FakeProcess:
-    def __init__(self, ends_ns: int | None, status: int) -> None:
-        self.ends_ns, self.status = ends_ns, status
-        self.terminated = False
 
 
 class FakeWorld:
@@ -164,6 +159,23 @@ def test_a_process_that_goes_on_for_ever_is_ended_after_the_run(tmp_path: Path) 
     finding = commands.ended_well()(Run.open(directory.path))
     assert finding.holds is False
     assert finding.reason == "h3: was still running 30 s after the last phase; 1 of 2 failed"
+
+
+def test_programs_of_a_scenario_get_their_words_and_failed_or_late_ones_are_journalled(tmp_path: Path) -> None:
+    world: Any = FakeWorld({"h0": (0, 0), "h1": (0, 1), "h2": (None, 0)})
+    directory = RunDirectory.create(tmp_path, "job", 1)
+    setting = Setting(load_plan("lab"), "mrc", 3, {phase.name: phase.seconds for phase in job.SCENARIO.phases})
+    programs = Programs(job.programs(setting)[0], world, directory, Journal(directory.journal("runner"), "runner"))
+    programs.start()
+    words = world.spawned[1][1]
+    assert words[words.index("--rank") :][:4] == ["--rank", "1", "--ranks", "h0,h1,h2"]
+    assert str(directory.journal("clean-h1")) in words
+    programs.end(0.0)
+    text = directory.journal("runner").read_text()
+    assert "clean on h1 ended with status 1" in text
+    assert "clean on h2 was still running" in text
+    assert "h0" not in text
+    assert world.processes["h2"].terminated
 
 
 def test_only_known_places_are_filled_in() -> None:

@@ -2,46 +2,33 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from topo.emulation import state
+from tests.helpers.living_lab import mrclab, tiny
 from topo.emulation.lab import Lab
 from topo.path import paths
 
 pytestmark = pytest.mark.root
 
 
-def mrclab(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "cli", *words], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert not check or done.returncode == 0, f"{words}: {done.stdout[-1500:]}{done.stderr[-1500:]}"
-    return done
-
-
 @pytest.fixture(scope="module")
-def lab() -> Iterator[None]:
-    if state.read_record(state.ROOT) is not None:
-        pytest.skip("a lab is running on this machine")
-    mrclab("up", "tiny")
-    yield
-    mrclab("down")
+def lab() -> Iterator[Lab]:
+    with tiny() as running:
+        yield running
 
 
-def test_trace_uses_the_tables_that_the_switches_hold_now(lab: None) -> None:
-    before = json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout)
+def test_trace_uses_the_tables_that_the_switches_hold_now(lab: Lab) -> None:
+    before = json.loads(mrclab("trace", "h0", "h3", "--format", "json"))
     assert before["reached"] == "h3"
     assert len(before["hops"]) == 3
     mrclab("fault", "switch-crash", before["hops"][1]["switch"])
     try:
-        after = mrclab("trace", "h0", "h3", "--format", "json", check=False)
-        assert after.returncode != 0
+        mrclab("trace", "h0", "h3", "--format", "json", status=1)
     finally:
         mrclab("undo", "all")
-    assert json.loads(mrclab("trace", "h0", "h3", "--format", "json").stdout) == before
+    assert json.loads(mrclab("trace", "h0", "h3", "--format", "json")) == before
 
 
 @pytest.mark.parametrize(
@@ -51,27 +38,25 @@ def test_trace_uses_the_tables_that_the_switches_hold_now(lab: None) -> None:
         (("switch-crash", "p0s0"), "p0s0 has crashed"),
     ],
 )
-def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: None, fault: tuple[str, ...], said: str) -> None:
+def test_trace_and_paths_agree_with_a_ping_along_the_path(lab: Lab, fault: tuple[str, ...], said: str) -> None:
     def arrives() -> bool:
         command = ["ip", "netns", "exec", "h0", "ping", "-c", "3", "-i", "0.2", "-W", "1", "fd00:1:1::1"]
         return subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
 
-    running = Lab.attach()
-    path = next(paths(running.plan, running.plan.host("h0"), running.plan.host("h3")))
-    running.steer(path)
+    path = next(paths(lab.plan, lab.plan.host("h0"), lab.plan.host("h3")))
+    lab.steer(path)
     try:
         assert arrives()
-        assert mrclab("trace", "h0", "h3").returncode == 0
+        mrclab("trace", "h0", "h3")
         mrclab("fault", *fault)
-        traced = mrclab("trace", "h0", "h3", check=False)
-        listed = mrclab("paths", "h0", "h3").stdout
+        traced = mrclab("trace", "h0", "h3", status=1)
+        listed = mrclab("paths", "h0", "h3")
         assert not arrives()
-        assert traced.returncode == 1
-        assert said in traced.stdout
-        assert traced.stdout.endswith("no host receives it\n")
+        assert said in traced
+        assert traced.endswith("no host receives it\n")
         assert said in listed
         assert listed.count("DEAD") == 1
-        assert "DEAD" not in mrclab("paths", "h0", "h3", "--plan", "tiny").stdout
+        assert "DEAD" not in mrclab("paths", "h0", "h3", "--plan", "tiny")
     finally:
         mrclab("undo", "all")
-        running.unsteer(path.source, path.destination)
+        lab.unsteer(path.source, path.destination)

@@ -28,7 +28,7 @@ def setting_for(scenario: Scenario, seed: int = 1, transport_name: str = "mrc") 
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
-def test_every_fault_of_every_scenario_can_be_made_on_its_plan_and_on_the_single_plane(name: str) -> None:
+def test_every_fault_and_workload_of_every_scenario_fits_its_plan(name: str) -> None:
     scenario = library.find(name)
     setting = setting_for(scenario)
     for fault in scenario.timeline(setting):
@@ -36,6 +36,10 @@ def test_every_fault_of_every_scenario_can_be_made_on_its_plan_and_on_the_single
         make_fault(setting.plan, fault.verb, fault.target, fault.value, fault.seed)
         mapped = on_single_plane(fault)
         make_fault(setting.plan.single_plane(), mapped.verb, mapped.target, mapped.value, mapped.seed)
+    for workload in scenario.workloads(setting):
+        assert workload.phase in setting.phases
+        for host in workload.ranks or ():
+            setting.plan.host(host)
 
 
 @pytest.mark.parametrize("name", TRAFFIC)
@@ -45,16 +49,6 @@ def test_the_same_seed_gives_the_same_timeline_and_workloads(name: str) -> None:
     assert list(scenario.timeline(first)) == list(scenario.timeline(second))
     assert list(scenario.workloads(first)) == list(scenario.workloads(second))
     assert scenario.checks(first)
-
-
-@pytest.mark.parametrize("name", TRAFFIC)
-def test_every_workload_names_hosts_of_the_plan_and_a_phase_of_the_scenario(name: str) -> None:
-    scenario = library.find(name)
-    setting = setting_for(scenario)
-    for workload in scenario.workloads(setting):
-        assert workload.phase in setting.phases
-        for host in workload.ranks or ():
-            setting.plan.host(host)
 
 
 @pytest.mark.parametrize("name", ["link-flap", "switch-reboot", "nic-port", "cold-start", "maintenance"])

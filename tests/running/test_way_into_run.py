@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -64,32 +65,36 @@ def by_figure(folder: Path) -> None:
 
 
 WAYS = (by_run, by_race, by_sweep, by_worker_of_a_sweep, by_figure)
+NO_TABLE = "p4/leaf.p4 lacks what the controller fills: no table route"
+
+
+def lacking(plan: Any) -> None:
+    raise ProvisionError(NO_TABLE)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_every_way_refuses_a_run_that_memory_does_not_hold(
-    way: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("module", "name", "faked", "word"),
+    [
+        (estimate, "available_memory", lambda: 10**7, "of memory, and this machine has 10 MB to spare"),
+        (controller, "check", lacking, NO_TABLE),
+    ],
+    ids=["memory", "table"],
+)
+def test_every_way_refuses_a_run_that_cannot_be(
+    way: Callable[[Path], None],
+    module: ModuleType,
+    name: str,
+    faked: Callable[..., object],
+    word: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(estimate, "available_memory", lambda: 10**7)
+    monkeypatch.setattr(module, name, faked)
     with pytest.raises((ValueError, ProvisionError)) as refused:
         way(tmp_path)
-    said = str(refused.value) + capsys.readouterr().err
-    assert "of memory, and this machine has 10 MB to spare" in said
-    assert not list(tmp_path.rglob("options.json"))
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_every_way_refuses_a_program_that_lacks_a_table(
-    way: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def lacking(plan: Any) -> None:
-        raise ProvisionError("p4/leaf.p4 lacks what the controller fills: no table route")
-
-    monkeypatch.setattr(controller, "check", lacking)
-    with pytest.raises((ValueError, ProvisionError)) as refused:
-        way(tmp_path)
-    said = str(refused.value) + capsys.readouterr().err
-    assert "p4/leaf.p4 lacks what the controller fills: no table route" in said
+    assert word in str(refused.value) + capsys.readouterr().err
     assert not list(tmp_path.rglob("options.json"))
 
 

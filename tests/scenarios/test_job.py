@@ -12,7 +12,6 @@ from judging import jobs
 from judging.run import Run
 from running.choices import Choices
 from running.directory import RunDirectory
-from running.programs import Programs
 from running.spec import RunSpec
 from running.timeline import rehearse
 from running.transport_choice import transport
@@ -64,51 +63,6 @@ def test_one_port_is_all_that_breaks_in_the_job_of_that_name_under_either_transp
         assert (fault.verb, fault.target[:4]) == ("port-down", "h0.p")
         assert fault.for_s is not None
         assert fault.at_s + fault.for_s < job_port.SCENARIO.phases[2].seconds
-
-
-class FakeProcess:
-    def __init__(self, status: int | None) -> None:
-        self.status = status
-        self.terminated = False
-
-    def poll(self) -> int | None:
-        return self.status
-
-    def terminate(self) -> None:
-        self.terminated = True
-
-
-class FakeWorld:
-    clients = {"h0": None, "h1": None, "h2": None}  # noqa: RUF012
-
-    def __init__(self) -> None:
-        self.spawned: list[list[str]] = []
-        self.processes = [FakeProcess(0), FakeProcess(1), FakeProcess(None)]
-
-    def now_ns(self) -> int:
-        return 0
-
-    def spawn(self, host: str, argv: list[str], log: str) -> FakeProcess:
-        self.spawned.append([host, *argv])
-        return self.processes[len(self.spawned) - 1]
-
-
-def test_programs_get_their_words_filled_in_and_failed_or_late_ones_are_journalled(tmp_path: Path):
-    directory = RunDirectory.create(tmp_path, "job", 1)
-    world: Any = FakeWorld()
-    journal = Journal(directory.journal("runner"), "runner")
-    programs = Programs(job.programs(SETTING)[0], world, directory, journal)
-    programs.start()
-    assert [words[0] for words in world.spawned] == ["h0", "h1", "h2"]
-    assert world.spawned[1][5:9] == ["--rank", "1", "--ranks", "h0,h1,h2"]
-    assert str(directory.journal("clean-h1")) in world.spawned[1]
-    programs.end(0.0)
-    journal.close()
-    text = directory.journal("runner").read_text()
-    assert "clean on h1 ended with status 1" in text
-    assert "clean on h2 was still running" in text
-    assert "h0" not in text
-    assert world.processes[2].terminated
 
 
 def run_of(

@@ -41,13 +41,6 @@ CHEATS = (
         "can't be imported",
     ),
     Mutant(
-        "looks for the grader's objects",
-        whole(
-            "import gc\nclass Spray:\n    def __init__(self, paths):\n        gc.get_objects()\n"
-        ),
-        "can't be imported",
-    ),
-    Mutant(
         "writes answers into the pipe",
         whole(
             'class Spray:\n    def __init__(self, paths):\n'

@@ -12,7 +12,6 @@ from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire, roce_wire
 
 GBPS = 1_000_000_000
-QUANTUM_NS = 512 * 1000 // 40_000 + 1  # 12.8 ns at 40 Gb/s, rounded up
 # Annex 31D: group address, source, EtherType, opcode, vector with bit 3, eight times.
 HEAD = bytes.fromhex("0180c200000102100000000188080101")
 

@@ -1,23 +1,16 @@
 """A run in parts is the run in one process, byte for byte: journals and packet log, whatever is drawn."""
 
-import os
-import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from running.parallel.world import Partition, SharedTime, host_groups
-from switch.native.build import RUNTIME
 from tests.helpers.fuzzing import seeds
 from tests.helpers.ranks_in_memory import differing, drawn_spec, even_spec, run_parts
 from topo.graph import links
 from topo.node import Host
 from topo.planfile import parse_document
-
-ROOT = Path(__file__).parents[3]
 
 
 def test_frames_of_one_nanosecond_are_ordered_by_no_arrival(tmp_path: Path) -> None:
@@ -84,32 +77,3 @@ def test_the_commits_random_runs_in_parts_are_the_runs_in_one(tmp_path: Path) ->
         )
 
     assert [seed for seed in seeds() if differs(seed)] == []
-
-
-PLANTED = """
-import sys
-from pathlib import Path
-from switch.native import build
-build.RUNTIME = Path(sys.argv[1])
-from tests.helpers.fuzzing import seeds
-from tests.helpers.ranks_in_memory import differing, even_spec
-print(len(differing(even_spec(), Path(sys.argv[2]))), "files differ")
-"""
-
-
-@pytest.mark.slow
-def test_an_order_by_arrival_is_caught(tmp_path: Path) -> None:
-    """Two frames of one nanosecond that come from two parts, taken in the order in which they are brought."""
-    runtime = tmp_path / "runtime"
-    shutil.copytree(RUNTIME, runtime)
-    order = runtime / "fabric" / "order.h"
-    right = "random_next(&state) >> 48 << 48 | (u64)port << 39 | (number & ((1ull << 39) - 1))"
-    assert right in order.read_text()
-    order.write_text(order.read_text().replace(right, "(state & 0) | number"))
-    program = tmp_path / "program.py"
-    program.write_text(PLANTED)
-    done = subprocess.run(
-        [sys.executable, str(program), str(runtime), str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True, timeout=300,
-    )  # fmt: skip
-    assert int(done.stdout.split()[0]) > 0
