@@ -46,6 +46,12 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
+def result(planned: Planned, *slowdowns: float) -> RehearsalResult:
+    """Of runs that nobody noticed, with these longest steps."""
+    outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
+    return RehearsalResult(planned, outcomes, (), share(0, len(outcomes)), outage_s(planned))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -95,9 +101,7 @@ def test_every_action_is_a_fault_verb() -> None:
 def test_shipped_changes_leave_paths_or_are_refused_to_be_called_safe(name: str, outage: int) -> None:
     planned = read(CHANGES / f"{name}.toml")
     assert outage_s(planned) == outage
-    quiet = [RehearsedRun(seed, False, 1.0, 1.0, 0, None, (), 0) for seed in range(1000)]
-    statement = RehearsalResult(planned, quiet, (), share(0, 1000), outage_s(planned))
-    assert statement.verdict == ("not safe" if outage else "safe")
+    assert result(planned, *[1.0] * 1000).verdict == ("not safe" if outage else "safe")
 
 
 def test_a_drain_of_every_spine_leaves_no_path(tmp_path: Path) -> None:
@@ -130,23 +134,17 @@ def test_the_background_is_drawn_from_the_seed_and_leaves_the_change_alone(tmp_p
 
 def test_two_orders_are_compared_seed_by_seed(tmp_path: Path) -> None:
     planned = read(written(tmp_path, HEAD + STEP))
-
-    def side(*slowdowns: float) -> RehearsalResult:
-        outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
-        return RehearsalResult(planned, outcomes, (), share(0, len(outcomes)), 0.0)
-
-    found = compared(side(1.0, 1.2, 1.1, 1.4, 1.3), side(2.0, 2.1, 2.2, 2.3, 2.4))
+    found = compared(result(planned, 1.0, 1.2, 1.1, 1.4, 1.3), result(planned, 2.0, 2.1, 2.2, 2.3, 2.4))
     assert found is not None
     assert (round(found.mean, 6), found.clear) == (1.0, True)
-    close = compared(side(1.0, 1.2, 1.1, 1.4, 1.3), side(1.2, 1.0, 1.3, 1.1, 1.4))
+    close = compared(result(planned, 1.0, 1.2, 1.1, 1.4, 1.3), result(planned, 1.2, 1.0, 1.3, 1.1, 1.4))
     assert close is not None
     assert not close.clear
 
 
 def test_the_page_links_to_the_replays_where_they_lie_beside_it(tmp_path: Path) -> None:
     planned = read(written(tmp_path, HEAD + STEP))
-    outcomes = [RehearsedRun(n, False, 1.0, 1.0, 0, None, (), 0) for n in range(2)]
-    statement = RehearsalResult(planned, outcomes, (), share(0, 2), 0.0)
+    statement = result(planned, 1.0, 1.0)
     page = html([statement, statement], [tmp_path / "rehearsal/1", tmp_path / "rehearsal/a #2"])
     assert re.findall('href="([^"]*)"', page) == ["replay.html", "../a%20%232/replay.html"]
 
@@ -234,13 +232,10 @@ def test_orders_that_do_not_fit_are_left_out_and_the_same_order_is_no_other_one(
 
 def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: Path) -> None:
     planned = read(CHANGES / "spines-by-plane.toml")
-
-    def side(one: Planned, *slowdowns: float) -> RehearsalResult:
-        outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
-        return RehearsalResult(one, outcomes, (), share(0, len(outcomes)), 0.0)
-
-    given = side(planned, 1.6, 1.7, 1.6, 1.7, 1.6)
-    worse, better = (side(one, *values) for one, values in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True))
+    given = result(planned, 1.6, 1.7, 1.6, 1.7, 1.6)
+    worse, better = (
+        result(one, *values) for one, values in zip(orders(planned, 2), ([2.0] * 5, [1.1] * 5), strict=True)
+    )
     found = best(given, [worse, better])
     assert found is not None
     assert (found[0], round(found[1].mean, 2), found[1].clear) == (better, -0.54, True)

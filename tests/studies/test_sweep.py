@@ -47,10 +47,12 @@ from tests.helpers.waiting import eventually
 LIMIT_S = 120
 
 
-def swept(folder: Path, path: Path, count: int, *, made: int | None = None, until: float | None = None) -> str:
+def swept(
+    folder: Path, path: Path, count: int, *, made: int | None = None, until: float | None = None, **of: list[str]
+) -> str:
     """The document of a sweep whose runs are made up."""
     with RowStore(folder) as store, inline(fake) as engine:
-        sweep = Sweep(quick_subjects(path), range(1, count + 1), store, until)
+        sweep = Sweep(quick_subjects(path, **of), range(1, count + 1), store, until)
         sweep.run(engine)
         assert made is None or sweep.made == made
         return json.dumps(document(statements(sweep)))
@@ -172,10 +174,7 @@ def test_a_run_that_an_exception_ends_is_unknown_is_shown_and_is_made_again_the_
         assert [row.verdict for row in sweep.rows(0)] == ["true", "unknown", "true"]
         assert "no space" in report.html(statements(sweep))
         assert (sweep.made, [row.seed for _, row in sweep.broken]) == (2, [2])
-    with RowStore(tmp_path) as store, inline(fake) as engine:
-        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 4), store)
-        sweep.run(engine)
-        assert sweep.made == 1
+    swept(tmp_path, path, 3, made=1, transports=["mrc"])
 
 
 def sweep_and_tell(folder: Path, path: Path, line: Connection, at_most: int) -> None:
@@ -216,16 +215,8 @@ def test_a_sweep_that_is_killed_at_20_random_points_loses_nothing_and_makes_noth
             assert kept + told <= len(store) <= kept + told + 1
             kept = len(store)
     assert kept < 400
-    broken_off = swept_alone(tmp_path, path, made=400 - kept)
-    assert broken_off == swept_alone(tmp_path / "other", path, made=400)
-
-
-def swept_alone(folder: Path, path: Path, made: int) -> str:
-    with RowStore(folder) as store, inline(fake) as engine:
-        sweep = Sweep(quick_subjects(path, ["mrc"]), range(1, 401), store)
-        sweep.run(engine)
-        assert sweep.made == made
-        return json.dumps(document(statements(sweep)))
+    broken_off = swept(tmp_path, path, 400, made=400 - kept, transports=["mrc"])
+    assert broken_off == swept(tmp_path / "other", path, 400, made=400, transports=["mrc"])
 
 
 # --- when enough is known
