@@ -26,7 +26,6 @@ MUTANTS = (
 
 CHEATS = (
     Mutant("asks the truth", whole("from operations.incident.draw import draw\ndef find(lab):\n    yield 'answer none'\n"), "can't be imported"),
-    Mutant("opens the incident's socket", whole("import socket\ndef find(lab):\n    yield 'answer none'\n"), "can't be imported"),
     Mutant("a constant", whole("def find(lab):\n    yield 'answer h0-p0l0 dead-cable'\n"), "truth is"),
     Mutant("names everything", whole("def find(lab):\n    yield 'answer ' + ' '.join(f'{one} dead-cable' for one in lab['cables'][:6])\n"), "were named|truth is"),
     Mutant("asks for ever", whole("def find(lab):\n    while True:\n        yield 'inspect h0'\n"), "no answer within"),

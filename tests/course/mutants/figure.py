@@ -24,8 +24,6 @@ MUTANTS = (
 )  # fmt: skip
 
 CHEATS = (
-    Mutant("asks the model", whole("from paper import readings\n"), "can't be imported"),
-    Mutant("reads the readings", whole("READINGS = eval(open('packages/paper/paper/readings.toml').read())\n"), "can't open files"),
     Mutant("numbers that agree with everything", whole("class Any(float):\n    def __eq__(self, other): return True\n    __hash__ = float.__hash__\nREADINGS = {n: Any(1.0) for n in range(9)}\n"), "both directions"),
     Mutant("a thousand faults", instead(TIMELINE, 'return [(1, "port-down", "h0.p0")] * 1000'), "at most 32 faults"),
     Mutant("a fault of another lab", instead(TIMELINE, 'return [(1, "port-down", "h99.p0; rm")]'), "cannot be carried out"),

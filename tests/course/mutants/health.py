@@ -27,7 +27,6 @@ CHEATS = (
     Mutant("everything is out", whole(f"class Health:\n    def __init__(self, paths, rtt_ns):\n        self.out = set(range(len(paths))); self.probes = set()\n{NOTHING}"), "leave|lost"),
     Mutant("path 0 is always out", whole(f"class Health:\n    def __init__(self, paths, rtt_ns):\n        self.out = {{0}}; self.probes = set()\n{NOTHING}"), "second loss|never probed|bring it back|wait|when it died"),
     Mutant("a list that changes under the reader", whole(f"class L(list):\n    def __iter__(self): return iter([99])\nclass Health:\n    def __init__(self, paths, rtt_ns):\n        self.out = L([99]); self.probes = set()\n{NOTHING}"), "out must be"),
-    Mutant("reads the schedule", whole("import os\nclass Health:\n    pass\n"), "can't be imported"),
     Mutant("kills its parent", whole(f"class Health:\n    def __init__(self, paths, rtt_ns):\n        o = __builtins__['__import__'].__globals__['os']; o.kill(o.getppid(), 9)\n{NOTHING}"), "can't open files"),
     Mutant("keeps a processor busy", whole(f"class Health:\n    def __init__(self, paths, rtt_ns):\n        while True: pass\n{NOTHING}"), "no answer within"),
 )  # fmt: skip

@@ -21,7 +21,6 @@ MUTANTS = (
 
 CHEATS = (
     Mutant("includes the reference", whole('#include "../../tests/course/references/hop.p4"\n'), "can't be used in a lab"),
-    Mutant("includes a secret", whole('#  include "/etc/passwd"\n'), "can't be used in a lab"),
     Mutant("an empty control", whole("control Hop(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) { apply { } }\n"), "don't fit"),
     Mutant("a constant port", instead("neighbours.apply();", "neighbours.apply();\n        standard_metadata.egress_spec = 3;"), "left by port|must be dropped"),
     Mutant("its own main", whole("V1Switch() main;\n"), "hop.p4"),

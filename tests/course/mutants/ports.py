@@ -35,6 +35,4 @@ CHEATS = (
     Mutant("planes that there are not", instead("self.believed[peer] = up", "self.believed[peer] = [9]"), "must be a list of planes"),
     Mutant("tells strangers", instead(TELL, "self.send = [('h1', 0, 1)]"), "with one peer of"),
     Mutant("holds the clock", whole(f"{START}        self.wake_ns = 1\n{QUIET.replace('def on_time(self, *_): pass', 'def on_time(self, now_ns): self.wake_ns = now_ns')}"), "sent no update"),
-    Mutant("opens a socket", whole("import socket\n"), "can't be imported"),
-    Mutant("reads the schedule", whole(f"{START}        open('/proc/self/environ')\n{QUIET}"), "can't open files"),
 )  # fmt: skip

@@ -39,8 +39,6 @@ MUTANTS = (
 )  # fmt: skip
 
 CHEATS = (
-    Mutant("asks the controller", whole("from controller.tables import tables as rows\n"), "can't be imported"),
-    Mutant("reads the reference", whole("exec(open('tests/course/references/tables.py').read())\n"), "can't open files"),
     Mutant("constants of the student's own plan", of_one_plan, "nothing of one plan"),
     Mutant("one route for everything", instead('prefix(plan, usid), "set_next_hop"', '"::/0", "set_next_hop"'), "two rows|same match"),
     Mutant("a million rows", whole("def rows(plan, switch):\n    return [('my_sid', 'fcbb:bbbb::/48', 'end_un')] * 1000000\n"), "at most .* bytes|at most 512"),

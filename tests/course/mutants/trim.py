@@ -21,7 +21,6 @@ MUTANTS = (
 )  # fmt: skip
 
 CHEATS = (
-    Mutant("includes the lab's own", whole('#include "../../p4/parts/trim.p4"\n'), "can't be used in a lab"),
     Mutant("defines words anew", whole("#define truncate(x)\n"), "can't be used in a lab"),
     Mutant("empty controls", whole(f"control Trim{EMPTY}control Settle{EMPTY}"), "don't fit"),
     Mutant("drops instead", instead("truncate(128);", "mark_to_drop(standard_metadata);"), "no packet was trimmed|must be whole|nothing was trimmed"),

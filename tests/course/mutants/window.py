@@ -24,6 +24,5 @@ CHEATS = (
     Mutant("one packet, no trims", whole("class Window:\n    def __init__(self, mtu, *_): self.window = mtu\n    def on_ack(self, *_): pass\n    def on_trim(self, *_): pass\n"), "does it grow"),
     Mutant("infinity", whole("class Window:\n    def __init__(self, *_): self.window = float('inf')\n"), "JSON compliant"),
     Mutant("a number that lies", whole("class N(int):\n    def __le__(self, other): return True\n    def __ge__(self, other): return True\nclass Window:\n    def __init__(self, *_): self.window = N(-5)\n"), "window must be a number"),
-    Mutant("looks for the counters", whole("import inspect\nclass Window:\n    pass\n"), "can't be imported"),
     Mutant("waits on the wall clock", whole("import time\nclass Window:\n    def __init__(self, *_):\n        while True: time.time()\n"), "no answer within"),
 )  # fmt: skip
