@@ -407,10 +407,6 @@ def test_a_complaint_of_many_hosts_is_told_once_with_the_first_of_them():
         group(net, "permutation", 9, size=64, messages=1, shift=9)
 
 
-def test_a_permutation_may_have_as_many_ranks_as_a_fabric_of_eight_thousand_hosts():
-    assert KINDS["permutation"].RANKS_MAX >= 8192 > KINDS["all_to_all"].RANKS_MAX
-
-
 def test_hosts_of_one_process_keep_the_name_of_a_rank_once():
     """8,192 hosts with names of their own for each other took 3.6 GB."""
     net = FakeNet(seed=1, hosts=3)
