@@ -55,6 +55,13 @@ def pong(request: Mapping[str, Any], reply: Reply) -> None:
     reply({"id": request["id"], "ok": True, "result": "pong"})
 
 
+def answered(client: ControlClient, driver: FakeDriver) -> object:
+    """What the client that came last is answered."""
+    ident = client.send("ping")
+    list(driver.readers.values())[-1]()
+    return client.result(ident)
+
+
 @contextmanager
 def no_descriptor_free() -> Iterator[list[int]]:
     """Those that were taken: close some and take them off the list to have them free."""
@@ -93,9 +100,7 @@ def test_a_client_beyond_the_limit_takes_the_place_of_the_one_that_was_silent_lo
     assert len(driver.readers) == 1 + 3
     with pytest.raises(ControlError, match=r"closed the connection|is gone"):
         clients[0].call("ping")
-    ident = clients[3].send("ping")
-    list(driver.readers.values())[-1]()
-    assert clients[3].result(ident) == "pong"
+    assert answered(clients[3], driver) == "pong"
     for client in clients:
         client.close()
     server.close()
@@ -142,9 +147,7 @@ def test_clients_are_turned_away_while_no_descriptor_is_free_and_served_when_one
             client.call("ping")
     again = ControlClient(path, timeout_s=5)
     accept()
-    ident = again.send("ping")
-    list(driver.readers.values())[-1]()
-    assert again.result(ident) == "pong"
+    assert answered(again, driver) == "pong"
     for client in (*clients, again):
         client.close()
     server.close()
@@ -174,9 +177,7 @@ def test_a_server_whose_spare_descriptor_was_taken_pauses_and_has_one_again_late
         os.close(taken.pop())
         os.close(taken.pop())
         accept()
-        ident = client.send("ping")
-        list(driver.readers.values())[-1]()
-        assert client.result(ident) == "pong"
+        assert answered(client, driver) == "pong"
     server.close()
     client.close()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from common.client import ControlError
 from endpoint.group import WorkloadGroup
 from endpoint.transport import Transport
-from endpoint.workloads import KINDS, Setup, make
+from endpoint.workloads import Setup, make
 from endpoint.workloads.stream import StreamWorkload
 from tests.helpers.workload_fake import FakeClient, FakeNet, FakeTransport
 

@@ -384,13 +384,3 @@ def test_a_last_packet_that_does_not_fit_the_length_of_its_message_is_an_unexpec
     assert nack.neth.reason == wire.NackReason.UNEXP_EVENT
     assert [done.status for done in bench.received()] == [FLUSHED]
     assert bench.sink == bytes(len(bench.sink))
-
-
-def test_counters_have_the_fields_of_the_journal() -> None:
-    bench = Bench()
-    needed = {"qp", "peer", "acked_bytes", "data_packets", "retransmits", "rto", "trims", "ecn", "nacks", "skips"}
-    needed |= {"probes", "cwnd_bytes", "inflight_bytes", "rtt_ns"}
-    assert needed <= set(bench.qp_a.counters())
-    assert set(bench.a.create_qp(bench.cq_a).counters()) == {"qp", "peer"}
-    ports = bench.a.counters()["ports"]
-    assert {"plane", "tx_packets", "tx_bytes", "rx_packets", "rx_bytes"} <= set(ports[0])
