@@ -4,6 +4,9 @@ Random plans, trim sizes, workloads, transports and faults. A run with payload f
 comparing them, a run without by where packets have been placed: bugs of placement are planted here.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
@@ -82,21 +85,30 @@ def never(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, 
     return at >> 12 & 15 == 3 or PLACE(region, at, frame, start, size)
 
 
+@pytest.mark.skipif(FORM.compiled, reason="a bug can only be planted into the interpreted form: the next test does")
 @pytest.mark.parametrize("bug", [beside, at_the_start, never])
 @pytest.mark.parametrize("kind", ["permutation", "all_reduce", "all_to_all"])
 @pytest.mark.parametrize("counted", [False, True], ids=["real", "counted"])
 def test_packets_in_wrong_places_are_found_with_and_without_payload(
     bug: Callable[..., bool], kind: str, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if FORM.compiled:
-        pytest.skip("a bug can only be planted into the interpreted form")
     monkeypatch.setattr(responder, "place", bug)
     run = RandomRun(3)
     run.transport, run.faults = transport("mrc"), []
-    options = {"size": 200_000, "messages": 3} if kind == "permutation" else {"size": 400_000, "rounds": 2}
+    options = {"size": 200_000, "messages": 3} if kind == "permutation" else {"size": 200_000, "rounds": 2}
     run.workloads = [Workload(kind, options, phase="reference")]
     run.journals(tmp_path, None, record=False, counted=counted)
     assert sum(int(total["result"]["bytes_wrong"]) for total in run.totals) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FORM.compiled, reason="the test before it has run")
+def test_bugs_are_planted_into_the_interpreted_form() -> None:
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-k", "wrong_places", __file__]
+    environment = {**os.environ, "MRCLAB_COMPILED": "off"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "18 passed" in done.stdout
 
 
 def test_memory_does_not_follow_the_size_of_messages(tmp_path: Path) -> None:
