@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from cli.choosing import chosen
     from cli.command_table import COMPILER, VIRTUAL, CommandEntry, add
     from cli.commands.counters import show
     from cli.commands.run import refuse_second_lab
-    from cli.commands.seeds.sweep import parse_seeds, swept
     from cli.compiled_form import LONG_S, want_compiled
     from cli.options import add_exercise, add_json, add_runs, check_workers, workers_for
     from cli.ownership import hand_over, hand_over_below, handing_over
@@ -19,6 +17,6 @@ else:
 
 __all__ = [
     "COMPILER", "LONG_S", "VIRTUAL", "CommandEntry", "add", "add_exercise", "add_json", "add_runs", "check_workers",
-    "chosen", "hand_over", "hand_over_below", "handing_over", "need_root", "parse_seeds", "refuse_second_lab", "show",
-    "swept", "want_compiled", "workers_for",
+    "hand_over", "hand_over_below", "handing_over", "need_root", "refuse_second_lab", "show", "want_compiled",
+    "workers_for",
 ]  # fmt: skip

@@ -30,7 +30,7 @@ NAMES = (
 )
 """Those whose traffic is the hosts' own."""
 OF_THE_PAPER = ("nic-optics", "lossy-port", "flap-trace")
-"""Those that retell one more statement of the paper. Tables of all scenarios, and the ablation, leave them out."""
+"""Those that retell one more statement of the paper. Tables of all scenarios leave them out."""
 WITH_PROGRAMS = ("job", "job-port", "ddp")
 """Those with programs of their own."""
 SHIPPED = (*NAMES, *OF_THE_PAPER, *WITH_PROGRAMS)

@@ -156,8 +156,7 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("9a --short --keep runs.gz", "--keep: only with figures, and not with --short"),
-        ("--ablate --keep runs.gz", "--keep: only with figures"),
+        ("9a --short --keep runs.gz", "--keep: not with --short"),
         ("9a --recorded --keep runs.gz", "--recorded runs nothing: not with --keep"),
         ("9a --recorded --short", "--recorded runs nothing: not with --short"),
         ("9a --keep nowhere/runs.gz", "--keep must be a file in a folder that exists and can be written"),

@@ -10,7 +10,7 @@ import pytest
 from cli import main as cli
 from endpoint.mrc.presets import RULES
 from judging.run import Run
-from paper import ablation, catalogue, perform, profile, random_loss, readings
+from paper import catalogue, perform, profile, random_loss, readings
 from paper.clock import Clock
 from paper.cluster import CLUSTERS, A, B, C
 from paper.figure import Chart, Experiment, Failing, Figure, Measured, Order, PaperCurve, Part, Quantity
@@ -33,16 +33,12 @@ from paper.outcome import (
 from paper.perform import FigureTask
 from paper.placement import ranks
 from paper.report import document, page, standing, text
-from paper.report.document import TEXTS
 from paper.reproduction import Reproduction
 from running.estimate import estimate
-from scenarios import library
 from studies.farm.engine import Inline
 from studies.sweeping.row import Row
-from studies.sweeping.statement import VariantStatement, statement
 from studies.sweeping.sweep import RowStore
 from studies.sweeping.task import VersionError
-from studies.sweeping.variant import Variant
 from tests.helpers.quick_sweep import inline
 from topo.planfile import parse_document, plan_document
 
@@ -508,46 +504,10 @@ def test_by_rail_every_hop_of_a_ring_crosses_a_spine_and_by_leaf_few_do() -> Non
         ranks(C, "row")
 
 
-def ablated(variant: Variant, kept: float) -> VariantStatement:
-    rows = [
-        Row(f"{seed}", seed, "true", metrics={"goodput_kept": kept + seed / 1000}, findings={}) for seed in range(1, 7)
-    ]
-    return statement(variant, "claim", rows)
-
-
-def test_the_ablation_takes_each_rule_off_once_and_lists_what_it_buys() -> None:
-    wanted = ablation.variants([], short=True)
-    assert len(wanted) == len(library.NAMES) * (len(RULES) + 2)
-    found = [ablated(one, 0.5 if ("plane_suspicion", "false") in one.settings else 0.9) for one in wanted]
-    shown = ablation.markdown(found, ablation.command([], "6", short=True, factor=0.3))
-    assert "`./lab reproduce --ablate --seeds 6 --short --time 0.3` made this page." in shown.replace("\n", " ")
-    assert {one.others[-1] for one in ablation.variants(["incast"], short=False, factor=0.3)} == {("time", 0.3)}
-    assert shown.count("| 6 of 6 ") == len(wanted)
-    assert "| grey-link | `plane_suspicion` | +40.00 % (+40.00 to +40.00) |" in shown
-    assert shown.count("+40.00 %") == len(library.NAMES)
-    for rule in RULES:
-        assert f"without `{rule.setting}`" in shown
-        assert rule.source in " ".join(shown.split())
-
-
-def test_an_ablation_of_some_scenarios_has_columns_for_these() -> None:
-    wanted = ablation.variants(["incast"], short=False)
-    assert len(wanted) == len(RULES) + 2
-    shown = ablation.markdown([ablated(one, 0.9) for one in wanted], ablation.command(["incast"], "6", False, 1.0))
-    assert "`./lab reproduce --ablate incast --seeds 6` made this page." in shown
-    assert "| MRC with | incast |" in shown
-
-
 def test_the_page_of_decisions_has_every_rule_as_it_is() -> None:
     docs = Path(__file__).resolve().parents[2] / "docs"
     page = " ".join((docs / "decisions" / "strict-by-default.md").read_text().split())
-    assert TEXTS["ablation"] in " ".join(ablation.markdown([], "").split())
     measured = (docs / "reproduction" / "ablation.csv").read_text()
     for rule in RULES:
         assert f",without {rule.setting}," in measured
         assert f"`{rule.setting}`: {rule.lab} ({rule.gain}); strict MRC: {rule.strict} ({rule.source})" in page
-
-
-def test_an_ablation_of_a_figure_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert cli.main(["reproduce", "9a", "--ablate", "--runs", str(tmp_path)]) == 2
-    assert "--ablate takes scenarios: smoke, link-flap, " in capsys.readouterr().err

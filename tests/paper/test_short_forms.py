@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from paper import ablation, catalogue
+from paper import catalogue
 from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
 from paper.perform import FigureTask
 from paper.report import short, standing
@@ -68,8 +68,3 @@ def test_a_figure_of_a_short_form_says_how_many_of_its_runs_were_made() -> None:
     outcomes = [Outcome(figure, {}, ["a", "b"]), Outcome(figure, {"a": broken}, ["a", "b"])]
     assert [row[2] for row in short.runs(outcomes)] == ["0 of 2", "1 of 2, broken off"]
     assert "disk full" in short.html(outcomes)
-
-
-def test_the_page_of_an_ablation_says_that_it_is_of_short_forms() -> None:
-    assert FIRST in begins(ablation.markdown([], "./lab", short=True))
-    assert FIRST not in begins(ablation.markdown([], "./lab"))

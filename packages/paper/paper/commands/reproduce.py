@@ -19,10 +19,6 @@ from common.terminal.standard_streams import write_out
 if TYPE_CHECKING:
     from paper.figure import Figure
     from paper.outcome import Outcome
-    from studies.sweeping import Sweep
-
-
-SEEDS, TIME = "20", 1.0  # of --ablate
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,7 +26,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     reproduce = add_command(subparsers, "reproduce", reproduce_command)
     reproduce.set_defaults(world="simulated", cluster=None)
     add = reproduce.add_argument
-    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all; with --ablate: scenarios")
+    add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--recorded", action="store_true", help="run nothing: show the runs that come with the lab")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
@@ -39,9 +35,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_runs(reproduce, "results and the page are")
     add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
     add("--keep", type=Path, metavar="FILE", help="also keep the runs in FILE (gzip), and go on from those in it")
-    add("--ablate", action="store_true", help="the scenarios without each of the lab's rules, instead of figures")
-    add("--seeds", metavar="N|A-B", help=f"with --ablate: seeds 1 to N, or A to B ({SEEDS})")
-    add("--time", type=float, metavar="FACTOR", help=f"with --ablate: stretch or shorten every phase ({TIME:g})")
     add("--plain", action="store_true", help="print lines instead of a bar")
 
 
@@ -61,8 +54,6 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         return 0
     check_workers(arguments.workers)
     check_options(arguments)
-    if arguments.ablate:
-        return ablate(arguments)
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from paper import catalogue, kept_runs, perform
     from paper.memory import MemoryBudget, longest_first
@@ -158,9 +149,7 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
         if name not in catalogue.known():
             choices = ", ".join(catalogue.known())
             reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
-            raise ValueError(
-                f"FIGURE must be one of {choices}; with --ablate, names of scenarios (got {name!r}){reason}"
-            )
+            raise ValueError(f"FIGURE must be one of {choices} (got {name!r}){reason}")
     if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
         having = " or ".join(catalogue.WITH_INTERVALS)
         raise ValueError(f"--intervals: only with figures that have them, {having} (got {' '.join(names)})")
@@ -168,26 +157,19 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 
 def check_options(arguments: argparse.Namespace) -> None:
     """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
-    figures = not arguments.ablate
-    for option, given in (("--seeds", arguments.seeds), ("--time", arguments.time)):
-        if given is not None and not arguments.ablate:
-            raise ValueError(f"{option}: only with --ablate")
-    if arguments.intervals and not figures:
-        raise ValueError("--intervals: only with figures")
-    refused = ("short", "intervals", "keep", "ablate", "workers")
+    refused = ("short", "intervals", "keep", "workers")
     if arguments.recorded and (given := [one for one in refused if getattr(arguments, one)]):
         raise ValueError(f"--recorded runs nothing: not with --{given[0]}")
     if arguments.keep is not None:
-        if arguments.short or not figures:
-            raise ValueError("--keep: only with figures, and not with --short")
+        if arguments.short:
+            raise ValueError("--keep: not with --short")
         check_file("--keep", arguments.keep)
     if arguments.markdown is not None:
         check_file("--markdown", arguments.markdown)
         beside = arguments.markdown.with_suffix(".json")
         if beside == arguments.markdown:
             raise ValueError(f"--markdown must not end in .json: that file is written beside it (got {beside})")
-        if figures:
-            check_file("--markdown", arguments.markdown, beside)
+        check_file("--markdown", arguments.markdown, beside)
     if arguments.keep is not None and arguments.markdown is not None and arguments.keep in (arguments.markdown, beside):
         raise ValueError(f"--keep must be another file than those of --markdown (got {arguments.keep})")
 
@@ -206,38 +188,3 @@ def check_file(option: str, given: Path, place: Path | None = None) -> None:
         os.unlink(scratch)
     except OSError as error:
         raise ValueError(f"{rule}: {place}: {error.strerror}") from error
-
-
-def write_page(arguments: argparse.Namespace, page: Path, shown: str) -> None:
-    """Write a page of Markdown to its place, and to the file that the user asked for."""
-    from common import files
-
-    files.make_folder(page.parent)
-    for target in [page, *([arguments.markdown] if arguments.markdown is not None else [])]:
-        files.write(target, shown)
-
-
-def ablate(arguments: argparse.Namespace) -> int:
-    """Write a page of the gains of each of the lab's rules."""
-    from cli import chosen, parse_seeds, swept
-    from common.terminal.console import LastingConsole
-    from paper import ablation
-    from studies.sweeping import statements
-
-    words = SEEDS if arguments.seeds is None else arguments.seeds
-    factor = TIME if arguments.time is None else arguments.time
-    seeds = parse_seeds(words)
-    page: Path = arguments.runs / "reproduction" / "ablation.md"
-    subjects = ablation.subjects(chosen, seeds[0], arguments.figures, arguments.short, factor)
-    console = LastingConsole()
-
-    def write(sweep: Sweep) -> Path:
-        made_by = ablation.command(arguments.figures, words, arguments.short, factor)
-        shown = ablation.markdown(statements(sweep), made_by, arguments.short, len(subjects) * len(seeds))
-        write_page(arguments, page, shown)
-        return page
-
-    with swept(arguments, subjects, seeds, [page.parent], console, write) as sweep:
-        write(sweep)
-    write_out(path_line("page:", page))
-    return 1 if sweep.broken else 0
