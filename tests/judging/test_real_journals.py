@@ -1,6 +1,6 @@
 """Journals of real runs on machines that stood still now and then: what they are judged to be, in CI, for good.
 
-Each was made by `benchmarks/noise.py` or by an ordinary run on a busy machine, and thinned (`README.md`).
+Each was made under planted noise (`benchmarks/planted.py`) or on a busy machine, and thinned (`README.md`).
 """
 
 import json

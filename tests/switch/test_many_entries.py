@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from google.protobuf import text_format
 
-from benchmarks.rig.many import many_actions, many_entries
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Ternary
 from p4c.frontend.compilation import Compilation
 from p4c.model import Program, load, load_program
@@ -18,6 +17,7 @@ from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine
+from tests.helpers.p4.many import many_actions, many_entries
 
 
 def lines(work: Callable[[], object]) -> int:

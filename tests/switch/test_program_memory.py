@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.rig.many import many_entries, whole
 from p4c.frontend import CompileError
 from p4c.frontend.compilation import Compilation
 from p4c.model import ModelError, load, load_program, memory
+from tests.helpers.p4.many import many_entries, whole
 
 MIB = 1 << 20
 SIXTY = "\n".join(f"register<bit<64>>(16777216) r{n};" for n in range(60))

@@ -43,19 +43,3 @@ def many_actions(count: int) -> str:
     listed = " ".join(f"a{n};" for n in range(count))
     table = TABLE.format(kind="exact", actions=listed, rest=f"const entries = {{\n{entries}\n}}")
     return whole(f"{actions}\n{table}", "t.apply();")
-
-
-def many_tables(count: int) -> str:
-    tables = [TABLE.format(kind="exact", actions="", rest="").replace("table t", f"table t{n}") for n in range(count)]
-    return whole("\n".join(tables), " ".join(f"t{n}.apply();" for n in range(count)))
-
-
-def many_arrays(count: int) -> str:
-    arrays = "\n".join(f"register<bit<32>>(4) r{n};" for n in range(count))
-    return whole(arrays, " ".join(f"r{n}.write(0, 1);" for n in range(count)))
-
-
-def many_cases(count: int) -> str:
-    """A select with `count` cases."""
-    cases = " ".join(f"{n} : accept;" for n in range(count))
-    return whole(transition=f"select(h.data.value) {{ {cases} default : accept; }}")
