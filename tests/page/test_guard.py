@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from page.server import POLICY, Guard, Receive, Scope, Send
+from page.guard import POLICY, Guard, Receive, Scope, Send
 
 TOKEN = "s3cret-token"
 HOST = (b"host", b"127.0.0.1:8000")

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("starlette")
 
 from page import feed as feeds
-from page import server as sites
+from page import site as sites
 from page.feed import Feed
-from page.server import Site, look
+from page.site import Site, look
 
 Message = MutableMapping[str, Any]
 
