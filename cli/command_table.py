@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -137,14 +136,15 @@ def add(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
     run: Callable[[argparse.Namespace], int],
+    file: str,
     **fields: object,
 ) -> argparse.ArgumentParser:
     """The parser of a command, with the command's line in the help; `run` carries the command out.
 
-    NAME.txt beside the module of `run` has the help's texts: a description, if there is one, and behind an empty line
-    the examples. `fields` are put into them.
+    `file` is the command's module, its `__file__`. NAME.txt beside it has the help's texts: a description, if there is
+    one, and behind an empty line the examples. `fields` are put into them.
     """
-    text = Path(str(sys.modules[run.__module__].__file__)).with_name(f"{name}.txt").read_text().rstrip("\n")
+    text = Path(file).with_name(f"{name}.txt").read_text().rstrip("\n")
     text = text.format(**fields) if fields else text
     description, mark, examples = f"\n\n{text}".partition("\n\nexamples:")
     parser = subparsers.add_parser(

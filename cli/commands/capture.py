@@ -29,7 +29,7 @@ COUNT_MAX = 2**31 - 1  # what tcpdump -c takes
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    capture = add(subparsers, "capture", capture_command)
+    capture = add(subparsers, "capture", capture_command, __file__)
     capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
     capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
     capture.add_argument("--decode", action="store_true", help="print tshark's decoding, MRC included")

@@ -17,7 +17,7 @@ from running.directory import before, by_age, find, words
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    compare = add(subparsers, "compare", compare_command)
+    compare = add(subparsers, "compare", compare_command, __file__)
     compare.add_argument(
         "names",
         nargs="*",

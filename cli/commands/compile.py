@@ -11,7 +11,7 @@ from cli.command_table import add
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = add(subparsers, "compile", compile_command)
+    parser = add(subparsers, "compile", compile_command, __file__)
     parser.add_argument("--status", action="store_true", help="only say which form the next process will use")
     parser.add_argument("--format", choices=("text", "json"), default="text")
 

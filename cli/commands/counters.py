@@ -20,7 +20,7 @@ WATCH_LEAST_S = 0.2
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    counters = add(subparsers, "counters", counters_command)
+    counters = add(subparsers, "counters", counters_command, __file__)
     counters.add_argument("target", nargs="?", metavar="NODE|LINK", help="p0l0, or p0l0-p0s0 (all switches)")
     counters.add_argument("--watch", type=float, metavar="S", nargs="?", const=2.0, help="every S seconds (2)")
     counters.add_argument("--format", choices=("text", "json"), default="text")

@@ -16,7 +16,7 @@ from topo.emulation import Lab, front_end, labname, namespace
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = add(subparsers, "exec", exec_command)
+    run = add(subparsers, "exec", exec_command, __file__)
     run.add_argument("--verbs", action="store_true", help="treat a script as a program that uses verbs")
     run.add_argument("--sdk", action="store_true", help="print the flags that compile and link a C program with libmrc")
     run.add_argument("node", metavar="NODE", nargs="?")

@@ -27,7 +27,7 @@ SUFFIX = {"frr": ".conf", "sonic": ".json"}
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    export = add(subparsers, "export", export_command)
+    export = add(subparsers, "export", export_command, __file__)
     export.add_argument("form", choices=FORMS, metavar="|".join(FORMS))
     export.add_argument(
         "name", nargs="?", metavar="PLAN|RUN|KIND", help="a plan: the running lab's, or else lab; a run: latest"

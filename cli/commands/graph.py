@@ -22,7 +22,7 @@ Load = Mapping[frozenset[str], float]
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    graph = add(subparsers, "graph", graph_command)
+    graph = add(subparsers, "graph", graph_command, __file__)
     graph.add_argument("plan", nargs="?", metavar="PLAN", help="a plan instead of the running lab")
     graph.add_argument("-o", "--output", type=Path, metavar="FILE")
     graph.add_argument("--format", choices=("svg", "dot", "mermaid"), help="what to print without -o (dot)")

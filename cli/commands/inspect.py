@@ -19,7 +19,7 @@ PAUSES = ("RX_PAUSE", "TX_PAUSE", "PAUSED_US")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    inspect = add(subparsers, "inspect", inspect_command)
+    inspect = add(subparsers, "inspect", inspect_command, __file__)
     inspect.add_argument("node", nargs="?", metavar="NODE")
     inspect.add_argument("--format", choices=("text", "json"), default="text")
     labname.add_option(inspect)

@@ -26,7 +26,7 @@ LIBRARY = ("mrclab", "common")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    launch = add(subparsers, "launch", launch_command)
+    launch = add(subparsers, "launch", launch_command, __file__)
     launch.add_argument("--ranks", required=True, metavar="HOSTS", help="such as h0..h7 or h0,h2,h4, rank 0 first")
     launch.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     labname.add_option(launch)

@@ -10,7 +10,7 @@ from cli.command_table import add
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    listing = add(subparsers, "list", list_command)
+    listing = add(subparsers, "list", list_command, __file__)
     listing.add_argument("--format", choices=("text", "json"), default="text")
 
 

@@ -20,7 +20,7 @@ END_S = 5.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    metrics = add(subparsers, "metrics", metrics_command)
+    metrics = add(subparsers, "metrics", metrics_command, __file__)
     metrics.add_argument("--port", type=int, default=PORT, help=f"of 127.0.0.1; 0: any free one ({PORT})")
     metrics.add_argument(
         "--every", type=float, default=EVERY_S, metavar="S", help=f"read every S seconds ({EVERY_S:g})"

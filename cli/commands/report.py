@@ -21,7 +21,7 @@ AGAIN = "-again"
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    report = add(subparsers, "report", report_command)
+    report = add(subparsers, "report", report_command, __file__)
     report.add_argument("name", nargs="?", default="latest", help="a run, or a scenario: its newest run (latest)")
     add_runs(report)
     report.add_argument("--format", choices=("text", "json"), default="text")

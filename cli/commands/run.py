@@ -39,7 +39,7 @@ RACERS_MAX = 2
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = add(subparsers, "run", run_command)
+    run = add(subparsers, "run", run_command, __file__)
     for one in OPTIONS.values():
         one.add(run)
     add_runs(run)

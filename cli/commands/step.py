@@ -25,7 +25,7 @@ def seconds(text: str) -> float:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    step = add(subparsers, "step", step_command)
+    step = add(subparsers, "step", step_command, __file__)
     step.add_argument("time", type=seconds, metavar="TIME", help="of the lab, such as 10ms; 0 stops it")
     step.add_argument("--background", action="store_true", help="do not wait")
     labname.add_option(step)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    trace = add(subparsers, "trace", trace_command)
+    trace = add(subparsers, "trace", trace_command, __file__)
     trace.add_argument("source", help=HOST)
     trace.add_argument("destination", help="another host")
     trace.add_argument("--ev", help=FIRST_EV)

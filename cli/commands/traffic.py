@@ -28,7 +28,7 @@ USUAL_S = 10.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    traffic = add(subparsers, "traffic", traffic_command)
+    traffic = add(subparsers, "traffic", traffic_command, __file__)
     traffic.add_argument("what", metavar="KIND|list|stop|kinds|agents")
     traffic.add_argument("words", nargs="*", metavar="HOST|NAME=VALUE", help="or, for stop, names of traffic, or all")
     traffic.add_argument(

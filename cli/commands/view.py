@@ -38,7 +38,7 @@ def port(text: str) -> int:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    view = add(subparsers, "view", view_command)
+    view = add(subparsers, "view", view_command, __file__)
     view.add_argument("what", nargs="*", metavar="RUN|PLAN", help="a run, a scenario, a plan; two runs make a race")
     add_runs(view)
     view.add_argument("--port", type=port, default=0, help="the port on 127.0.0.1 (one that is free)")

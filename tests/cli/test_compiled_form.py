@@ -131,7 +131,6 @@ def test_a_process_starts_its_own_words_again_and_only_once(tmp_path: Path) -> N
         "compiled.FORM = Form(False, 'the build cannot be loaded')\n"
         "build.build = lambda unit, tell: print('built', flush=True)\n"
         "words.list_command = lambda arguments: want_compiled(arguments, 99) or print('listed') or 0\n"
-        "words.list_command.__module__ = words.__name__\n"  # where its help is
         "sys.exit(main.main())\n"
     )
     done = subprocess.run(

@@ -26,7 +26,7 @@ SMOKE = {"scenario": "smoke,grey-link", "seeds": "7"}
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     usual = {"algorithms": ALGORITHMS, "scenarios": SCENARIOS, "seeds": SEEDS, "time": TIME}
-    contest = command_table.add(subparsers, "contest", contest_command, **usual)
+    contest = command_table.add(subparsers, "contest", contest_command, __file__, **usual)
     contest.set_defaults(world="simulated")
     add = contest.add_argument
     add(

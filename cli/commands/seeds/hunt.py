@@ -28,7 +28,7 @@ TRY_S = 0.3  # about, of one processor and interpreted
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    hunt = add(subparsers, "hunt", hunt_command)
+    hunt = add(subparsers, "hunt", hunt_command, __file__)
     hunt.set_defaults(world="simulated")
     hunt.add_argument("--seed", type=int, metavar="N", help="repeat a hunt (a new seed each time)")
     hunt.add_argument("--minutes", type=float, metavar="M", help=f"stop after so long ({MINUTES:g} without --tries)")

@@ -36,7 +36,7 @@ SEEDS_MAX = 1_000_000
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sweep = command_table.add(subparsers, "sweep", sweep_command)
+    sweep = command_table.add(subparsers, "sweep", sweep_command, __file__)
     add = sweep.add_argument
     add("scenarios", nargs="+", metavar="SCENARIO", help=SCENARIO_NAMES)
     add("--seeds", default="20", metavar="N|A-B", help="1 to N, or A to B (20)")

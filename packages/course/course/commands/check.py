@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    check = add(subparsers, "check", check_command)
+    check = add(subparsers, "check", check_command, __file__)
     add_exercise(check)
     check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file to check (the lab's in mylab/)")
     check.add_argument("--hint", action="store_true", help="print the next hint for the test that failed last")

@@ -14,7 +14,7 @@ ACTIONS = ("list", "page", "pack")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    course = add(subparsers, "course", course_command)
+    course = add(subparsers, "course", course_command, __file__)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
     course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
     add_exercise(course, named=False)

@@ -23,7 +23,7 @@ SIMILAR = 0.6
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    grade = add(subparsers, "grade", grade_command)
+    grade = add(subparsers, "grade", grade_command, __file__)
     grade.add_argument("submissions", type=Path, metavar="DIR", help="the folder of submissions")
     grade.add_argument("--key", required=True, metavar="WORD", help="the course key")
     grade.add_argument("--labs", metavar="N,N", help="numbers or names of labs (all)")

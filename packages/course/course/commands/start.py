@@ -10,7 +10,7 @@ from common.terminal.printable import path_line
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    start = add(subparsers, "start", start_command)
+    start = add(subparsers, "start", start_command, __file__)
     add_exercise(start)
     start.add_argument("--student", metavar="NAME", help="your name or number, as the teacher's list has it")
     start.add_argument("--key", metavar="WORD", help="the course key that the teacher gives out (self-study)")

@@ -30,7 +30,7 @@ SECRET_SEEDS = 1 << 53
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    incident = add(subparsers, "incident", incident_command)
+    incident = add(subparsers, "incident", incident_command, __file__)
     incident.set_defaults(tool=None, json=False, runs=RUNS)
     incident.add_argument("--seed", type=int, help="repeat an incident (a secret one each time)")
     incident.add_argument("--level", type=int, default=LEVEL, metavar="1..5", help="how hard it is (1)")

@@ -23,7 +23,7 @@ LONG_SEEDS = 10
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    rehearse = add(subparsers, "rehearse", rehearse_command)
+    rehearse = add(subparsers, "rehearse", rehearse_command, __file__)
     rehearse.add_argument("change", type=Path, metavar="CHANGE.toml")
     rehearse.add_argument(
         "--against", type=Path, metavar="OTHER.toml", help="the same in another order, on the same seeds"

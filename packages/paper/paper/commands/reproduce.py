@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Adds `reproduce`."""
-    reproduce = add_command(subparsers, "reproduce", reproduce_command)
+    reproduce = add_command(subparsers, "reproduce", reproduce_command, __file__)
     reproduce.set_defaults(world="simulated", cluster=None)
     add = reproduce.add_argument
     add("figures", nargs="*", metavar="FIGURE", help="such as 9a; --list has them all")
