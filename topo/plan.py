@@ -19,7 +19,7 @@ from topo.node import Host, Node, Switch, parse_node
 from topo.topologies import LeafSpine, Topology, TopologyError
 
 __all__ = [
-    "ACK_FRAME_BYTES", "PRIORITY_CONTROL", "PRIORITY_DATA", "PRIORITY_LOSSLESS", "SWITCH_KINDS", "Links", "Packets",
+    "PRIORITY_CONTROL", "PRIORITY_DATA", "PRIORITY_LOSSLESS", "SWITCH_KINDS", "Links", "Packets",
     "Queues", "Trimming", "rate_of",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from topo.path import EV_BASE, crossed, evs, probe_there_and_back, probe_ways
 from topo.pfc import classes
 from topo.plan import BASELINE_EVS, Plan
 
-__all__ = ["PathTemplate", "nic_profile", "pair_rtt_ns", "path_rows", "path_templates", "probe_rows"]
+__all__ = ["PathTemplate", "nic_profile", "pair_rtt_ns", "path_templates", "probe_rows"]
 
 PROFILE_VERSION = 1
 

@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from topo.emulation.faults import LabFabric, tell_of_dead
     from topo.emulation.lab import DRIVERS, Lab, there_already
     from topo.emulation.state import LabError, LabRunningError, NoLabError
-    from topo.emulation.wiring import PACKET_SWITCH_SYSCTLS, link_commands
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "DRIVERS", "PACKET_SWITCH_SYSCTLS", "Lab", "LabError", "LabFabric", "LabRunningError", "NoLabError", "Prerequisite",
-    "cli", "front_end", "labname", "link_commands", "namespace", "process", "serve_config", "state", "tell_of_dead",
-    "there_already",
+    "DRIVERS", "Lab", "LabError", "LabFabric", "LabRunningError", "NoLabError", "Prerequisite", "cli", "front_end",
+    "labname", "namespace", "process", "serve_config", "state", "tell_of_dead", "there_already",
 ]  # fmt: skip

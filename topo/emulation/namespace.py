@@ -24,7 +24,6 @@ from common.linux.netns import path_of as path_of
 
 __all__ = [
     "NETNS_DIR", "Tap", "delete", "enter", "entered", "exists", "listens", "offloads_off", "path_of", "pids", "run_ip",
-    "set_sysctls", "set_up",
 ]  # fmt: skip
 
 _MNT_DETACH = 2
