@@ -155,7 +155,7 @@ class ControlClient:
         return True
 
     def _last_words(self) -> str | None:
-        """What the other side said before it closed the connection."""
+        """The last words of the other side before it closed the connection."""
         try:
             return f"said: {self._next_answer(_LAST_WORDS_S)['error']}"
         except (ControlError, KeyError):

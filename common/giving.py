@@ -1,4 +1,4 @@
-"""What root has made is given to another user: entry by entry, through descriptors, and nothing of a third user.
+"""Files that root has made are given to another user: entry by entry, through descriptors, none of a third user.
 
 A name may come to mean another file between a look and a `chown`. So an entry is opened, looked at, and then given.
 """

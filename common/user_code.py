@@ -32,8 +32,8 @@ def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") ->
 
 
 RAISED = (Exception, SystemExit, GeneratorExit)
-"""What a user's code may raise. `sys.exit()` in a scenario file must not end the lab with the status of a verdict; only
-Ctrl-C passes through."""
+"""Errors that a user's code may raise. `sys.exit()` in a scenario file must not end the lab with the status of a
+verdict; only Ctrl-C passes through."""
 
 
 def told(error: BaseException, path: Path) -> str:

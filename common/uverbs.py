@@ -109,7 +109,7 @@ class CompletionRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProgramLimits:
-    """What one program may have at a time. The agent says its own in the answer to `open`."""
+    """The most that one program may have at a time. The agent says its own in the answer to `open`."""
 
     memory_bytes: int = 1 << 30
     regions: int = 256
@@ -198,7 +198,7 @@ def unpack_arm(message: bytes) -> Arm:
 
 
 def pack_event(cq: int) -> bytes:
-    """What comes by a channel: the number of the queue that has an event."""
+    """The message of a channel: the number of the queue that has an event."""
     return _EVENT.pack(cq)
 
 

@@ -49,7 +49,7 @@ class Probed:
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """What this host knows of the link between `a` and `b`; `state` is one of the names above."""
+    """This host's knowledge of the link between `a` and `b`; `state` is one of the names above."""
 
     a: str
     b: str

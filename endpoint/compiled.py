@@ -1,4 +1,4 @@
-"""What of the endpoint is compiled where `./lab compile` was called, and how this process has imported it.
+"""The part of the endpoint that is compiled where `./lab compile` was called, and how this process has imported it.
 
 The transports are written, read and changed in Python. An edit makes a build of older sources unfit, so the next
 process runs the edited source, interpreted.

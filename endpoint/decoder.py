@@ -1,4 +1,4 @@
-"""What the first bytes of a frame say, in the words of the transports: for packet logs and sampled lines."""
+"""The first bytes of a frame in the words of the transports: for packet logs and sampled lines."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def placed(head: bytes, body: int, bth: wire.Bth, end: int) -> Fields:
 
 
 def answered(sack: wire.Seth) -> Fields:
-    """What a SACK acknowledges: its cumulative PSN as `psn`, the PSNs beyond as ranges, and what has caused it."""
+    """The acknowledgement of a SACK: its cumulative PSN as `psn`, the PSNs beyond as ranges, and what has caused it."""
     ranges: list[list[int]] = []
     for bit in range(wire.SACK_BITS):
         if not sack.bitmap >> bit & 1:

@@ -70,7 +70,7 @@ class HostNic:
         self.on_sample: Callable[[int], None] = lambda now_ns: None
         self.guest: Guest | None = None
         self.sampler: PacketSampler | None = None
-        """What samples packets, where they are asked for (`sample_packets`)."""
+        """The sampler of packets, where it is asked for (`sample_packets`)."""
         self._journal = journal
         self._transport_name = transport_name
         self._clock = clock

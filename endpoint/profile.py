@@ -57,7 +57,7 @@ class ProfilePort:
     """Of Ethernet frame bytes: no FCS, preamble or gap."""
     delay_ns: int
     overhead_bytes: int = 0
-    """What surrounds a frame on the wire and takes time there."""
+    """The bytes around a frame on the wire, which take time there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ class Landed:
 
 
 def _without(ranges: list[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
-    """What is left of ranges when the bytes from `start` to before `end` are cut out."""
+    """The rest of ranges when the bytes from `start` to before `end` are cut out."""
     parts = [part for first, last in ranges for part in ((first, min(last, start)), (max(first, end), last))]
     return [(first, last) for first, last in parts if first < last]
 

@@ -24,7 +24,7 @@ class QueueFull(Exception):  # noqa: N818 (a state that the caller waits out, no
 
 @dataclass(frozen=True, slots=True)
 class QPInfo:
-    """What two ends exchange out of band before RTR (JSON-safe)."""
+    """The values that two ends exchange out of band before RTR (JSON-safe)."""
 
     host: str
     qpn: int

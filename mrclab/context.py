@@ -282,7 +282,7 @@ class Context(Control):
             raise
         self.name: str = about["host"]
         self.limits = uverbs.ProgramLimits(**about["limits"])
-        """What this program may have at a time."""
+        """The most that this program may have at a time."""
 
     def __enter__(self) -> Context:
         return self

@@ -24,7 +24,7 @@ class WCStatus(enum.Enum):
 
 
 class WCOpcode(enum.Enum):
-    """What has ended: a write of this program, or a receive that a write with immediate of the peer took."""
+    """The ended operation: a write of this program, or a receive that a write with immediate of the peer took."""
 
     RDMA_WRITE = uverbs.WC_WRITE
     RDMA_WRITE_WITH_IMM = uverbs.WC_WRITE_WITH_IMM

@@ -1,4 +1,4 @@
-"""What can go wrong between a program and its NIC."""
+"""Errors between a program and its NIC."""
 
 from __future__ import annotations
 

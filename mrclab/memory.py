@@ -40,7 +40,7 @@ class MR:
         self.buf[offset : offset + len(data)] = data
 
     def info(self) -> dict[str, Any]:
-        """What a peer needs, as a plain value: `addr`, `rkey`, `length`."""
+        """The values that a peer needs, in a plain form: `addr`, `rkey`, `length`."""
         return {"addr": self.addr, "rkey": self.rkey, "length": self.length}
 
     def close(self) -> None:

@@ -38,8 +38,8 @@ class SendWR:
 
 @dataclass(frozen=True, slots=True)
 class QPAttr:
-    """What `QP.query` finds: `cause` is why the QP is in ERR; `counters` are totals of the transport since RESET (the
-    `qps` fields of `sample` lines in docs/contracts.md); `attributes` are those that `modify` takes."""
+    """The answer of `QP.query`: `cause` is why the QP is in ERR; `counters` are totals of the transport since RESET
+    (the `qps` fields of `sample` lines in docs/contracts.md); `attributes` are those that `modify` takes."""
 
     qp_state: QPState
     cause: str
@@ -84,7 +84,7 @@ class QP:
         self._sends = self._receives = 0
 
     def info(self) -> dict[str, Any]:
-        """What the peer's `connect` needs, as a plain value (JSON-safe). How it gets there is the program's affair."""
+        """The values that the peer's `connect` needs (JSON-safe). How it gets there is the program's affair."""
         return dict(self._info)
 
     # --- states ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ SAMPLE = 8
 """Of a packet log every so manieth packet is shown; a window of two seconds of plan lab has 100,000 lines."""
 
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What a line of a file that was damaged may raise. One bad line is left out; the rest of the file still counts."""
+"""Errors that a line of a damaged file may raise. One bad line is left out; the rest of the file still counts."""
 
 
 def parsed(text: str | bytes) -> Any:

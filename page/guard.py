@@ -1,4 +1,4 @@
-"""Who may talk to the page's server: the token in the address, Host, Origin; and what the page may load."""
+"""The rules of who may ask the page's server (token, Host, Origin), and of what the page may load."""
 
 from __future__ import annotations
 

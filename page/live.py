@@ -301,7 +301,7 @@ class LabInjector:
 
 
 def written(run: Path, file: Path, hand_over: HandOver) -> dict[str, Any]:
-    """What was done by hand so far, as a scenario file."""
+    """The actions by hand so far, as a scenario file."""
     events = Run.open(run)
     played(events, file)  # ValueError before there is a file, while nothing was done by hand
     base = file

@@ -116,7 +116,7 @@ def ipv6(plan: Plan, frame: bytes, offset: int) -> dict[str, Any]:
 
 
 def dscp_name(plan: Plan, value: int) -> str:
-    """What the plan calls a DSCP, in brackets."""
+    """The plan's name of a DSCP, in brackets."""
     names = {getattr(plan.dscp, name): name for name in plan.dscp.__slots__}
     return f" ({names[value].replace('_', ' ')})" if value in names else ""
 

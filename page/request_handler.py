@@ -31,7 +31,7 @@ Trace = Callable[[int, str, str, int, int, str | None], dict[str, Any]]
 """Follows a packet: lane, source, destination, EV, payload bytes, the switch whose queue is full."""
 
 Answer = Callable[[int, int], dict[str, Any]]
-"""What the receiver did with a packet of the packet log: lane, the packet's number there."""
+"""The receiver's answer about a packet of the packet log: lane, the packet's number there."""
 
 
 class PageRequestError(ValueError):
@@ -91,7 +91,7 @@ class RequestHandler:
         return getattr(self, f"_{op}")(Fields(op, fields, PageRequestError, OPERATIONS[op]))
 
     def _state(self, fields: Fields) -> dict[str, Any]:
-        """What can be done here, and what is in force."""
+        """The actions that are possible here, and the faults in force."""
         there = dict(self.injectors)
         faults = [
             {**({"lane": lane} if lane else {}), "verb": fault.verb, "target": fault.target, "value": fault.value}

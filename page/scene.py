@@ -1,4 +1,4 @@
-"""What the page draws before any event has come: nodes with their places, cables, uSIDs, verbs. Pure functions."""
+"""The page's scene before any event has come: nodes with their places, cables, uSIDs, verbs. Pure functions."""
 
 from __future__ import annotations
 
@@ -166,5 +166,5 @@ def classes(plan: Plan) -> dict[str, str]:
 
 
 def end(plan: Plan, node: Node) -> str:
-    """What stands at one end of a link, as far as verbs care."""
+    """The node at one end of a link, as far as verbs care."""
     return "host" if isinstance(node, Host) else plan.kind_of(node)

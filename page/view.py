@@ -1,4 +1,4 @@
-"""What a view is of: a plan, recorded runs, or a run that goes on; as the document that the page starts from."""
+"""The subject of a view: a plan, recorded runs, or a run that goes on; as the document that the page starts from."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class Viewer:
 
     @property
     def address(self) -> str:
-        """What to open in a browser. Whoever knows it may see and break the lab."""
+        """The address for a browser. Everyone who knows it may see and break the lab."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}/{self._token}/"
 
     @property

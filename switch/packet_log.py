@@ -1,4 +1,4 @@
-"""What becomes of packets, place by place: the records that engines and fabrics take down in a stretch of time.
+"""The fate of packets, place by place: the records that engines and fabrics take down in a stretch of time.
 
 A packet's way is a record a place: each port that it left by, and the place where it ended. docs/contracts.md ("Packet
 log") says what each field means; running/worlds/simulated.py writes the records as JSON lines.

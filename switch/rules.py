@@ -1,4 +1,4 @@
-"""What every engine refuses, in the same words: requests that the program or a switch cannot carry out.
+"""Requests that every engine refuses in the same words: those that the program or a switch cannot carry out.
 
 Each function raises EngineError, which names the thing, the rule and the valid choices, before anything has changed.
 """

@@ -1,4 +1,4 @@
-"""What a plan needs and offers, in closed form, beside a three-tier network of the same NICs.
+"""The needs and capacity of a plan, in closed form, beside a three-tier network of the same NICs.
 
 The comparison is the paper's (Araujo et al., section 2, figure 1): a fat tree of 64-port switches at the NIC's full
 rate, k³/4 = 65,536 NICs and 5k²/4 = 5,120 switches. An optic is a transceiver of a NIC's full rate: in a multi-plane

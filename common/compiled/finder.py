@@ -91,7 +91,7 @@ def library(unit: Unit, key: str) -> str:
 
 
 def switch() -> str:
-    """What the environment asks for. Raises ValueError."""
+    """The choice that the environment asks for. Raises ValueError."""
     choice = os.environ.get(SWITCH) or CHOICES[0]
     if choice not in CHOICES:
         raise ValueError(f"{SWITCH} is {choice!r}; valid: {', '.join(CHOICES)}")

@@ -1,4 +1,4 @@
-"""What to say of a word that is none of the known ones."""
+"""The complaint about a word that is none of the known ones, with the nearest of them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from common.terminal.printable import printable_text
 __all__ = ["PROGRAM", "named", "write_error", "write_out"]
 
 PROGRAM = "./lab" if (Path(__file__).parents[2] / "lab").is_file() else "mrclab"
-"""What a user types: a clone has the script `lab`, an installed wheel the command `mrclab`."""
+"""The command that a user types: a clone has the script `lab`, an installed wheel the command `mrclab`."""
 
 _AS_WRITTEN = re.compile(r"\./lab(?![\w./-])")
 

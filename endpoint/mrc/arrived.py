@@ -1,4 +1,4 @@
-"""What a receiver hands on of a frame: one record each of a packet and of a SACK, filled in place for every frame."""
+"""Records that a receiver hands on: one of a packet and one of a SACK, filled in place for every frame."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ class Sack:
         """The offset of the causing PSN from `cack`, or the id of the probe, as a signed number."""
         self.penalty = 0
         self.mpr = 0
-        """What the peer grants from the cumulative PSN on, in units of 128; 0: no dynamic MPR."""
+        """The PSNs that the peer grants from the cumulative one on, in units of 128; 0: no dynamic MPR."""

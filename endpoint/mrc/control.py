@@ -1,4 +1,4 @@
-"""What a controller or a program sets of a NIC beside queue pairs (OCP MRC API: hints, and what mrc_ctl.h has)."""
+"""Values of a NIC that a controller or a program sets beside queue pairs (OCP MRC API: hints, and all of mrc_ctl.h)."""
 
 from __future__ import annotations
 

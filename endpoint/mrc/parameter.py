@@ -27,7 +27,7 @@ class Parameter(NamedTuple):
 
     @property
     def range_words(self) -> str:
-        """What the parameter may be, for tables and messages."""
+        """The values that the parameter may have, for tables and messages."""
         if self.kind is bool:
             return "true or false"
         if self.kind is str:

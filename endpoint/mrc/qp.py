@@ -43,7 +43,7 @@ RESURRECTION_PROBES_MAX = 8
 
 
 def _usual_attributes(context: Context) -> dict[str, Any]:
-    """What a QP can be made with, and what it is made with where nothing is said."""
+    """The attributes that a QP can be made with, and their defaults."""
     settings, limits = context.settings, context.limits
     return {
         "mpr": limits.mpr,

@@ -1,4 +1,4 @@
-"""What any NIC needs, MRC's or RoCE's, without I/O: frames, packets, ports, memory, verbs, the scheduler."""
+"""The parts of any NIC, MRC's or RoCE's, without I/O: frames, packets, ports, memory, verbs, the scheduler."""
 
 from typing import TYPE_CHECKING
 

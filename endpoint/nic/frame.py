@@ -182,7 +182,7 @@ def parse(data: Buffer, dialect: Dialect = DEFAULT) -> Frame:
 
 
 def _behind_routing(data: Buffer, at: int) -> tuple[int, int]:
-    """What follows the segment routing header at `at`, and where. Raises `MalformedFrame`."""
+    """The header that follows the segment routing header at `at`, and its place. Raises `MalformedFrame`."""
     if data[at + 2] != SEGMENT_ROUTING:
         raise MalformedFrame(f"the routing header has type {data[at + 2]}, not 4 (segment routing)")
     if data[at] != NEXT_IPV6:

@@ -69,7 +69,7 @@ class Agenda:
                 self._scheduler.deadline_ns = at_ns
 
     def settle(self, at_ns: int) -> None:
-        """What was due is done: the QP wants to be called by `at_ns`, sooner or later than before."""
+        """Due work is done: the QP wants to be called by `at_ns`, sooner or later than before."""
         scheduler = self._scheduler
         if at_ns < scheduler.deadline_ns:
             scheduler.deadline_ns = at_ns

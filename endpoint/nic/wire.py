@@ -1,4 +1,4 @@
-"""What the headers behind UDP say: opcodes, marks, reasons, flags. Their layouts are in `endpoint.nic.headers`.
+"""Values in the headers behind UDP: opcodes, marks, reasons, flags. Their layouts are in `endpoint.nic.headers`.
 
 A packet is `BTH | extension headers | [data | pad] | ICRC`, everything in network byte order but the ICRC
 (`endpoint.nic.icrc`). Where readers of the specification disagree, `endpoint.nic.dialect` decides.

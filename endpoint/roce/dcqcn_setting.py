@@ -87,7 +87,7 @@ class DcqcnConstants:
 
     @classmethod
     def of(cls, setting: DcqcnSetting, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> DcqcnConstants:
-        """What the setting means on a link of this rate, round trip and bandwidth-delay product."""
+        """The meaning of the setting on a link of this rate, round trip and bandwidth-delay product."""
         fixed = setting.absolute
         if fixed is not None:
             return cls(

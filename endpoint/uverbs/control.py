@@ -1,4 +1,4 @@
-"""What a program may set and ask of the NIC beside its own queues: hints, profiles, EV events, EV probes, ports.
+"""Requests of a program to the NIC beside those to its own queues: hints, profiles, EV events, EV probes, ports.
 
 A program's hints and event queues are its own. Programs share profiles and ports, so changing one of them takes an
 administrator, as the API asks CAP_NET_ADMIN of a controller: root, or the user that runs the agent.

@@ -43,6 +43,6 @@ def has_room(limits: uverbs.ProgramLimits, name: str, held: int) -> None:
 
 
 def of_kernel(error: OSError) -> str:
-    """What a program is told of an error of a system call: the reason, and its errno or EIO."""
+    """The error of a system call as a program is told it: the reason, and its errno or EIO."""
     name = errno.errorcode.get(error.errno or 0, "")
     return f"{error.strerror or error} ({name if name in ERRNOS else 'EIO'})"

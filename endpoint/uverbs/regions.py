@@ -35,7 +35,7 @@ class ProgramMemory:
         self._file: int | None = None
 
     def sink(self, address: int, proof: int) -> Sink:
-        """What writes to the memory from `address` on; the secret lies at `proof`. Raises `RefusedError`."""
+        """A writer to the memory from `address` on; the secret lies at `proof`. Raises `RefusedError`."""
         if self._file is None:
             self._file = self._open(proof)
         file = self._file

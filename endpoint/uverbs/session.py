@@ -53,7 +53,7 @@ class Session:
         administrator: bool = True,
     ) -> None:
         self.program = ""
-        """What it calls itself, once it has opened its connection."""
+        """The program's own name, once it has opened its connection."""
         self.qps: dict[int, GuestQp] = {}
         self._transport = transport
         self._hosts = hosts

@@ -1,4 +1,4 @@
-"""What hosts do: one workload to a file, found here by its kind."""
+"""Workloads: the work of hosts, one kind per file, found here by its name."""
 
 from __future__ import annotations
 

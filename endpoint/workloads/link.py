@@ -25,7 +25,7 @@ class PeerLink:
         self.remote_va = self.remote_rkey = 0
         self._transport = transport
         self.inbox = bytearray(0 if transport.counted else inbox_bytes)
-        """What the peer has written here; no bytes where payload is counted."""
+        """The bytes that the peer has written here; no bytes where payload is counted."""
         self._region: MemoryRegion | None = None
         if inbox_bytes:
             counted = transport.counted

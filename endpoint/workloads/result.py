@@ -1,4 +1,4 @@
-"""What a workload tells of itself: totals of its rank, and a table as other tools print it."""
+"""The results of a workload: totals of its rank, and a table as other tools print it."""
 
 from __future__ import annotations
 

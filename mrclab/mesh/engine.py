@@ -79,7 +79,7 @@ class MeshEngine(ABC):
 
     @abstractmethod
     def call(self, function: Callable[[], T]) -> T:
-        """What a function returns that is called between two steps of the tasks. It must not wait for other ranks: no
+        """The result of a function that is called between two steps of the tasks. It must not wait for other ranks: no
         task goes on meanwhile, and another rank may need one."""
 
     @abstractmethod

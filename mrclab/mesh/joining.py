@@ -19,7 +19,7 @@ class Store(Protocol):
 
 
 def join(engine: MeshEngine, store: Store, rank: int, size: int, about: dict[str, Any]) -> list[dict[str, Any]]:
-    """What each rank says about itself, in order of its rank in the group; all links between them are open then.
+    """The words of each rank about itself, in order of its rank in the group; all links between them are open then.
 
     `about` has `rank`, this process's number in the whole job. Waiting in the store is the caller's: another rank may
     come there only after a collective that is under way. Raises what the store or the NIC raises, and leaves no link:

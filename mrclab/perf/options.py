@@ -22,7 +22,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True)
 class PerfOptions:
-    """What both ends must agree on; `servername` is None at the server. A test may lack those with a default."""
+    """Options that both ends must share; `servername` is None at the server. A test may lack those with a default."""
 
     servername: str | None
     port: int
@@ -40,7 +40,7 @@ class PerfOptions:
     histogram: bool = False
 
     def sizes(self) -> list[int]:
-        """What is measured, one after the other, in bytes."""
+        """The sizes that are measured, one after the other, in bytes."""
         return [1 << power for power in range(1, SIZE_MAX.bit_length())] if self.all_sizes else [self.size]
 
     def shared(self) -> dict[str, int | bool]:

@@ -57,7 +57,7 @@ class TestEnd:
 
 
 def facts(context: Context, options: PerfOptions) -> list[tuple[str, object]]:
-    """What stands above a test's rows."""
+    """The lines above a test's rows."""
     device = context.query_device()
     rate = sum(port.rate_bps for port in device.ports) / 1e6
     return [

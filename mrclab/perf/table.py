@@ -1,4 +1,4 @@
-"""What a test prints: perftest's columns."""
+"""The table that a test prints: perftest's columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lab's journal learns of an unmodified training script: each step's time, loss and a digest of the weights.
+"""Lines of the lab's journal about an unmodified training script: each step's time, loss and a digest of the weights.
 
 `MRCLAB_JOURNAL` names the file. A step ends with the optimizer's; its loss is what `backward` was last called on.
 """

@@ -15,7 +15,7 @@ _LOOK_S_MAX = 0.05
 def meet(
     context: Context, folder: Path, name: str, rank: int, ranks: int, mine: Any, timeout_s: float = 60.0
 ) -> list[Any]:
-    """What every rank brings, in order of rank. TimeoutError names those that have not come.
+    """The values that all ranks bring, in order of rank. TimeoutError names those that have not come.
 
     Time is the lab's, so that ranks can meet in virtual time as well.
 

@@ -117,7 +117,7 @@ def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
 
 
 def broken_off(match: Match) -> str | None:
-    """What is said of runs that an exception ended."""
+    """The words about runs that an exception ended."""
     errors = [row for one in match.statements for row in one.errors]
     return page.paragraph(LEFT_OUT.format(count=len(errors)) + errors[0].error) if errors else None
 

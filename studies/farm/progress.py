@@ -33,7 +33,7 @@ class Progress:
             self._live.stop()
 
     def picture(self) -> RenderableType:
-        """What a terminal shows."""
+        """The picture for a terminal."""
         return self.line()
 
     def line(self) -> str:

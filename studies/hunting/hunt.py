@@ -236,7 +236,7 @@ class Catch:
 
     @property
     def sentence(self) -> str:
-        """What broke, and how."""
+        """The check that broke, and how."""
         check, reason = next(iter(self.shrunk.outcome.broken.items()))
         return f"{check}: {reason}"
 

@@ -1,4 +1,4 @@
-"""What must hold under any timeline that leaves every pair of hosts a path: the checks of a hunt.
+"""Rules that must hold under any timeline that leaves every pair of hosts a path: the checks of a hunt.
 
 Each false finding is a bug of the transport, of the lab, or of this page.
 """

@@ -62,7 +62,7 @@ def ends(columns: Sequence[Sequence[float]]) -> tuple[float, float]:
 
 
 def unit(metric: Metric) -> str:
-    """What stands at the axis."""
+    """The label of the axis."""
     if metric.unit.startswith("share"):
         return f"{metric.title}, % {metric.unit.removeprefix('share ')}"
     return f"{metric.title}, {'Mb/s' if metric.unit == 'bit/s' else metric.unit}"

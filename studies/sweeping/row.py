@@ -1,4 +1,4 @@
-"""What is kept of one run: its verdict, the finding of every check, and a few figures."""
+"""The row that is kept of one run: its verdict, the finding of every check, and a few figures."""
 
 from __future__ import annotations
 

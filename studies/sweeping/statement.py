@@ -1,4 +1,4 @@
-"""What a sweep says: verdicts and metrics of each variant with intervals, differences of pairs, the worst seeds."""
+"""Statements of a sweep: verdicts and metrics of each variant with intervals, differences of pairs, the worst seeds."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class RowStore:
             raise ValueError(f"{self.path} must be a store of rows ({why}): move it away, and a new one is made")
 
     def _said(self, error: sqlite3.Error) -> ValueError | OSError:
-        """What is wrong: a full disk or another sweep's lock passes; only a file that is no database must go."""
+        """The right error: a full disk or another sweep's lock passes; only a file that is no database must go."""
         if isinstance(error, sqlite3.OperationalError):
             return OSError(f"{self.path} cannot be used now: {error}")
         return ValueError(f"{self.path} must be a store of rows ({error}): move it away, and a new one is made")
@@ -199,7 +199,7 @@ class Sweep:
         return [found[seed] for seed in counted if seed in found]
 
     def test(self, index: int) -> Until | None:
-        """What `--until` knows about a subject."""
+        """The knowledge of `--until` about a subject."""
         return self._tests[index]
 
     def _missing(self) -> Iterator[tuple[int, int]]:

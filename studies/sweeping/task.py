@@ -25,7 +25,7 @@ class Task(Job):
 
 
 def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
-    """What decides a row beside the choices: the digests of a run, and those of the code that judges it."""
+    """The inputs of a row beside the choices: the digests of a run, and those of the code that judges it."""
     return {**options["hashes"], "judging": identity.code_digest(JUDGING), "version": options["version"]}
 
 

@@ -52,7 +52,7 @@ class Until:
         return self.known
 
     def words(self) -> str:
-        """What is known, for people."""
+        """The knowledge so far, for people."""
         share = f"{100 * self.target:g} %"
         if self.known is None:
             return f"not known after {self.runs} runs whether it is true on {share} of all seeds"

@@ -1,4 +1,4 @@
-"""What a sweep varies: each variant is the options of one `./lab run` without its seed."""
+"""Variants of a sweep: each is the options of one `./lab run` without its seed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Variant:
         return [self.scenario, *words({name: value for name, value in self.asked.items() if name != "scenario"})]
 
     def command(self, seed: int) -> str:
-        """What repeats one run of this variant, with its report."""
+        """The command that repeats one run of this variant, with its report."""
         return command("run", *self.words, "--seed", seed)
 
     @property

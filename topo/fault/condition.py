@@ -1,4 +1,4 @@
-"""What the faults in force do to the packets of one path: where they are lost, at risk or late, hop by hop."""
+"""The effect of the faults in force on the packets of one path: where they are lost, at risk or late, hop by hop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a set of faults means: for ports and carriers, for switches, for denylists, and for a routing protocol."""
+"""The meaning of a set of faults: for ports and carriers, for switches, for denylists, and for a routing protocol."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Nscc(Congestion):
         self._config = known
         self._adapts = not known.disable_qa
         self._period_ns, self._adjust_bytes = known.adjust_period_threshold, known.adjust_bytes_threshold
-        """What is asked of the configuration for every acknowledgement."""
+        """The configuration's values that every acknowledgement needs."""
         self._base_rtt_ns = path.base_rtt_ns if config.base_rtt is None else config.base_rtt
         self._penalty = 0
         self._increase = 0.0

@@ -85,7 +85,7 @@ class Guarded:
         self.object = self.call(lambda: maker(*arguments), make)
 
     def call(self, work: Callable[[], Any], member: str) -> Any:
-        """What `work` returns. Raises `AlgorithmError` with the line that raised."""
+        """The result of `work`. Raises `AlgorithmError` with the line that raised."""
         try:
             return work()
         except AlgorithmError:

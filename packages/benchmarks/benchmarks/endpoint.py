@@ -192,7 +192,7 @@ def stages(transport: str, seconds: float) -> None:
 
 
 def primitives() -> None:
-    """What no implementation in Python can go below: the library calls on one packet's bytes."""
+    """The least time of any implementation in Python: the library calls on one packet's bytes."""
     from zlib import crc32
 
     data, memory, view = os.urandom(FRAME_BYTES), bytearray(1 << 20), memoryview(bytearray(FRAME_BYTES))

@@ -35,7 +35,7 @@ class NotPossibleError(RuntimeError):
 
 @dataclass(slots=True)
 class StudentWork:
-    """What a test has: the student's source, the seed, and a folder for what a reader may want to open.
+    """The input of a test: the student's source, the seed, and a folder for what a reader may want to open.
 
     `protection` collects how the student's code was contained, `printed` the end of what it printed in each box, `kept`
     what several tests share. `brief` leaves out what only a reader needs: a hunt says what broke, and neither shrinks
@@ -53,7 +53,7 @@ class StudentWork:
     unloadable: str = ""
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` returns, made once for all tests of the check."""
+        """The result of `make`, made once for all tests of the check."""
         if name not in self.kept:
             self.kept[name] = make()
         found: T = self.kept[name]

@@ -1,4 +1,4 @@
-"""What a check found: gates with their values, tests with what was expected and what happened, a lab's result."""
+"""The result of a check: gates with their values, tests with what was expected and what happened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure is: runs, the paper's points, the quantities that are compared, the charts. All of it is data."""
+"""A figure: runs, the paper's points, the quantities that are compared, the charts. All of it is data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIGITISED = "read off the vector graphics of arXiv:2605.04333 (error about 1 %)"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What is kept of a run: numbers by name, and curves by name in the units of the figure's axes."""
+    """The part of a run that is kept: numbers by name, and curves by name in the units of the figure's axes."""
 
     numbers: Mapping[str, float]
     curves: Mapping[str, Points] = field(default_factory=dict)

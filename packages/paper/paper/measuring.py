@@ -1,4 +1,4 @@
-"""What figures measure of a run: rates over stretches of time and what a sample of the paper's length would show."""
+"""Measures of a run for figures: rates over stretches of time and what a sample of the paper's length would show."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def curve(
 
 
 def deficit_bits(run: Run, clock: Clock, at: float, until: float, steady_gbps: float) -> float:
-    """What a transient cost: bits that the steady rate would have carried from `at` to `until` and nobody did."""
+    """The cost of a transient: bits that the steady rate would have carried from `at` to `until` and nobody did."""
     length_s = (until - at) * clock.unit_ns / SECOND_NS
     return max(0.0, steady_gbps * GBPS * length_s - rate(run, clock, at, until) * GBPS * length_s)
 
@@ -77,7 +77,7 @@ def median(values: Iterable[float]) -> float:
 
 
 def queue_curve(run: Run, clock: Clock, switch: str, port: int) -> Points:
-    """What waits at a switch's port: (instant in units, bytes) for each sample."""
+    """The queue at a switch's port: (instant in units, bytes) for each sample."""
     return [
         (round(clock.units(run, float(line["t_ns"])), 6), float(row["queue_bytes"]))
         for line in run.switch_samples.get(switch, ())

@@ -1,4 +1,4 @@
-"""What came of a figure: its numbers and curves, each quantity beside the paper's, and the count of all of them."""
+"""The outcome of a figure: its numbers and curves, each quantity beside the paper's, and the count of all of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Comparison:
 
     @property
     def scale(self) -> float:
-        """What a difference is a share of."""
+        """The number of which a difference is a share."""
         return abs(self.quantity.paper if self.quantity.scale is None else self.quantity.scale)
 
     @property

@@ -21,7 +21,7 @@ from studies.sweeping.perform import kept
 DATA = frozenset({"breaking", "cluster", "figure", "parameters", "placement", "profile", "readings"})
 """Modules of this folder that measure nothing: their values are in a run's JSON, or are words."""
 MADE = "made"
-"""What the verdict of a row says: nothing is judged here."""
+"""The verdict of every row: nothing is judged here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def spec(figure: str, part: Part, short: bool) -> RunSpec:
 
 
 def hashes(run: RunSpec, figure: str) -> dict[str, str]:
-    """What decides a row, by name: the run's key with all that is in it, its traffic, and the code that measures."""
+    """The digests that decide a row, by name: of the run's key, its traffic, and the code that measures."""
     file = catalogue.file_of(figure)
     return {
         "run": identity.key(run.options()),

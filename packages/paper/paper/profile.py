@@ -40,7 +40,7 @@ class Profile:
     costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def host(self, title: str) -> dict[str, Any]:
-        """What a collective costs the hosts under a transport."""
+        """The options of a collective's cost at the hosts under a transport."""
         return {**self.message, **self.collective, **self.costs.get(title, {})}
 
     def transport(self, choice: TransportChoice) -> TransportChoice:

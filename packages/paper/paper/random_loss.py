@@ -38,7 +38,7 @@ HASHED_MB = 64
 """Up to this size RoCE on few queue pairs is run with all seeds; the sizes of `paper/large.py` take hours once."""
 FEW_PAIRS = 2
 LEAST_GBPS = 0.5
-"""What the paper's axis shows as 0 stands for less than this."""
+"""A point at 0 of the paper's axis stands for less than this."""
 
 Table = Mapping[tuple[str, float], Mapping[int, float]]
 """The paper's Gb/s by size in MB, for each transport and loss in percent."""

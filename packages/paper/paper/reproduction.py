@@ -88,7 +88,7 @@ class Reproduction:
             tell(self._tasks[row.key], row)
 
     def outcomes(self) -> list[Outcome]:
-        """What is known of each figure."""
+        """The outcome of each figure so far."""
         by_part = {(one.figure, one.part): key for key, one in self._tasks.items()}
         found = []
         for figure in self.figures:

@@ -37,7 +37,7 @@ class Page:
         page.on("pageerror", lambda error: self.console.append(f"error: {error}"))
 
     def value(self, expression: str) -> Any:
-        """What an expression is now."""
+        """The present value of an expression."""
         return self.page.evaluate(f"() => ({expression})")
 
     def until(self, expression: str, wait_s: float = WAIT_S) -> Any:

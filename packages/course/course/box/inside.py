@@ -86,7 +86,7 @@ ROOTS = {name.partition(".")[0] for name in ALLOWED}
 
 
 def plain(value: Any) -> Any:
-    """What JSON has no form for: sets become sorted lists, addresses texts; anything else is an error."""
+    """Values that JSON has no form for: sets become sorted lists, addresses texts; anything else is an error."""
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     if type(value).__module__ == "ipaddress":

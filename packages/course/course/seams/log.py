@@ -56,7 +56,7 @@ class Log:
 
 @dataclass(slots=True)
 class Seat:
-    """What the classes of the transport at a seam share: boxes with the student's class, what they log, a count."""
+    """The shared state of the transport's classes at a seam: boxes with the student's class, what they log, a count."""
 
     another: Callable[[], Box]
     rtt_ns: int

@@ -12,7 +12,7 @@ from endpoint.mrc import EvPath, EvSet, Selection, Values
 
 
 class AskingSelection(Selection):
-    """What both labs share: numbers for paths, a log, and events that wait for the next question."""
+    """The base of both labs: numbers for paths, a log, and events that wait for the next question."""
 
     heeds_signals = False
     box: Box

@@ -72,7 +72,7 @@ class Incident:
 
     @property
     def tickets(self) -> list[str]:
-        """What the operator is told beforehand."""
+        """The tickets that the operator is told beforehand."""
         drained = [odd.component for odd in self.oddities if odd.kind == "drained"]
         return [f"{name} is drained for planned work: NICs deny every path across it" for name in drained]
 
@@ -88,7 +88,7 @@ FABRICS: Mapping[int, Mapping[str, str]] = {
     4: {"fabric.leaves": "3", "fabric.planes": "4"},
     5: {"fabric.leaves": "3", "fabric.planes": "4"},
 }
-"""What differs from the smallest plan."""
+"""The differences from the smallest plan."""
 LOADS: Mapping[int, float] = {1: 0.6, 2: 0.6, 3: 0.6, 4: 0.45, 5: 0.45}
 """Of the rate of every cable."""
 BURSTS = 0.03  # of the same, of every host towards one

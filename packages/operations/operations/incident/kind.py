@@ -25,7 +25,7 @@ NONE = "none"
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """What can be wrong, with which sort of component, from which level on."""
+    """A fault that can be hidden, with which sort of component, from which level on."""
 
     name: str
     component: ComponentType

@@ -1,4 +1,4 @@
-"""What happens in an incident, in any world: hidden faults, oddities and the load, each at its time.
+"""The events of an incident, in any world: hidden faults, oddities and the load, each at its time.
 
 The list of faults is in the memory of this process, and nothing writes it down before the end.
 """
@@ -46,7 +46,7 @@ def files(folder: Path) -> Iterator[str]:
 
 
 class IncidentAgenda:
-    """What happens by itself, in order of time."""
+    """Events that happen by themselves, in order of time."""
 
     def __init__(self) -> None:
         self._items: list[tuple[int, int, Callable[[], None]]] = []
@@ -160,7 +160,7 @@ class LiveIncident(LabView):
         return {ref.port: self.interface(ref) for ref in ports(self.plan, node)}
 
     def visible(self) -> Iterator[str]:
-        """What lies open beside the answers of tools: names and contents of files."""
+        """Everything that lies open beside the answers of tools: names and contents of files."""
         yield from files(self._directory.path)
 
     def namespace(self, node: Node) -> str:

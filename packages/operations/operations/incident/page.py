@@ -18,7 +18,7 @@ from page import export
 
 PAGE = "incident.html"
 WRITTEN = ("options.json", "journal/runner.jsonl", "answer.json", REPLAY, PAGE)
-"""What the end of an incident writes into its folder."""
+"""The files that the end of an incident writes into its folder."""
 MARKS = {"right": "true", "partly right": "unknown", "wrong": "false", "given up": "unknown"}
 ODD = {
     "old-flap": "was down for two seconds long ago; its drops are from then",

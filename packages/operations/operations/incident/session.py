@@ -67,7 +67,7 @@ class IncidentSession:
         self.called_s = self.live.now_s
 
     def options(self) -> dict[str, Any]:
-        """What a page says of the run: nothing that is hidden, and no seed before the end."""
+        """The options that a page shows of the run: nothing that is hidden, and no seed before the end."""
         plan = self.incident.plan
         return {
             "scenario": SCENARIO,
@@ -89,7 +89,7 @@ class IncidentSession:
         return round(self.live.now_s - self.called_s, 3)
 
     def status(self) -> dict[str, Any]:
-        """What an operator knows beforehand, and has used."""
+        """The facts that an operator knows beforehand, and the time and commands used."""
         plan = self.incident.plan
         return {
             "level": self.incident.level,
@@ -173,7 +173,7 @@ class IncidentSession:
         )
 
     def _journal(self, begin_ns: int, end_ns: int) -> None:
-        """What a replay shows beside what devices have seen: the faults, and the commands."""
+        """The lines of a replay beside those that devices have written: the faults, and the commands."""
         journal = Journal(self.directory.journal("runner"), "runner", lambda: end_ns)
         journal.write_process("runner", pid=0, realtime_ns=0)
         journal.write("phase", t_ns=begin_ns, name="faults", state="start")

@@ -1,4 +1,4 @@
-"""What the answers of tools show: for each kind a function that finds it, without knowing what is hidden."""
+"""Signs in the answers of tools: for each kind a function that finds it, without knowing what is hidden."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CollectedAnswers:
             self.paths.append(dict(answer))
 
     def looks_at(self, ref: PortRef) -> list[dict[str, Any]]:
-        """What a port's node reported of it, the oldest first."""
+        """The reports of a port's node about it, the oldest first."""
         found = [look[ref.node.name] for look in self.looks if ref.node.name in look]
         return [node["interfaces"][ref.port - 1] for node in found]
 

@@ -64,7 +64,7 @@ def far_host(plan: Plan, host: Host) -> str:
 def shown_by(
     plan: Plan, tickets: Sequence[str], do: Do, lines: Sequence[str], *, virtual_time: bool = True
 ) -> list[Sign]:
-    """What these commands show."""
+    """The findings that these commands lead to."""
     seen = CollectedAnswers(plan, tickets, virtual_time)
     for line in lines:
         seen.take(parse(line)[0], do(line))

@@ -104,7 +104,7 @@ def used(document: Answer) -> str:
 
 
 def briefing(status: Answer) -> list[str]:
-    """What the operator is told at the beginning."""
+    """The words that the operator is told at the beginning."""
     return [
         f"level {status['level']}, plan {status['plan']}: {status['hosts']} hosts, {status['switches']} switches,"
         f" {status['cables']} cables; under load ({', '.join(status['load'])})",

@@ -1,4 +1,4 @@
-"""What an operator can look at, as JSON. Each tool says what the devices say, and nothing of what is hidden."""
+"""The tools of an operator; answers are JSON. Each tool says what the devices say, and nothing of what is hidden."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def show_tables(live: LiveIncident, fields: Fields) -> Answer:
 
 
 def prober(live: LiveIncident, fields: Fields) -> Answer:
-    """What the path probers of all hosts know of the links, merged."""
+    """The knowledge of all hosts' path probers about the links, merged."""
     live.pass_time(live.look_s)
     return {"links": links_json(live, every=fields.boolean("all", False))}
 

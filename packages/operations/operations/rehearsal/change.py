@@ -24,7 +24,7 @@ ACTIONS: Mapping[str, str] = {
     "replace-optics": "optics-down",
     "rate": "rate",
 }
-"""What a step may do, with the fault verb that does it. `replace` is a switch that is gone until its successor runs.
+"""A step's actions, each with the fault verb that does it. `replace` is a switch that is gone until its successor runs.
 
 `replace-optics` is a NIC whose transceiver is out: all its ports are dark."""
 _PLACE = (
@@ -68,7 +68,7 @@ class ChangeStep:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """What counts as noticed: a training step so many times as long as without the change, less of the goodput."""
+    """When a change is noticed: a training step so many times as long as without the change, less of the goodput."""
 
     step_time: float = 2.0
     goodput: float = 0.9

@@ -1,4 +1,4 @@
-"""What a rehearsal says: text, JSON, and a page with a replay of the worst run."""
+"""The report of a rehearsal: text, JSON, and a page with a replay of the worst run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all parts of an expression have in common: the kind of the value, and how the part reads in messages."""
+"""The base of all parts of an expression: the kind of the value, and how the part reads in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program may ask for. More is a mistake or malice, and would take the memory or the stack of the switch."""
+"""The limits of a program. More is a mistake or malice, and would take the memory or the stack of the switch."""
 
 __all__ = ["FRAME_BYTES_MAX", "PARSER_STATES_MAX"]
 

@@ -14,7 +14,7 @@ from paper.report.picture import draw
 
 TITLE = "The MRC paper, figure by figure: the short form"
 PLAIN = TEXTS["short"].replace("`", "")
-"""What begins pages whose numbers do not count, for a terminal or for HTML, without Markdown's marks."""
+"""The beginning of pages whose numbers do not count, for a terminal or for HTML, without Markdown's marks."""
 RUNS_HEAD = ["figure", "", "runs", "seconds"]
 QUANTITY_HEAD = table.QUANTITY_HEAD[:4]
 KEPT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours", "interval")

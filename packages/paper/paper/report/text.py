@@ -1,4 +1,4 @@
-"""What a terminal says: each quantity of figures that were asked for by name, or a line a figure."""
+"""The text for a terminal: each quantity of figures that were asked for by name, or a line a figure."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def row(found: object, where: str) -> TableRow:
 
 
 def installed(plan: Plan, switch: Switch) -> list[TableRow]:
-    """What the lab's controller installs of these tables: rows for uSIDs and for the last hop."""
+    """The rows that the lab's controller installs in these tables: rows for uSIDs and for the last hop."""
     return [found for one in tables(plan, switch) if (found := of_lab(plan, one)) is not None]
 
 

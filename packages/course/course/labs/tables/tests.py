@@ -176,7 +176,7 @@ def own_usids(work: StudentWork) -> TestOutcome:
 
 
 def length(row: TableRow) -> str:
-    """What is wrong with the length of a prefix, or ""."""
+    """The complaint about the length of a prefix, or ""."""
     if isinstance(row.match, int) or row.match.prefixlen == 48:
         return ""
     return f"a prefix is /48, the block's 32 bits and one uSID's 16, and not /{row.match.prefixlen}"

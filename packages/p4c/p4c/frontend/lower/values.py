@@ -221,5 +221,5 @@ def _expression_names(e: Expression) -> Iterator[str]:
 
 
 def identity(item: Expression) -> object:
-    """What tells a field or constant from others, quickly: a field knows its whole header."""
+    """The key that tells a field or constant from others, quickly: a field knows its whole header."""
     return (item.header.name, item.field.name) if isinstance(item, FieldRef) else item

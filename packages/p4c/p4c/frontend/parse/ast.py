@@ -191,8 +191,8 @@ class BlockStatement(Statement):
 
 
 class LoopStatement(Statement):
-    """What the checker finds of a loop: whether one of its statements is `continue`, and the symbols of variables that
-    only the loop's own clauses write while it runs."""
+    """The checker's findings about a loop: whether one of its statements is `continue`, and the symbols of variables
+    that only the loop's own clauses write while it runs."""
 
     body: Statement
     continues: bool = field(default=False, init=False, repr=False)
@@ -397,7 +397,7 @@ class TableDecl(Declaration):
 
 
 class Applicable(Declaration):
-    """What a control and a parser have in common."""
+    """The base of a control and a parser."""
 
     type_parameters: list[str]
     parameters: list[ParameterDecl]

@@ -117,7 +117,7 @@ class Cursor:
                 self._known.clear()
 
     def attempt(self, read: Callable[[Cursor], T | None]) -> T | None:
-        """What `read` finds here. If it finds None, or the tokens are something else, nothing was read."""
+        """The result of `read` here. If it finds None, or the tokens are something else, nothing was read."""
         start = self.at
         self.guessing += 1
         try:
@@ -131,7 +131,7 @@ class Cursor:
         return found
 
     def once(self, read: Callable[[Cursor], T]) -> T:
-        """What `read`, which depends on the tokens alone, finds here; remembered while guessing.
+        """The result of `read`, which depends on the tokens alone, here; remembered while guessing.
 
         Guesses contain guesses, and text is read again after a wrong one: without this, work doubles with every level.
         """
