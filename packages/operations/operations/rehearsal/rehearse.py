@@ -130,7 +130,7 @@ def spec(planned: Planned, seed: int, flaps: int, world: str = "simulated") -> R
 
 
 class Seen(NamedTuple):
-    """The effect on the job in a run. `at_s` is when the longest step ended, in the change; None: no step was longer."""
+    """An effect on the job in a run. `at_s` is when the longest step ended, in the change; None: no step was longer."""
 
     seed: int
     slowdown: float
