@@ -5,20 +5,19 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from controller.client import INSERT, Address, ClientError, GrpcChannels, P4RuntimeClient
+    from controller.client import Address, ClientError
     from controller.counting import Cells, ClassCounters, counted, drop_causes, read_counters
     from controller.direct import DirectControl, encoded
     from controller.entries import Entity, TableEntry
     from controller.items import encode
-    from controller.pipelines import PipelineConfig, Pipelines, compiled_pipelines
+    from controller.pipelines import Pipelines, compiled_pipelines
     from controller.provisioning import ProvisionError, addresses, check, provision
     from controller.push import read_switch, reconverge, verify, write_entities
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "INSERT", "Address", "Cells", "ClassCounters", "ClientError", "DirectControl", "Entity", "GrpcChannels",
-    "P4RuntimeClient", "PipelineConfig", "Pipelines", "ProvisionError", "TableEntry", "addresses", "check", "cli",
-    "compiled_pipelines", "counted", "drop_causes", "encode", "encoded", "provision", "push", "read_counters",
-    "read_switch", "reconverge", "tables", "verify", "words", "write_entities",
+    "Address", "Cells", "ClassCounters", "ClientError", "DirectControl", "Entity", "Pipelines", "ProvisionError",
+    "TableEntry", "addresses", "check", "cli", "compiled_pipelines", "counted", "drop_causes", "encode", "encoded",
+    "provision", "push", "read_counters", "read_switch", "reconverge", "tables", "verify", "words", "write_entities",
 ]  # fmt: skip

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from studies.sweeping.progress import SweepProgress
     from studies.sweeping.proportion import Share, share
     from studies.sweeping.row import Row
-    from studies.sweeping.statement import Contrast, VariantStatement, contrasts, document, statements
-    from studies.sweeping.subject import Chosen, Subject
+    from studies.sweeping.statement import VariantStatement, document, statements
+    from studies.sweeping.subject import Subject
     from studies.sweeping.sweep import RowStore, Sweep
     from studies.sweeping.task import Task, VersionError
     from studies.sweeping.until import Until, parse_share
@@ -19,7 +19,7 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "Chosen", "Contrast", "PairedDifference", "Row", "RowStore", "Share", "Subject", "Sweep", "SweepProgress", "Task",
-    "Until", "Variant", "VariantStatement", "VersionError", "contrasts", "difference", "document", "parse_share",
-    "perform", "report", "share", "statements", "subject", "text", "variants",
+    "PairedDifference", "Row", "RowStore", "Share", "Subject", "Sweep", "SweepProgress", "Task", "Until", "Variant",
+    "VariantStatement", "VersionError", "difference", "document", "parse_share", "perform", "report", "share",
+    "statements", "subject", "text", "variants",
 ]  # fmt: skip
