@@ -1,6 +1,6 @@
 """The same random life for two fabrics, which must agree to the bit and the nanosecond.
 
-Everything is drawn from one seed: switches and their programs, cables, tables (as in `differential.Life`), rates,
+Everything is drawn from one seed: switches and their programs, cables, tables (as in `Scenario`), rates,
 delays and losses, frames that hosts send of their own and in answer to what they get, and what a control plane does
 meanwhile. Times are mostly whole microseconds, so that much happens at once. Compared: every frame that a host gets
 with its time and order, every counter and register, and which calls are refused.
@@ -19,10 +19,10 @@ from switch.engine import Engine, PortConfig
 from switch.fabric import End, Fabric, HostFrame, NicPort
 from switch.native.fabric import NativeFabric
 from switch.packet_log import Fate, PacketRecord, in_order
-from switch.reference.pfc import pfc_frame
-from tests.helpers.engines.differential import PORTS, Life
+from tests.helpers.engines.scenario import Scenario
 from tests.helpers.engines.stepped_fabric import SteppedFabric
 
+PORTS = (0, 1, 2, 3, 510)
 HOST_PORTS = 3
 FRAMES_MAX = 400  # that a host sends of its own and in answer, so that no loop of answers lasts
 DURATION_NS = 1_000_000
@@ -95,34 +95,30 @@ class Side:
 
 
 class Kind(NamedTuple):
-    """A program; frames to begin with, values for matches and arguments; what installs entries, if not chance."""
+    """A program, and what stands in place of chance: frames of hosts, what installs entries, delays of cables."""
 
     program: Program
-    frames: Sequence[bytes]
-    values: Sequence[int] = ()
-    populate: Callable[[Life], None] | None = None
+    frames: Sequence[bytes] = ()
+    populate: Callable[[Scenario], None] | None = None
     delays_ns: Sequence[int] = (1, 1000, 1000)
 
 
-class SwitchLife(Life):
+class SwitchLife(Scenario):
     """A switch in both fabrics. A cable takes time; little is unlimited, so that loops stay small."""
 
     kind: Kind
+    cells_compared = 72  # ports 0..8 of eight classes
 
     def port_config(self) -> PortConfig:
-        config = super().port_config()
-        rate_bps = self.random.choice((80_000_000, 800_000_000, 8_000_000_000, 99_999_937))
-        delay_ns = self.random.choice((*self.kind.delays_ns, 5000, 12_345))
-        loss = self.random.choice((0.0, 0.0, 0.0, 0.25))
-        around = self.random.choice((0, 0, 24))
-        return replace(config, rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss, overhead_bytes=around)
+        draw = self.rng.choice
+        rate_bps = draw((80_000_000, 800_000_000, 8_000_000_000, 99_999_937))
+        delay_ns = draw((*self.kind.delays_ns, 5000, 12_345))
+        loss = draw((0.0, 0.0, 0.0, 0.25))
+        return replace(self.control.port(), rate_bps=rate_bps, rate_pps=0, delay_ns=delay_ns, loss=loss)
 
-    def first_port_config(self) -> PortConfig:
-        return self.port_config()
-
-    def populate_tables(self) -> None:
+    def populate(self) -> None:
         if self.kind.populate is None:
-            super().populate_tables()
+            super().populate()
         else:
             self.kind.populate(self)
 
@@ -139,28 +135,26 @@ class FabricLife:
         draw = self.random
         seeds = [draw.getrandbits(64) for _ in range(draw.randint(1, 5))]
         host_count = draw.randint(1, 3)
-        chosen = [draw.choice(programs) for _ in seeds]
-        agendas = [self._agenda([frame for kind in chosen for frame in kind.frames]) for _ in range(host_count)]
         slow = SteppedFabric([stepped(seed) for seed in seeds], host_count, HOST_PORTS)
         self.fast = NativeFabric(seeds, host_count, HOST_PORTS)
-        self.sides = [Side(slow, agendas), Side(self.fast, agendas)]
         self.lives = []
-        for number, kind in enumerate(chosen):
-            # No frame is given to a switch, which of a fabric takes none.
-            engines = (slow.switch(number), self.fast.switch(number))
-            life = SwitchLife(kind.program, seed, kind.frames, kind.values, engines)  # type: ignore[arg-type]
-            life.random = draw
+        for number in range(len(seeds)):
+            kind = draw.choice(programs)
+            life = SwitchLife(kind.program, seed, (slow.switch(number), self.fast.switch(number)), draw, PORTS)
             life.kind = kind
+            life.now_ns = 0
             self.lives.append(life)
+        agendas = [self._agenda() for _ in range(host_count)]
+        self.sides = [Side(slow, agendas), Side(self.fast, agendas)]
         self._wire(len(seeds), host_count)
 
-    def _agenda(self, frames: Sequence[bytes]) -> list[tuple[int, int, bytes]]:
+    def _agenda(self) -> list[tuple[int, int, bytes]]:
         draw, agenda = self.random, []
+        given = [frame for life in self.lives for frame in life.kind.frames]
+        made = [life.packets.packet() for life in self.lives if not life.kind.frames for _ in range(40)]
         for _ in range(draw.randint(10, 120)):
             t_ns = draw.choice((0, 1000, draw.randrange(DURATION_NS), draw.randrange(DURATION_NS) // 1000 * 1000))
-            times = {0: 40, 7: draw.choice((0, 9, 65_535))}
-            forged = pfc_frame(draw.getrandbits(48), draw.choice((1, 0x81, 255)), times)
-            frame = bytearray(forged if draw.random() < 0.05 else draw.choice(frames))
+            frame = bytearray(draw.choice([*given, *made]))
             if frame and draw.random() < 0.4:
                 frame[draw.randrange(len(frame))] = draw.getrandbits(8)
             if draw.random() < 0.1:
@@ -205,7 +199,7 @@ class FabricLife:
     def live(self) -> int:
         """How many frames hosts got."""
         for life in self.lives:
-            life.populate()
+            life.set_up()
         start_ns = random.Random(self.seed).choice((0, 0, DURATION_NS // 3))
         for side in self.sides:
             side.fabric.record_packets(start_ns, DURATION_NS)
@@ -216,7 +210,7 @@ class FabricLife:
         self._run_through(DURATION_NS)
         for life in self.lives:
             life.now_ns = DURATION_NS
-            life.compare_state()
+            life.compare()
         self.fast.close()
         return sum(len(host.got) for host in self.sides[0].hosts)
 
@@ -249,12 +243,11 @@ class FabricLife:
             side.fabric.switch(number)  # what is due happens before anything is changed
         life.now_ns = t_ns
         if draw.random() < 0.1:
-            life.handles.clear()
-            life.pair.both("reset", lambda e: e.reset())
+            life.pair("reset")
             if draw.random() < 0.8:
-                life.pair.both("load", lambda e: e.load(life.program))
-                life.populate_tables()
+                life.load()
+                life.populate()
         else:
             life.change()
         for port in PORTS:
-            life.pair.both("counters", lambda e, p=port: e.port_counters(p, t_ns))
+            life.pair("port_counters", port, t_ns)

@@ -5,6 +5,7 @@ Everything comes from one `random.Random`, so a seed reproduces a run.
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, Match, MemberRef, Range, Ternary
@@ -15,6 +16,7 @@ from p4c.model.headers import Field, Header
 from p4c.model.parsers import Extract, Lookahead, StackNext, State
 from p4c.model.pipelines import Key, Table
 from switch.engine import PRIORITIES, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.reference.pfc import pfc_frame
 
 PORTS = (1, 2, 3, 4)
 STATES_MAX = 40
@@ -55,7 +57,9 @@ class PacketMaker:
     def packet(self) -> bytes:
         data = self._well_formed()
         choice = self.rng.random()
-        if choice < 0.15:
+        if choice < 0.05:
+            data = self._pause()
+        elif choice < 0.15:
             data = data[: self.rng.randrange(len(data) + 1)]
         elif choice < 0.3 and data:
             mutable = bytearray(data)
@@ -90,6 +94,15 @@ class PacketMaker:
             for each, value, _ in chunk:
                 self.pool.note(each.name, value)
         return head + self.rng.randbytes(size)
+
+    def _pause(self) -> bytes:
+        """A PFC frame, now and then forged or cut short."""
+        rng = self.rng
+        times = {priority: rng.choice((0, 1, 30, 500, 65_535)) for priority in range(PRIORITIES)}
+        data = bytearray(pfc_frame(rng.getrandbits(48), rng.choice((0, 1, 0x80, 255, 0xFFFF)), times))
+        if rng.random() < 0.2:
+            data[rng.randrange(len(data))] ^= rng.getrandbits(8)
+        return bytes(data[: rng.randrange(len(data))] if rng.random() < 0.2 else data)
 
     def _value(self, each: Field) -> int:
         width = 8 if each.varbit else each.width_bits
@@ -126,15 +139,15 @@ def _type_of(into: StackNext | object):
 
 
 class ControlMaker:
-    def __init__(self, program: Program, rng: random.Random, pool: Pool) -> None:
-        self.program = program
+    def __init__(self, rng: random.Random, pool: Pool, ports: Sequence[int]) -> None:
         self.rng = rng
         self.pool = pool
+        self.ports = ports
 
     def call(self, actions: tuple[Action, ...]) -> ActionCall:
         action = self.rng.choice(actions)
         args = tuple(
-            self.rng.choice(PORTS)
+            self.rng.choice(self.ports)
             if p.width_bits == 9
             else self.rng.randrange(min(8, 1 << p.width_bits))
             if self.rng.random() < 0.7
@@ -171,7 +184,9 @@ class ControlMaker:
         return Range(min(value, other), max(value, other))
 
     def replicas(self) -> list[Replica]:
-        return [Replica(self.rng.choice(PORTS), self.rng.randrange(4)) for _ in range(self.rng.randrange(4))]
+        return [
+            Replica(self.rng.choice((*self.ports, 77)), self.rng.randrange(4)) for _ in range(self.rng.randrange(4))
+        ]
 
     def meter(self) -> MeterConfig | None:
         if self.rng.random() < 0.2:
@@ -190,12 +205,29 @@ class ControlMaker:
             )
             for _ in range(PRIORITIES)
         )
+        rate_bps = rng.choice((0, 10**6, 10**9, 10**11, 12_345_678))
         return PortConfig(
             up=rng.random() < 0.9,
-            rate_bps=rng.choice((0, 10**6, 10**9, 10**11, 12_345_678)),
+            rate_bps=rate_bps,
             rate_pps=rng.choice((0, 0, 0, 3000)),
             delay_ns=rng.choice((0, 1000, 123_457)),
             loss=rng.choice((0.0, 0.0, 0.3, 1.0)),
             loss_seed=rng.randrange(4),
+            overhead_bytes=rng.choice((0, 0, 24)),
             queues=queues,
+            **(self.pause() if rate_bps else {}),
         )
+
+    def pause(self) -> dict[str, int]:
+        """Half of the ports that have a rate, which a pause needs, have flow control."""
+        draw = self.rng.choice
+        xoff = draw((0, 200, 2000))
+        return {
+            "pfc_classes": draw((0, 0, 1, 255, 0x81)),
+            "pfc_xoff_bytes": xoff,
+            "pfc_xon_bytes": draw((0, xoff // 2, xoff)),
+            "pfc_headroom_bytes": draw((0, 300, 100_000)),
+            "pfc_quanta": draw((200, 2000, 65_535)),
+            "pfc_watchdog_ns": draw((0, 1, 100_000, 10_000_000)),
+            "pfc_mac": self.rng.getrandbits(48),
+        }

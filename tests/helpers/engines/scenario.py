@@ -1,12 +1,13 @@
 """The same random calls for both engines: entries, settings, packets and times. Each pair of results is compared."""
 
 import random
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from p4c.entries import Entry
 from p4c.model import Program
 from p4c.model.pipelines import Table
-from switch.engine import EngineError
+from switch.engine import EngineControl, EngineError, PortConfig
 from switch.stf.programs import make_engine
 from tests.helpers.engines.random_inputs import PORTS, ControlMaker, PacketMaker, Pool
 
@@ -27,8 +28,8 @@ class Handles(NamedTuple):
 class Pair:
     """Applies each call to both engines: both must return the same, or both refuse."""
 
-    def __init__(self, seed: int) -> None:
-        self.engines = (make_engine("reference", seed), make_engine("native", seed))
+    def __init__(self, seed: int, engines: Sequence[EngineControl] = ()) -> None:
+        self.engines = engines or (make_engine("reference", seed), make_engine("native", seed))
         self.calls: list[str] = []
 
     def __call__(self, name: str, *args: Any) -> Any:
@@ -67,24 +68,53 @@ class Pair:
 
 
 class Scenario:
-    def __init__(self, program: Program, seed: int) -> None:
-        self.rng = random.Random(seed)
+    cells_compared = 1 << 20
+    """Of each array of counters or registers."""
+
+    def __init__(
+        self,
+        program: Program,
+        seed: int,
+        engines: Sequence[EngineControl] = (),
+        rng: random.Random | None = None,
+        ports: Sequence[int] = PORTS,
+    ) -> None:
+        self.rng = rng or random.Random(seed)
         self.program = program
+        self.ports = ports
         self.pool = Pool(self.rng)
         self.packets = PacketMaker(program, self.rng, self.pool)
-        self.control = ControlMaker(program, self.rng, self.pool)
-        self.pair = Pair(seed)
+        self.control = ControlMaker(self.rng, self.pool, ports)
+        self.pair = Pair(seed, engines)
         self.now_ns = self.rng.choice((0, 10**15))
+        self.handles: dict[str, list[Handles]] = {}
+
+    def load(self) -> None:
+        self.pair("load", self.program)
         # Of each entry, the handle in either engine: engines number as they like, but for initial entries.
-        self.handles = {t.name: [Handles(i, i) for i in range(len(t.entries))] for t in program.tables}
+        self.handles = {t.name: [Handles(i, i) for i in range(len(t.entries))] for t in self.program.tables}
 
     def set_up(self) -> None:
         pair, rng, control = self.pair, self.rng, self.control
-        pair("load", self.program)
+        self.load()
         for _ in range(30):
             self.packets.packet()  # so that the pool has values for the entries
-        for port in PORTS:
-            pair("configure_port", port, control.port(), self.now_ns)
+        for port in self.ports:
+            pair("configure_port", port, self.port_config(), self.now_ns)
+        for group in (1, 2, 7):
+            pair("set_multicast_group", group, control.replicas())
+        for session in (0, 1, 3):
+            # steer.p4 clones every clone into session 1: with two replicas that is COPIES_MAX packets.
+            replicas = control.replicas()[:1] if session == 1 else control.replicas()
+            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)), rng.choice((0, 0, 5)))
+        self.populate()
+
+    def port_config(self) -> PortConfig:
+        return self.control.port()
+
+    def populate(self) -> None:
+        """Entries for all tables that a program has, members and groups, meters and registers."""
+        pair, rng, control = self.pair, self.rng, self.control
         for profile in self.program.profiles:
             actions = tuple(a for t in self.program.tables if t.profile is profile for a in t.actions)
             for member in range(3):
@@ -97,12 +127,6 @@ class Scenario:
                 self.insert(table)
             if rng.random() < 0.3 and self.may_change_default(table):
                 pair("set_default_action", table.name, control.call(table.actions))
-        for group in (1, 2, 7):
-            pair("set_multicast_group", group, control.replicas())
-        for session in (0, 1, 3):
-            # steer.p4 clones every clone into session 1: with two replicas that is COPIES_MAX packets.
-            replicas = control.replicas()[:1] if session == 1 else control.replicas()
-            pair("set_clone_session", session, replicas, rng.choice((0, 0, 20)), rng.choice((0, 0, 5)))
         for meter in self.program.meters:
             for index in range(min(meter.size, 6)):
                 pair("set_meter", meter.name, index, control.meter())
@@ -119,22 +143,27 @@ class Scenario:
             self.handles[table.name].append(handles)
 
     def step(self) -> None:
-        pair, rng = self.pair, self.rng
-        choice = rng.random()
-        if choice < 0.75:
+        rng = self.rng
+        if rng.random() < 0.75:
             for _ in range(rng.choice((1, 1, 3, 10))):
-                pair("receive", rng.choice(PORTS), self.packets.packet(), self.now_ns)
-        elif choice < 0.80:
-            pair("configure_port", rng.choice(PORTS), self.control.port(), self.now_ns)
-        elif choice < 0.95:
-            self.change_entries()
-        elif choice < 0.97:
-            pair("set_running", rng.random() < 0.7, self.now_ns)
-        elif choice < 0.98:
-            pair("set_multicast_group", 1, self.control.replicas())
+                self.pair("receive", rng.choice(self.ports), self.packets.packet(), self.now_ns)
+        else:
+            self.change()
         self.now_ns += rng.choice((0, 1, 999, 12_345, 1_000_000, 50_000_000))
-        pair("next_event_ns")
-        pair("advance", self.now_ns)
+        self.pair("next_event_ns")
+        self.pair("advance", self.now_ns)
+
+    def change(self) -> None:
+        """Something that a control plane may do at any moment."""
+        choice = self.rng.random()
+        if choice < 0.2:
+            self.pair("configure_port", self.rng.choice(self.ports), self.port_config(), self.now_ns)
+        elif choice < 0.85:
+            self.change_entries()
+        elif choice < 0.95:
+            self.pair("set_running", self.rng.random() < 0.7, self.now_ns)
+        else:
+            self.pair("set_multicast_group", 1, self.control.replicas())
 
     def change_entries(self) -> None:
         tables = [t for t in self.program.tables if not t.const_entries]
@@ -158,17 +187,20 @@ class Scenario:
 
     def settle(self) -> None:
         """Let everything leave, then compare all state."""
-        pair = self.pair
-        while (event_ns := pair("next_event_ns")) is not None:
+        while (event_ns := self.pair("next_event_ns")) is not None:
             self.now_ns = max(self.now_ns, event_ns)
-            pair("advance", self.now_ns)
-        for port in PORTS:
+            self.pair("advance", self.now_ns)
+        self.compare()
+
+    def compare(self) -> None:
+        pair = self.pair
+        for port in self.ports:
             pair("port_counters", port, self.now_ns)
         for counter in self.program.counters:
-            for index in range(counter.size):
+            for index in range(min(counter.size, self.cells_compared)):
                 pair("read_counter", counter.name, index)
         for register in self.program.registers:
-            for index in range(register.size):
+            for index in range(min(register.size, self.cells_compared)):
                 pair("read_register", register.name, index)
         for table in self.program.tables:
             if table.counter is not None:

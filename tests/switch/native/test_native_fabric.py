@@ -18,23 +18,18 @@ from switch.packet_log import NO_PORT, Fate, PacketRecord, in_order
 from switch.packet_log import NodeKind as NodeKind
 from switch.reference.engine import ReferenceEngine
 from tests.helpers.engines.fabric_life import FabricLife, Kind
-from tests.helpers.engines.leaf_traffic import OWN_USID, usid_address
-from tests.helpers.engines.life_inputs import FRAMES, PROGRAMS, fabric_frames, populate_entries
+from tests.helpers.engines.life_inputs import PROGRAMS, fabric_frames, populate_entries
 
 MICROSECOND = 1000
 
 
 @pytest.fixture(scope="module")
 def kinds(leaf: Program, spine: Program, compiled: Callable[[Path], Program]) -> list[Kind]:
-    values = [usid_address(OWN_USID), usid_address(0x2001), usid_address(OWN_USID, 0x2002), 0, 10, 12, 1, 2, 3]
-    frames = fabric_frames()
-    kinds = [
-        Kind(program, frames, values, populate) for program in (leaf, spine) for populate in (None, populate_entries)
-    ]
-    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4"), frames, [1, 2, 3, 16]) for name, frames in FRAMES.items()]
+    kinds = [Kind(program, fabric_frames(), populate_entries) for program in (leaf, spine)] * 3
+    kinds += [Kind(program) for program in (leaf, spine)]
+    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4")) for name in ("copies", "matching", "arithmetic")]
     grow = [bytes([rounds, grows, 0, 0]) + bytes(60) for rounds in range(3) for grows in range(2)]
-    kinds += [Kind(compiled(PROGRAMS / f"{name}.p4"), grow) for name in ("growing", "passthrough")]
-    return kinds + [kind for kind in kinds if kind.populate] * 2
+    return kinds + [Kind(compiled(PROGRAMS / f"{name}.p4"), grow) for name in ("growing", "passthrough")]
 
 
 def native(seed: int) -> Engine:
