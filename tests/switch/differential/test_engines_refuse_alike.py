@@ -7,62 +7,64 @@ import pytest
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, MemberRef, Optional, Range, Ternary
 from p4c.model import Program
-from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig
+from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.native.engine import NativeEngine
 from switch.reference import ReferenceEngine
 
 CALL = ActionCall("In.metered", (7,))
-REQUESTS: list[tuple[str, tuple[Any, ...]]] = [
-    ("insert_entry", ("In.none", Entry((), CALL))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1 << 32), Exact(1)), CALL))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1),), CALL))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1), Range(0, 1)), CALL))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1), Exact(1)), MemberRef(1)))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1), Exact(1)), ActionCall("In.none")))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1), Exact(1)), ActionCall("In.metered")))),
-    ("insert_entry", ("In.exact_table", Entry((Exact(1), Exact(1)), ActionCall("In.metered", (1 << 70,))))),
-    ("insert_entry", ("In.lpm_table", Entry((Lpm(1, 33), Exact(1)), ActionCall("NoAction")))),
-    (
-        "insert_entry",
-        ("In.ternary_table", Entry((Ternary(0, 1 << 40), Ternary(0, 0), Exact(1)), ActionCall("In.drop"), 1)),
-    ),
-    (
-        "insert_entry",
-        ("In.ternary_table", Entry((Optional(1 << 40), Ternary(0, 0), Exact(1)), ActionCall("In.drop"), 1)),
-    ),
-    ("insert_entry", ("In.selector_table", Entry((Exact(1),), CALL))),
-    ("insert_entry", ("In.profile_table", Entry((Exact(1),), GroupRef(1)))),
-    ("set_meter", ("In.none", 0, None)),
-    ("set_meter", ("In.packet_meter", 0, MeterConfig(2, 1, 1, 1))),
-    ("set_meter", ("In.packet_meter", 0, MeterConfig(-1, 1, 1, 1))),
-    ("write_register", ("In.none", 0, 0)),
-    ("write_register", ("In.sums", 0, 1 << 200)),
-    ("read_counter", ("In.none", 0)),
-    ("set_member", ("In.none", 1, CALL)),
-    ("delete_multicast_group", (9,)),
-    ("set_multicast_group", (0, ())),
-    ("delete_clone_session", (9,)),
-    ("set_clone_session", (1 << 15, (), 0)),
-    ("set_clone_session", (1, (), -1)),
-    ("set_clone_session", (1, (), 0, 8)),
-    ("configure_port", (511, PortConfig(), 0)),
-    ("configure_port", (1, PortConfig(loss=1.5), 0)),
-    ("configure_port", (1, PortConfig(delay_ns=-1), 0)),
-    ("configure_port", (1, PortConfig(queues=(QueueConfig(),)), 0)),
-    ("configure_port", (1, PortConfig(queues=(QueueConfig(rate_pps=-1),) * 8), 0)),
-    ("receive", (1, bytes(16385), 0)),
+DROP = ActionCall("In.drop")
+EXACT = (Exact(1), Exact(1))
+INSERTED: list[tuple[str, Entry, str]] = [
+    ("In.nothing", Entry((), CALL), r"no table is called 'In.nothing'; there are: .*In.exact_table"),
+    ("In.exact_table", Entry((Exact(1 << 32), Exact(1)), CALL), r"does not fit 32 bits"),
+    ("In.exact_table", Entry((Exact(1),), CALL), ""),
+    ("In.exact_table", Entry((Exact(1), Range(0, 1)), CALL), r"the match is exact, not Range"),
+    ("In.exact_table", Entry(EXACT, MemberRef(1)), ""),
+    ("In.exact_table", Entry(EXACT, DROP), r"no action is called 'In.drop'; there are: In.me"),
+    ("In.exact_table", Entry(EXACT, ActionCall("In.metered")), r"1 arguments expected, not 0"),
+    ("In.exact_table", Entry(EXACT, ActionCall("In.metered", (1 << 16,))), r"0x10000 for value does not fit 16"),
+    ("In.lpm_table", Entry((Lpm(1, 33), Exact(1)), ActionCall("NoAction")), r"a prefix length is 0 to 32, not 33"),
+    ("In.ternary_table", Entry((Ternary(0, 1 << 40), Ternary(0, 0), Exact(1)), DROP, 1), ""),
+    ("In.ternary_table", Entry((Optional(1 << 40), Ternary(0, 0), Exact(1)), DROP, 1), ""),
+    ("In.selector_table", Entry((Exact(1),), CALL), r"an action profile member or group is expected"),
+    ("In.profile_table", Entry((Exact(1),), GroupRef(1)), ""),
+]
+REQUESTS: list[tuple[str, tuple[Any, ...], str]] = [
+    *(("insert_entry", (table, entry), says) for table, entry, says in INSERTED),
+    ("set_meter", ("In.none", 0, None), ""),
+    ("set_meter", ("In.packet_meter", 0, MeterConfig(2, 1, 1, 1)), r"committed rate 2 exceeds the peak rate 1"),
+    ("set_meter", ("In.packet_meter", 0, MeterConfig(-1, 1, 1, 1)), ""),
+    ("read_register", ("x", 0), r"no register is called 'x'; there are: In.sums"),
+    ("write_register", ("In.none", 0, 0), ""),
+    ("write_register", ("In.sums", 0, 1 << 200), ""),
+    ("read_counter", ("In.none", 0), ""),
+    ("set_member", ("In.none", 1, CALL), ""),
+    ("delete_multicast_group", (9,), ""),
+    ("set_multicast_group", (0, [Replica(1, 0)]), r"0 means no multicast"),
+    ("delete_clone_session", (9,), ""),
+    ("set_clone_session", (1 << 15, [], 0), r"clone sessions are numbered 0 to 32767"),
+    ("set_clone_session", (1, (), -1), ""),
+    ("set_clone_session", (1, (), 0, 8), ""),
+    ("configure_port", (511, PortConfig(), 0), r"ports are numbered 0 to 510, not 511"),
+    ("configure_port", (1, PortConfig(loss=1.5), 0), r"a loss is a share of 0 to 1, not 1.5"),
+    ("configure_port", (1, PortConfig(rate_bps=-1), 0), r"cannot be negative"),
+    ("configure_port", (1, PortConfig(delay_ns=-1), 0), r"cannot be negative"),
+    ("configure_port", (1, PortConfig(queues=(QueueConfig(),)), 0), r"8 queues expected, not 1"),
+    ("configure_port", (1, PortConfig(queues=(QueueConfig(rate_pps=-1),) * 8), 0), ""),
+    ("receive", (1, bytes(16385), 0), r"at most 16384 bytes"),
 ]
 
 
-@pytest.mark.parametrize(("operation", "arguments"), REQUESTS)
+@pytest.mark.parametrize(("operation", "arguments", "says"), REQUESTS)
 def test_a_request_that_cannot_be_is_refused_in_the_same_words(
-    operation: str, arguments: tuple[Any, ...], compiled: Callable[[str], Program]
+    operation: str, arguments: tuple[Any, ...], says: str, compiled: Callable[[str], Program]
 ) -> None:
-    program, words = compiled("matching.p4"), []
+    program = compiled("matching.p4" if operation == "insert_entry" else "stateful.p4")
+    words = []
     for engine in (ReferenceEngine(), NativeEngine()):
         engine.load(program)
         engine.configure_port(1, PortConfig(), 0)
-        with pytest.raises(EngineError) as refused:
+        with pytest.raises(EngineError, match=says) as refused:
             getattr(engine, operation)(*arguments)
         words.append(str(refused.value))
     assert words[0] == words[1]

@@ -13,7 +13,7 @@ from p4c.frontend import compile_program
 from p4c.model import Program, load
 from p4c.model import expressions as ex
 from p4c.model.headers import Field, Union, UnionStack
-from switch.engine import FRAME_BYTES_MAX, EngineError, MeterConfig, PortConfig, QueueConfig, Replica
+from switch.engine import EngineError, MeterConfig, PortConfig, QueueConfig, Replica
 from switch.packet_log import Fate
 from switch.reference import ReferenceEngine, Trace
 from switch.reference.expressions import fit
@@ -43,25 +43,6 @@ def reasons(trace: Trace) -> list[str]:
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("table", "entry", "message"),
-    [
-        ("In.nothing", exact(1, 1), r"no table is called 'In.nothing'; there are: .*In.exact_table"),
-        ("In.exact_table", exact(1, 1, ActionCall("In.drop", ())), r"no action is called 'In.drop'; there are: In.me"),
-        ("In.exact_table", exact(1, 1, ActionCall("In.metered", ())), r"1 arguments expected, not 0"),
-        ("In.exact_table", exact(1, 1, ActionCall("In.metered", (1 << 16,))), r"0x10000 for value does not fit 16"),
-        ("In.exact_table", exact(1 << 32, 1), r"does not fit 32 bits"),
-        ("In.exact_table", Entry((Exact(1), Ternary(1, 1)), METERED), r"the match is exact, not Ternary"),
-        ("In.lpm_table", Entry((Lpm(1, 33), Exact(1)), ActionCall("NoAction")), r"a prefix length is 0 to 32, not 33"),
-        ("In.selector_table", Entry((Exact(1),), METERED), r"an action profile member or group is expected"),
-    ],
-)
-def test_what_a_table_cannot_hold_is_refused(compiled: Compiled, table: str, entry: Entry, message: str) -> None:
-    engine = engine_with(compiled("matching.p4"))
-    with pytest.raises(EngineError, match=message):
-        engine.insert_entry(table, entry)
-
-
 def test_a_duplicate_key_is_refused(compiled: Compiled) -> None:
     engine = engine_with(compiled("matching.p4"))
     engine.insert_entry("In.exact_table", exact(1, 1))
@@ -74,18 +55,10 @@ def test_a_duplicate_key_is_refused(compiled: Compiled) -> None:
         engine.insert_entry("In.ternary_table", Entry((Ternary(13, 7), *ternary.matches[1:]), ternary.action, 3))
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (PortConfig(loss=1.5), r"a loss is a share of 0 to 1, not 1.5"),
-        (PortConfig(rate_bps=-1), r"cannot be negative"),
-        (PortConfig(queues=(QueueConfig(),)), r"8 queues expected, not 1"),
-    ],
-)
-def test_a_port_that_cannot_be_keeps_its_old_settings(compiled: Compiled, config: PortConfig, message: str) -> None:
+def test_a_port_that_cannot_be_keeps_its_old_settings(compiled: Compiled) -> None:
     engine = engine_with(compiled("steer.p4"))
-    with pytest.raises(EngineError, match=message):
-        engine.configure_port(5, config, 0)
+    with pytest.raises(EngineError, match=r"a loss is a share of 0 to 1, not 1.5"):
+        engine.configure_port(5, PortConfig(loss=1.5), 0)
     engine.receive(1, bytes.fromhex("000005000000"), 0)
     assert [sent.port for sent in engine.advance(0)] == [5]
 
@@ -99,28 +72,12 @@ def test_calls_before_a_program_say_so() -> None:
     assert engine.port_counters(1, 0).drop_no_program == 1
 
 
-def test_frames_too_long_and_ports_never_configured_are_refused(compiled: Compiled) -> None:
-    engine = engine_with(compiled("steer.p4"))
-    with pytest.raises(EngineError, match=r"at most 16384 bytes"):
-        engine.receive(1, bytes(FRAME_BYTES_MAX + 1), 0)
-    with pytest.raises(EngineError, match=r"port 99 is not configured"):
-        engine.receive(99, b"", 0)
-    with pytest.raises(EngineError, match=r"ports are numbered 0 to 510, not 511"):
-        engine.configure_port(511, PortConfig(), 0)
-
-
-def test_meters_groups_and_sessions_that_cannot_be_are_refused(compiled: Compiled) -> None:
+def test_a_cell_and_a_port_that_there_are_not_are_named(compiled: Compiled) -> None:
     engine = engine_with(compiled("stateful.p4"))
-    with pytest.raises(EngineError, match=r"committed rate 2 exceeds the peak rate 1"):
-        engine.set_meter("In.packet_meter", 0, MeterConfig(2, 1, 1, 1))
     with pytest.raises(EngineError, match=r"meter In.packet_meter has 4 cells, from 0; there is no 4"):
         engine.set_meter("In.packet_meter", 4, None)
-    with pytest.raises(EngineError, match=r"0 means no multicast"):
-        engine.set_multicast_group(0, [Replica(1, 0)])
-    with pytest.raises(EngineError, match=r"clone sessions are numbered 0 to 32767"):
-        engine.set_clone_session(1 << 15, [], 0)
-    with pytest.raises(EngineError, match=r"no register is called 'x'; there are: In.sums"):
-        engine.read_register("x", 0)
+    with pytest.raises(EngineError, match=r"port 99 is not configured"):
+        engine.receive(99, b"", 0)
 
 
 # --- state --------------------------------------------------------------------------------------------------------
