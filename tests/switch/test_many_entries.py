@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
 
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Ternary
 from p4c.frontend.compilation import Compilation
-from p4c.model import Program, load, load_program
+from p4c.model import Program, load
 from switch.native.program import LoadedProgram
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.pipeline import PipelineCache
-from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine
+from tests.helpers.p4.made import pipeline_of, store_of
 from tests.helpers.p4.many import many_actions, many_entries
 
 
@@ -132,9 +130,7 @@ def test_the_reference_engine_takes_entries_one_by_one_and_gives_them_back(kind:
 @pytest.mark.parametrize("kind", ["exact", "lpm", "ternary"])
 def test_p4runtime_writes_reads_and_deletes(kind: str, tmp_path: Path) -> None:
     made = Compilation(written(tmp_path, many_entries(0, kind, size=240))).run()
-    config = p4rt.ForwardingPipelineConfig(p4_device_config=made.json_text.encode())
-    text_format.Parse(made.p4info_text, config.p4info)
-    pipeline = PipelineCache(load_program).read(config.SerializeToString())
+    pipeline = pipeline_of(made)
     (table,) = pipeline.p4info.tables.values()
     (action,) = (each for each in table.actions.values() if each.name == "I.forward")
 
@@ -155,9 +151,7 @@ def test_p4runtime_writes_reads_and_deletes(kind: str, tmp_path: Path) -> None:
         return request
 
     def make(count: int) -> Callable[[], object]:
-        engine = ReferenceEngine()
-        store = EntityStore(pipeline, engine)
-        engine.load(pipeline.program)
+        store = store_of(pipeline)
         read = p4rt.ReadRequest(entities=[p4rt.Entity(table_entry=p4rt.TableEntry())])
         insert, delete = (updates(count, change) for change in (p4rt.Update.INSERT, p4rt.Update.DELETE))
 

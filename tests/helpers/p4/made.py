@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from google.protobuf import text_format
+
+from p4c.frontend import Compiled
 from p4c.frontend.compilation import Compilation
-from p4c.model import load
+from p4c.model import load, load_program
 from switch.engine import Engine, PortConfig
+from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from switch.p4rt.pipeline import ForwardingPipeline, PipelineCache
+from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine, Trace
 from switch.stf.programs import make_engine
 
@@ -31,6 +37,20 @@ control C(inout headers hdr, inout meta_t m) {{ apply {{ {compute} }} }}
 control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
+
+
+def pipeline_of(compiled: Compiled) -> ForwardingPipeline:
+    """What a P4Runtime server makes of a program that is pushed."""
+    config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
+    text_format.Parse(compiled.p4info_text, config.p4info)
+    return PipelineCache(load_program).read(config.SerializeToString())
+
+
+def store_of(pipeline: ForwardingPipeline) -> EntityStore:
+    """Its entities, over a reference engine."""
+    engine = ReferenceEngine()
+    engine.load(pipeline.program)
+    return EntityStore(pipeline, engine)
 
 
 class Made:

@@ -11,6 +11,7 @@ from p4c.frontend.cli import FORMS
 from p4c.frontend.compilation import Compilation
 from p4c.frontend.emit.p4info import name_hash
 from switch.__main__ import main
+from tests.helpers.p4.made import WHOLE, Made
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROOT = Path(__file__).parents[3]
@@ -184,27 +185,10 @@ def test_ids_are_the_kind_and_the_hash_of_the_name() -> None:
 
 def test_a_field_behind_a_struct_in_an_element_chosen_at_run_time_is_that_field(tmp_path: Path) -> None:
     """BMv2 counts the fields of the flattened header; the struct of two fields in front counts as two."""
-    source = tmp_path / "stack.p4"
-    source.write_text("""
-#include <core.p4>
-#include <v1model.p4>
-struct pair_t { bit<8> one; bit<8> two; }
-header part_t { pair_t pair; bit<8> wanted; }
-struct headers_t { part_t[2] parts; }
-struct meta_t { bit<8> index; }
-parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    state start { packet.extract(hdr.parts.next); transition accept; }
-}
-control V(inout headers_t hdr, inout meta_t meta) { apply { } }
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
-    apply { hdr.parts[meta.index].wanted = 7; }
-}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
-control C(inout headers_t hdr, inout meta_t meta) { apply { } }
-control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-""")
-    made = compile_program(source, use_cache=False).json
+    source = WHOLE.replace("h_t h; h_t i;", "part_t[2] parts;").replace("extract(hdr.h)", "extract(hdr.parts.next)")
+    types = "struct pair_t {{ bit<8> one; bit<8> two; }}\nheader part_t {{ pair_t pair; bit<8> wanted; }}\n"
+    source = source.replace("struct headers", types + "struct headers", 1)
+    made = Made(tmp_path, source, ingress="hdr.parts[m.x].wanted = 7;").json
     fields = next(t["fields"] for t in made["header_types"] if t["name"] == "part_t")
-    written = next(p["parameters"][0] for a in made["actions"] for p in a["primitives"] if p["op"] == "assign")
+    written = [p["parameters"][0] for a in made["actions"] for p in a["primitives"] if p["op"] == "assign"][-1]
     assert fields[written["value"]["value"]["right"]][0] == "wanted"

@@ -6,55 +6,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
 
-from p4c.frontend import compile_program
-from p4c.model import load_program
 from switch.engine import PortConfig
 from switch.p4rt.batch import BatchError, read, write_updates
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.pipeline import PipelineCache
-from switch.p4rt.store import EntityStore
-from switch.reference import ReferenceEngine
+from tests.helpers.p4.made import Made, pipeline_of, store_of
 
-PROGRAM = """#include <core.p4>
-#include <v1model.p4>
-header h_t { bit<8> a; bit<8> b; }
-struct headers { h_t h; }
-struct meta_t { }
-parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {
-    state start { p.extract(hdr.h); transition accept; }
-}
-control V(inout headers hdr, inout meta_t m) { apply { } }
-control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) {
-    action to(bit<9> port) { s.egress_spec = port; }
+TABLE = """action to(bit<9> port) { s.egress_spec = port; }
     table t {
         key = { hdr.h.a: exact; }
         actions = { to; }
         default_action = to(3);
         KIND entries = { 1: to(1); 2: to(2); }
-    }
-    apply { t.apply(); }
-}
-control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
-control C(inout headers hdr, inout meta_t m) { apply { } }
-control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
+    }"""
 
 
 class Switch:
     def __init__(self, folder: Path, kind: str) -> None:
-        (folder / "main.p4").write_text(PROGRAM.replace("KIND", kind))
-        compiled = compile_program(folder / "main.p4", folder)
-        config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
-        text_format.Parse(compiled.p4info_text, config.p4info)
-        pipeline = PipelineCache(load_program).read(config.SerializeToString())
+        pipeline = pipeline_of(Made(folder, local=TABLE.replace("KIND", kind), ingress="t.apply();").compiled)
         (self.table,) = pipeline.p4info.tables.values()
         self.action = next(id_ for id_, action in self.table.actions.items() if action.name == "I.to")
-        self.engine = ReferenceEngine()
-        self.store = EntityStore(pipeline, self.engine)
-        self.engine.load(pipeline.program)
+        self.store = store_of(pipeline)
+        self.engine: Any = self.store.engine
         for port in range(8):
             self.engine.configure_port(port, PortConfig(), 0)
 

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from p4c.entries import ActionCall, Entry, Range
-from p4c.frontend import compile_program
 from p4c.model import Program, load_program
 from switch.engine import EngineError
 from switch.p4rt import server
@@ -14,46 +13,28 @@ from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code, P4RuntimeError
 from switch.p4rt.p4info import parse_p4info_text
 from switch.p4rt.pipeline import PipelineCache
+from tests.helpers.p4.made import Made
 from tests.helpers.p4.programs import ENGINES, engine
 from tests.switch.p4rt.conftest import Harness
 
-SOURCE = """
-#include <core.p4>
-#include <v1model.p4>
-struct headers {{ }}
-struct metadata {{ bit<8> key; }}
-parser p(packet_in b, out headers h, inout metadata m, inout standard_metadata_t s) {{
-    state start {{ transition accept; }}
-}}
-control v(inout headers h, inout metadata m) {{ apply {{ }} }}
-control i(inout headers h, inout metadata m, inout standard_metadata_t s) {{
-    action n() {{ }}
-    table t {{ key = {{ m.key: range; }} actions = {{ n; }} {entries} }}
-    apply {{ t.apply(); }}
-}}
-control e(inout headers h, inout metadata m, inout standard_metadata_t s) {{ apply {{ }} }}
-control d(packet_out b, in headers h) {{ apply {{ }} }}
-V1Switch(p(), v(), i(), e(), v(), d()) main;
-"""
-ENTRY = Entry((Range(1, 2),), ActionCall("i.n"), 1)
+TABLE = "action n() {{ }} table t {{ key = {{ m.x: range; }} actions = {{ n; }} {entries} }}"
+ENTRY = Entry((Range(1, 2),), ActionCall("I.n"), 1)
 
 
-def compiled(directory: Path, name: str, entries: str) -> tuple[str, bytes]:
-    path = directory / f"{name}.p4"
-    path.write_text(SOURCE.format(entries=entries))
-    done = compile_program(path)
+def compiled(directory: Path, entries: str) -> tuple[str, bytes]:
+    done = Made(directory, local=TABLE.format(entries=entries), ingress="t.apply();").compiled
     return done.p4info_text, done.json_text.encode()
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
-    return compiled(tmp_path_factory.mktemp("good"), "good", "size = 16;")
+    return compiled(tmp_path_factory.mktemp("good"), "size = 16;")
 
 
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, bytes]:
     """The compiler refuses a range that is empty, so the program is damaged afterwards."""
-    p4info, data = compiled(tmp_path_factory.mktemp("bad"), "bad", "const entries = { 3..5 : n(); }")
+    p4info, data = compiled(tmp_path_factory.mktemp("bad"), "const entries = { 3..5 : n(); }")
     whole, empty = (b'"start": "%s"' % start for start in (b"0x03", b"0x09"))
     assert data.count(whole) == 1
     return p4info, data.replace(whole, empty)
@@ -65,11 +46,11 @@ def test_an_engine_that_refuses_a_program_keeps_the_one_that_it_runs(
 ) -> None:
     running: Any = engine(kind)
     running.load(load_program(good[1]))
-    handle = running.insert_entry("i.t", ENTRY)
-    with pytest.raises(EngineError, match=r"table i\.t, field m\.key: the range 0x9\.\.0x5 is empty"):
+    handle = running.insert_entry("I.t", ENTRY)
+    with pytest.raises(EngineError, match=r"table I\.t, field m\.x: the range 0x9\.\.0x5 is empty"):
         running.load(load_program(bad[1]))
-    running.delete_entry("i.t", handle)  # a table of the refused program is constant
-    running.insert_entry("i.t", ENTRY)
+    running.delete_entry("I.t", handle)  # a table of the refused program is constant
+    running.insert_entry("I.t", ENTRY)
 
 
 def test_a_program_with_an_entry_that_cannot_be_is_refused_before_any_device_has_it(bad: tuple[str, bytes]) -> None:
@@ -79,7 +60,7 @@ def test_a_program_with_an_entry_that_cannot_be_is_refused_before_any_device_has
         PipelineCache(load_program).read(config.SerializeToString())
     assert refused.value.code == Code.INVALID_ARGUMENT
     assert refused.value.message == (
-        "pipeline config: p4_device_config: table i.t, field m.key: the range 0x9..0x5 is empty"
+        "pipeline config: p4_device_config: table I.t, field m.x: the range 0x9..0x5 is empty"
     )
 
 

@@ -6,47 +6,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
 
-from p4c.frontend import compile_program
-from p4c.model import load_program
 from switch.p4rt.batch import BatchError, read, write_updates
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
-from switch.p4rt.pipeline import PipelineCache
 from switch.p4rt.store import EntityStore
 from switch.reference import ReferenceEngine
+from tests.helpers.p4.made import Made, pipeline_of, store_of
 
-PROGRAM = """#include <core.p4>
-#include <v1model.p4>
-header h_t { bit<8> a; bit<8> b; }
-struct headers { h_t h; }
-struct meta_t { }
-struct pair_t { bit<8> a; bit<8> b; }
-parser P(packet_in p, out headers hdr, inout meta_t m, inout standard_metadata_t s) {
-    @id(5) value_set<pair_t>(2) pairs;
-    state start { p.extract(hdr.h); transition select(hdr.h.a, hdr.h.b) { pairs: other; default: accept; } }
-    state other { transition accept; }
-}
-control V(inout headers hdr, inout meta_t m) { apply { } }
-control I(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
-control E(inout headers hdr, inout meta_t m, inout standard_metadata_t s) { apply { } }
-control C(inout headers hdr, inout meta_t m) { apply { } }
-control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-"""
 PAIRS = 0x03000005
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> EntityStore:
-    (tmp_path / "main.p4").write_text(PROGRAM)
-    compiled = compile_program(tmp_path / "main.p4", tmp_path)
-    config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
-    text_format.Parse(compiled.p4info_text, config.p4info)
-    pipeline = PipelineCache(load_program).read(config.SerializeToString())
-    engine = ReferenceEngine()
-    engine.load(pipeline.program)
-    return EntityStore(pipeline, engine)
+    select = "transition select(hdr.h.a, hdr.h.b) { pairs: other; default: accept; } } state other { transition accept;"
+    pair = "struct pair_t { bit<8> a; bit<8> b; }"
+    made = Made(tmp_path, top=pair, values="@id(5) value_set<pair_t>(2) pairs;", states=select)
+    return store_of(pipeline_of(made.compiled))
 
 
 def entry(*members: tuple[int, ...], id_: int = PAIRS) -> Any:
