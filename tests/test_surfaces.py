@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import surfaces
-from tests.helpers.surfaces import ENTRIES, IN_C, IN_SHELL, KINDS, Site, calls, sites
+from tests.helpers.surfaces import ENTRIES, IN_C, IN_SHELL, KINDS, Site, sites
 
 ROOT = Path(__file__).parents[1]
 TABLE: dict[str, list[dict[str, Any]]] = tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())
@@ -19,14 +19,14 @@ needs_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clon
 
 
 def belongs(row: dict[str, Any], site: Site) -> bool:
-    return (row["file"], row["function"]) == (site.file, site.function) and row["call"] in site.text
+    return row["file"] == site.file and row["call"] in site.text
 
 
 def compared(rows: list[dict[str, Any]], found: list[Site]) -> list[str]:
     """Differences between the rows of a kind and its calls."""
     without = [site for site in found if not any(belongs(row, site) for row in rows)]
     return [
-        *(f"{site.file}: {site.text} in {site.function}" for site in without),
+        *(f"{site.file}: {site.text}" for site in without),
         *(f"a row without a call: {row}" for row in rows if not any(belongs(row, site) for site in found)),
         *(f"a row without a reason: {row}" for row in rows if len(row["why"].split()) < 2),
     ]
@@ -49,14 +49,14 @@ def test_the_table_has_no_other_kinds() -> None:
 def test_files_of_others_are_read_by_the_helper() -> None:
     """A surface says in `reads` why its files may be read plainly. In those without it, each plain read has a row."""
     of_others = {line.partition(" x")[0] for row in SURFACES if not row.get("reads") for line in row["at"].split("\n")}
-    found = [one for one in sites(ROOT, ENTRIES["read"]) if f"read {one.file} {one.function or '-'}" in of_others]
+    found = [one for one in sites(ROOT, ENTRIES["read"]) if f"read {one.file}" in of_others]
     wrong = compared(TABLE.get("read", []), found)
     assert not wrong, f"common/plain_file.py reads what users name, and what lies in run folders: {wrong}"
 
 
 @needs_a_clone
 def test_files_of_others_are_read_within_a_bound() -> None:
-    wrong = [f"{file}: {place}" for file, tree, _ in surfaces.product(ROOT) for place in surfaces.without_bound(tree)]
+    wrong = [f"{file}: {place}" for file, tree in surfaces.product(ROOT) for place in surfaces.without_bound(tree)]
     assert not wrong, f"`plain_file.lines` and a number of bytes bound what a file of others takes: {wrong}"
 
 
@@ -109,16 +109,16 @@ with plain_file.open_plain(a) as file, open(b) as own:
     ],
 )
 def test_a_call_of_a_kind_is_found(kind: str, text: str, found: bool) -> None:
-    tree = ast.parse(f"class A:\n    def b(self):\n        {text}\n")
-    (function, call), *_ = calls(tree)
-    assert (function, {**KINDS, **ENTRIES}[kind](call)) == ("A.b", found)
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert {**KINDS, **ENTRIES}[kind](call) == found
 
 
 def test_a_call_without_a_row_and_a_row_without_a_call_are_told() -> None:
-    row = {"file": "a.py", "function": "f", "call": "open(x", "why": "for a test"}
-    site = Site("a.py", "f", "open(x, 'w')")
+    row = {"file": "a.py", "call": "open(x", "why": "for a test"}
+    site = Site("a.py", "open(x, 'w')")
     assert compared([row], [site]) == []
-    assert compared([], [site]) == ["a.py: open(x, 'w') in f"]
+    assert compared([], [site]) == ["a.py: open(x, 'w')"]
     assert compared([row], []) == [f"a row without a call: {row}"]
     assert compared([row | {"why": ""}], [site]) == [f"a row without a reason: {row | {'why': ''}}"]
 
@@ -142,12 +142,10 @@ def test_every_place_where_bytes_of_others_enter_is_in_a_surface() -> None:
     assert not wrong, f"tests/surfaces.toml says what its kinds are: {wrong}"
 
 
-def test_each_surface_has_its_tests_and_each_place_one_surface() -> None:
+def test_each_surface_has_its_tests() -> None:
     missing = [test for surface in SURFACES for test in surface["tests"] if not (ROOT / "tests" / test).is_file()]
     assert not missing
     assert all(surface["tests"] and surface["guard"] and surface["from"] for surface in SURFACES)
-    places = [line.partition(" x")[0] for surface in SURFACES for line in surface["at"].split("\n") if line]
-    assert not [place for place, count in Counter(places).items() if count > 1]
 
 
 def test_the_page_lists_the_surfaces() -> None:
@@ -167,8 +165,8 @@ def test_a_planted_place_of_each_kind_is_found(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert surfaces.entries(tmp_path) == {
-        "socket topo/bad.py f": 1, "listen topo/bad.py f": 2, "exec topo/bad.py f": 1, "code topo/bad.py -": 1,
-        "read topo/bad.py f": 1, "environment topo/bad.py f": 1, "c libmrc/bad.c open": 1, "shell lab exec": 1,
+        "socket topo/bad.py": 1, "listen topo/bad.py": 2, "exec topo/bad.py": 1, "code topo/bad.py": 1,
+        "read topo/bad.py": 1, "environment topo/bad.py": 1, "c libmrc/bad.c open": 1, "shell lab exec": 1,
         "shell locks/more.sh curl": 1, "shell lab sudo": 1,
     }  # fmt: skip
 
@@ -183,13 +181,13 @@ def f(home=os.environ["HOME"]):
 """
 
 
-def test_one_more_place_in_a_listed_function_and_one_less_are_told() -> None:
-    rows = [{"at": "\nexec a.py f x2\nread a.py f"}]
-    assert uncounted(rows, Counter({"exec a.py f": 2, "read a.py f": 1})) == []
-    assert uncounted(rows, Counter({"exec a.py f": 3, "listen a.py f": 1})) == [
-        "in no [[surface]]: exec a.py f (x1)",
-        "in no [[surface]]: listen a.py f (x1)",
-        "no such place: read a.py f (x1)",
+def test_one_more_place_in_a_listed_file_and_one_less_are_told() -> None:
+    rows = [{"at": "\nexec a.py x2\nread a.py"}]
+    assert uncounted(rows, Counter({"exec a.py": 2, "read a.py": 1})) == []
+    assert uncounted(rows, Counter({"exec a.py": 3, "listen a.py": 1})) == [
+        "in no [[surface]]: exec a.py (x1)",
+        "in no [[surface]]: listen a.py (x1)",
+        "no such place: read a.py (x1)",
     ]
 
 

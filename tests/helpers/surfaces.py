@@ -42,10 +42,9 @@ IN_SHEBANG = re.compile(r"#!\S*/(?:env )?(?:ba|da)?sh\b")
 
 @dataclass(frozen=True, order=True)
 class Site:
-    """One call: the file, the function that it is in, and its text."""
+    """One call: the file that it is in, and its text."""
 
     file: str
-    function: str
     text: str
 
 
@@ -192,46 +191,32 @@ ENTRIES: Mapping[str, Callable[[ast.Call], bool]] = {
 """Where bytes of another party enter: each call is counted in one `[[surface]]`, as environment, C and shell are."""
 
 
-def calls(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
-    """Every call with the dotted name of the function or class that it is in."""
-    for child in ast.iter_child_nodes(tree):
-        inner = function
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            inner = f"{function}.{child.name}" if function else child.name
-        if isinstance(child, ast.Call):
-            yield function, child
-        yield from calls(child, inner)
-
-
 @cache
-def product(root: Path) -> Sequence[tuple[str, ast.Module, Sequence[tuple[str, ast.Call]]]]:
-    """Every module of all rooms, with its calls: the folders with a package that are neither tests nor benchmarks."""
+def product(root: Path) -> Sequence[tuple[str, ast.Module]]:
+    """Every module of all rooms: the folders with a package that are neither tests nor benchmarks."""
     found = []
     for file in files_of(root):
         name = file.relative_to(root)
         if file.suffix == ".py" and room_of(name) not in ("tests", "benchmarks", "docs") and len(name.parts) > 1:
-            tree = ast.parse(file.read_text())
-            found.append((str(name), tree, list(calls(tree))))
+            found.append((str(name), ast.parse(file.read_text())))
     return found
 
 
 def sites(root: Path, kind: Callable[[ast.Call], bool]) -> Iterator[Site]:
     """The calls of a kind in all rooms."""
-    for file, _, found in product(root):
-        for function, call in found:
-            if kind(call):
-                yield Site(file, function, ast.unparse(call))
+    for file, tree in product(root):
+        for node in _calls(tree):
+            if kind(node):
+                yield Site(file, ast.unparse(node))
 
 
-def environment(tree: ast.AST, function: str = "") -> Iterator[str]:
-    """The function of every place that names the environment."""
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.Attribute) and child.attr in ENVIRONMENT and ast.unparse(child.value) == "os":
-            yield function
-        inner = function
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            inner = f"{function}.{child.name}" if function else child.name
-        yield from environment(child, inner)
+@cache
+def _calls(tree: ast.Module) -> Sequence[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def names_environment(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in ENVIRONMENT and ast.unparse(node.value) == "os"
 
 
 def by_words(pattern: re.Pattern[str], text: str, comment: str) -> Iterator[str]:
@@ -242,12 +227,12 @@ def by_words(pattern: re.Pattern[str], text: str, comment: str) -> Iterator[str]
 
 
 def entries(root: Path) -> Counter[str]:
-    """Every place where bytes of another party may enter, as "KIND FILE FUNCTION", with the number of such places."""
+    """Every file where bytes of another party may enter, as "KIND FILE", with the number of such places."""
     found: Counter[str] = Counter()
     for name, kind in ENTRIES.items():
-        found.update(f"{name} {site.file} {site.function or '-'}" for site in sites(root, kind))
-    for file, tree, _ in product(root):
-        found.update(f"environment {file} {function or '-'}" for function in environment(tree))
+        found.update(f"{name} {site.file}" for site in sites(root, kind))
+    for file, tree in product(root):
+        found.update(f"environment {file}" for node in ast.walk(tree) if names_environment(node))
     for path in files_of(root):
         file = str(path.relative_to(root))
         if room_of(path.relative_to(root)) in ("tests", "benchmarks", "docs"):
