@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from common.compiled import build as building
 from common.compiled import finder
 from common.compiled.unit import Unit, record_path
 from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.waiting import eventually
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = """
@@ -263,13 +263,6 @@ def workers(tree: Tree) -> list[int]:
     return found
 
 
-def wait_until(happened: Callable[[], bool], limit_s: float = 60) -> None:
-    end_s = time.monotonic() + limit_s
-    while not happened():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
-
-
 @pytest.fixture
 def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
     """A process that is in the midst of compiling, with a C compiler that never ends."""
@@ -279,7 +272,7 @@ def at_work(tree: Tree) -> Iterator[subprocess.Popen[str]]:
     compiler.chmod(0o755)
     tree.square.write_text(SQUARE.replace("side * side", "5"))
     process = tree.start(BUILD, CC=str(compiler))
-    wait_until(begun.exists)
+    eventually(begun.exists, "it never began", 60)
     assert workers(tree)
     yield process
     if process.poll() is None:
@@ -294,7 +287,7 @@ def test_whatever_ends_a_build_leaves_no_process_and_the_next_build_works(
 ) -> None:
     at_work.send_signal(number)
     at_work.wait(60)
-    wait_until(lambda: not workers(tree))
+    eventually(lambda: not workers(tree), "a process is left", 60)
     assert tree.run(LOOK).startswith("False 5 False")
     tree.run(BUILD)
     assert tree.run(LOOK).startswith("True 5 True")

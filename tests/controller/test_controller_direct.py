@@ -2,7 +2,6 @@
 
 import pytest
 
-from controller import compiled_pipelines
 from controller.direct import DirectControl
 from controller.entries import TableEntry
 from controller.tables import tables
@@ -14,11 +13,6 @@ from topo.graph import PortRef, peer, ports
 from topo.node import Host
 from topo.path import hops, path_da, paths
 from topo.planfile import load_plan
-
-
-@pytest.fixture(scope="module")
-def pipelines():
-    return compiled_pipelines()
 
 
 @pytest.fixture(scope="module")

@@ -8,25 +8,14 @@ from typing import Any
 import grpc
 import pytest
 
-from controller import Address, Pipelines, client, compiled_pipelines, items, verify
+from controller import Address, Pipelines, client, items, verify
 from controller.client import ClientError, GrpcChannels, P4RuntimeClient
 from controller.push import push
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.errors import Code
 from topo.plan import Plan
-from topo.planfile import load_plan
 
 NONSENSE = b"\x0a\x7f"
-
-
-@pytest.fixture(scope="module")
-def tiny() -> Plan:
-    return load_plan("tiny")
-
-
-@pytest.fixture(scope="module")
-def pipelines() -> Pipelines:
-    return compiled_pipelines()
 
 
 @contextmanager

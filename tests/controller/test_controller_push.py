@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -24,44 +24,10 @@ from controller.words import line
 from p4c.entries import Exact
 from switch.engine import MeterConfig
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
+from tests.helpers.switch_process import simple_switch
 from topo.planfile import load_plan
 
 WAIT_S = 20
-
-
-@pytest.fixture(scope="module")
-def pipelines():
-    return compiled_pipelines()
-
-
-@contextmanager
-def simple_switch(device_id, directory):
-    """A BMv2 with P4Runtime and no ports; yields its address."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        grpc_port, thrift_port = one.getsockname()[1], two.getsockname()[1]
-    process = subprocess.Popen(
-        [
-            *("simple_switch_grpc", "--no-p4", "--device-id", str(device_id), "--thrift-port", str(thrift_port)),
-            *("--notifications-addr", f"ipc://{directory}/notifications-{device_id}.ipc", "--log-level", "warn"),
-            *("--", "--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", "510", "--priority-queues", "8"),
-        ],
-        cwd=directory,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield Address(f"127.0.0.1:{grpc_port}", device_id)
-    finally:
-        process.kill()
-        process.wait()
-
-
-def wait_until_it_answers(address):
-    with GrpcChannels() as channels:
-        channel = channels.get(address.target)
-        import grpc
-
-        grpc.channel_ready_future(channel).result(WAIT_S)
 
 
 @pytest.fixture(
@@ -84,10 +50,8 @@ def leaf_and_spine(request, tmp_path_factory):
         yield request.param, {name: serving.addresses[name] for name in ("p0l0", "p0s0")}
         return
     directory = tmp_path_factory.mktemp("bmv2")
-    with simple_switch(11, directory) as leaf, simple_switch(12, directory) as spine:
-        for address in (leaf, spine):
-            wait_until_it_answers(address)
-        yield request.param, {"p0l0": leaf, "p0s0": spine}
+    with simple_switch(directory, 11) as leaf, simple_switch(directory, 12) as spine:
+        yield request.param, {"p0l0": Address(leaf, 11), "p0s0": Address(spine, 12)}
 
 
 def meddle(addresses, name, pipelines, *changes):

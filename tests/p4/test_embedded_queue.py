@@ -1,7 +1,7 @@
 """Trimming and healing on `python -m switch serve` in real time: real links, faults through the control socket."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -9,6 +9,7 @@ from tests.helpers.p4.embedded import Embedded
 from tests.helpers.p4.frames import dscp_of, frame
 from tests.helpers.p4.node import DSCP, TRIMMABLE, TRIMMED, Node, destination
 from tests.helpers.p4.programs import compiled
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.root
 
@@ -58,17 +59,9 @@ def port_counters(node: Node, port: int = OUT) -> dict[str, int]:
     return dict(node.engine.control("counters")[str(port)])
 
 
-def eventually(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
 def assert_idle_port_forwards_whole(node: Node) -> None:
     """After the patience of an account that nothing settles."""
-    stale = time.monotonic() + PATIENCE_US / 1e6
-    eventually(lambda: time.monotonic() > stale)
+    time.sleep(PATIENCE_US / 1e6)
     node.engine.wires.drain()
     for _ in range(3):
         burst(node, 1)
@@ -78,7 +71,7 @@ def assert_idle_port_forwards_whole(node: Node) -> None:
 def test_a_burst_beyond_the_limit_is_trimmed(node: Node) -> None:
     before, began = port_counters(node, IN)["rx_packets"], time.monotonic()
     burst(node, 60)
-    eventually(lambda: port_counters(node, IN)["rx_packets"] == before + 60)
+    eventually(lambda: port_counters(node, IN)["rx_packets"] == before + 60, "no such counters")
     left = RATE_BPS / (8 * SIZE) * (time.monotonic() - began)  # while the burst came in, which noise makes longer
     sent = arrivals(node, 60)
     assert sent.count(DSCP[TRIMMABLE]) + sent.count(DSCP[TRIMMED]) == 60
@@ -89,7 +82,7 @@ def test_a_burst_beyond_the_limit_is_trimmed(node: Node) -> None:
 def test_after_the_port_was_down_it_forwards_whole(node: Node) -> None:
     node.engine.control("port.set", port=OUT, up=False)
     burst(node, 40)
-    eventually(lambda: port_counters(node)["drop_port_down"] >= 40)
+    eventually(lambda: port_counters(node)["drop_port_down"] >= 40, "no such counters")
     node.engine.control("port.set", port=OUT, up=True)
     assert_idle_port_forwards_whole(node)
 
@@ -98,8 +91,8 @@ def test_after_tail_drop_it_forwards_whole(node: Node) -> None:
     node.engine.control("queue.set", port=OUT, priority=0, depth_packets=3)
     before = port_counters(node)["drop_queue_full"]
     burst(node, 9)
-    eventually(lambda: port_counters(node)["drop_queue_full"] > before)
-    eventually(lambda: port_counters(node)["queue_packets"] == 0)
+    eventually(lambda: port_counters(node)["drop_queue_full"] > before, "no such counters")
+    eventually(lambda: port_counters(node)["queue_packets"] == 0, "no such counters")
     assert_idle_port_forwards_whole(node)
 
 
@@ -107,14 +100,14 @@ def test_after_seeded_loss_it_forwards_whole(node: Node) -> None:
     node.engine.control("port.set", port=OUT, loss=1.0, loss_seed=1)
     before = port_counters(node)["drop_loss"]
     burst(node, 40)
-    eventually(lambda: port_counters(node)["drop_loss"] == before + 40)
+    eventually(lambda: port_counters(node)["drop_loss"] == before + 40, "no such counters")
     node.engine.control("port.set", port=OUT, loss=0.0)
     assert_idle_port_forwards_whole(node)
 
 
 def test_after_a_stop_it_forwards_whole(node: Node) -> None:
     burst(node, 40)
-    eventually(lambda: port_counters(node)["queue_packets"] > 0)
+    eventually(lambda: port_counters(node)["queue_packets"] > 0, "no such counters")
     node.engine.control("device.stop")
     node.engine.control("device.start")
     assert_idle_port_forwards_whole(node)

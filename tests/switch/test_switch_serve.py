@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.switch_process import ready_words, stop
+from tests.helpers.waiting import eventually
 
 WAIT_S = 20
 DEVICES = [
@@ -70,13 +70,6 @@ def ended(pid):
         return True
 
 
-def wait_until(condition):
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_announces_itself_when_everything_answers_and_a_signal_ends_it_cleanly(tmp_path, number):
     ready_file = tmp_path / "ready.json"
@@ -109,7 +102,7 @@ def test_the_control_socket_can_shut_it_down_with_a_stream_open(tmp_path):
 
         def requests():
             yield request
-            wait_until(lambda: done)
+            eventually(lambda: bool(done), "the stream is still open")
 
         call = stream(requests())
         assert next(call).arbitration.status.code == 0
@@ -132,7 +125,7 @@ def test_it_ends_when_its_parent_is_killed(tmp_path):
         assert not ended(child)
         parent.kill()
         parent.wait()
-        wait_until(lambda: ended(child))
+        eventually(lambda: ended(child), "it outlived its parent")
     finally:
         parent.stdout.close()
         if not ended(child):
@@ -168,7 +161,7 @@ def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_pa
         return [line for line in read if line["kind"] == kind]
 
     with running(config, "--allow-admin") as (process, ready):
-        wait_until(lambda: len(lines("sample")) >= 2 and len(lines("cpu")) > 3)
+        eventually(lambda: len(lines("sample")) >= 2 and len(lines("cpu")) > 3, "no lines")
         for op in ("device.stop", "device.start", "device.crash", "device.start", "device.remove"):
             assert control(ready["control"], op=op, device=2)["ok"]
         process.terminate()

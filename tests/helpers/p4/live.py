@@ -9,11 +9,13 @@ from types import TracebackType
 from typing import Any, Self
 
 import grpc
-from google.protobuf import text_format
 
-from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, Lpm, MemberRef
+from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, SelectorGroup, SelectorMember, TableEntry
+from controller.items import encode
+from p4c.entries import ActionCall, Entry, GroupRef
 from switch.engine import CounterValue, MeterConfig, PortConfig, Transmitted
-from switch.p4rt.bindings import p4info_pb2, p4runtime_pb2
+from switch.p4rt.bindings import p4runtime_pb2
+from switch.p4rt.p4info import parse_p4info_text
 from tests.helpers.p4.stub import P4RuntimeStub
 from tests.helpers.p4.wires import Namespace, Wires
 
@@ -26,7 +28,8 @@ class LiveSwitch:
 
     def __init__(self, program_json: bytes, p4info_text: str, ports: Sequence[int] = (1, 2, 3, 4)) -> None:
         self._json = program_json
-        self.p4info = text_format.Parse(p4info_text, p4info_pb2.P4Info())
+        self._names = parse_p4info_text(p4info_text)
+        self.p4info = self._names.message
         self._ports = ports
         self._injected = self._collected = 0
         self._close = ExitStack()
@@ -86,79 +89,35 @@ class LiveSwitch:
         assert len(found) == 1, f"{kind}: {name}"
         return found[0]
 
-    def _write(self, kind: int, fill: p4runtime_pb2.Entity) -> None:
+    def _write(self, kind: int, entity: Entity) -> None:
         request = p4runtime_pb2.WriteRequest(device_id=DEVICE)
         request.election_id.low = 1
-        request.updates.add(type=kind).entity.CopyFrom(fill)
+        request.updates.add(type=kind).entity.MergeFromString(encode(self._names, entity).body)
         self.stub.Write(request)
 
-    def _action(self, call: ActionCall) -> p4runtime_pb2.Action:
-        info = self._find("actions", call.name)
-        message = p4runtime_pb2.Action(action_id=info.preamble.id)
-        for parameter, value in zip(info.params, call.args, strict=True):
-            message.params.add(param_id=parameter.id, value=value.to_bytes((parameter.bitwidth + 7) // 8, "big"))
-        return message
-
-    def _table_action(self, action: EntryAction) -> p4runtime_pb2.TableAction:
-        if isinstance(action, GroupRef):
-            return p4runtime_pb2.TableAction(action_profile_group_id=action.group_id)
-        if isinstance(action, MemberRef):
-            return p4runtime_pb2.TableAction(action_profile_member_id=action.member_id)
-        return p4runtime_pb2.TableAction(action=self._action(action))
-
     def insert_entry(self, table: str, entry: Entry) -> int:
-        info = self._find("tables", table)
-        entity = p4runtime_pb2.Entity()
-        message = entity.table_entry
-        message.table_id = info.preamble.id
-        for field, match in zip(info.match_fields, entry.matches, strict=True):
-            width = (field.bitwidth + 7) // 8
-            if isinstance(match, Exact):
-                message.match.add(field_id=field.id).exact.value = match.value.to_bytes(width, "big")
-            elif isinstance(match, Lpm) and match.prefix_len:
-                lpm = message.match.add(field_id=field.id).lpm
-                lpm.value, lpm.prefix_len = match.value.to_bytes(width, "big"), match.prefix_len
-            else:
-                assert isinstance(match, Lpm), match
-        message.action.CopyFrom(self._table_action(entry.action))
-        self._write(p4runtime_pb2.Update.INSERT, entity)
+        fields = (field.name for field in self._find("tables", table).match_fields)
+        match, action = tuple(zip(fields, entry.matches, strict=True)), entry.action
+        if isinstance(action, GroupRef):
+            self._write(p4runtime_pb2.Update.INSERT, GroupEntry(table, match, action.group_id))
+        else:
+            assert isinstance(action, ActionCall), action
+            self._write(p4runtime_pb2.Update.INSERT, TableEntry(table, match, action.name, action.args))
         return next(self._handles)
 
-    def set_default_action(self, table: str, action: ActionCall | None) -> None:
-        entity = p4runtime_pb2.Entity()
-        entity.table_entry.table_id = self._find("tables", table).preamble.id
-        entity.table_entry.is_default_action = True
-        if action is not None:
-            entity.table_entry.action.action.CopyFrom(self._action(action))
-        self._write(p4runtime_pb2.Update.MODIFY, entity)
+    def set_default_action(self, table: str, action: ActionCall) -> None:
+        self._write(p4runtime_pb2.Update.MODIFY, DefaultEntry(table, action.name, action.args))
 
     def set_member(self, profile: str, member_id: int, action: ActionCall) -> None:
-        entity = p4runtime_pb2.Entity()
-        member = entity.action_profile_member
-        member.action_profile_id = self._find("action_profiles", profile).preamble.id
-        member.member_id = member_id
-        member.action.CopyFrom(self._action(action))
-        self._write(p4runtime_pb2.Update.INSERT, entity)
+        self._write(p4runtime_pb2.Update.INSERT, SelectorMember(profile, member_id, action.name, action.args))
 
     def set_group(self, profile: str, group_id: int, members: Sequence[tuple[int, int]]) -> None:
-        entity = p4runtime_pb2.Entity()
-        group = entity.action_profile_group
-        group.action_profile_id = self._find("action_profiles", profile).preamble.id
-        group.group_id = group_id
-        group.max_size = len(members)
-        for member_id, weight in members:
-            group.members.add(member_id=member_id, weight=weight)
-        self._write(p4runtime_pb2.Update.INSERT, entity)
+        assert all(weight == 1 for _, weight in members), "the controller's groups have members of one weight"
+        numbers = tuple(member for member, _ in members)
+        self._write(p4runtime_pb2.Update.INSERT, SelectorGroup(profile, group_id, numbers, len(numbers)))
 
-    def set_meter(self, name: str, index: int, config: MeterConfig | None) -> None:
-        entity = p4runtime_pb2.Entity()
-        meter = entity.meter_entry
-        meter.meter_id = self._find("meters", name).preamble.id
-        meter.index.index = index
-        if config is not None:
-            meter.config.cir, meter.config.cburst = config.cir, config.cburst
-            meter.config.pir, meter.config.pburst = config.pir, config.pburst
-        self._write(p4runtime_pb2.Update.MODIFY, entity)
+    def set_meter(self, name: str, index: int, config: MeterConfig) -> None:
+        self._write(p4runtime_pb2.Update.MODIFY, MeterEntry(name, index, config))
 
     def read_counter(self, name: str, index: int) -> CounterValue:
         request = p4runtime_pb2.ReadRequest(device_id=DEVICE)

@@ -7,7 +7,6 @@ import os
 import resource
 import socket
 import struct
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +19,8 @@ from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.engine import PortConfig, PortCounters
 from switch.native.dataplane import DrivenEngine, NativeDataPlane
 from tests.helpers.engines.leaf_traffic import OWN_USID, install_own_usid, install_route, ipv6_frame, usid_address
-from topo.emulation.namespace import entered
+from tests.helpers.p4.wires import Namespace
+from tests.helpers.waiting import eventually
 
 pytestmark = pytest.mark.root
 FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))
@@ -30,50 +30,21 @@ WAIT_S = 5.0
 EPOLL_PWAIT2 = "441"  # on every architecture
 
 
-def run(*words: str) -> None:
-    subprocess.run(words, check=True, capture_output=True, text=True, timeout=30)
-
-
 class Wires:
     """veth pairs from a namespace that holds the hosts' ends to one that holds the switch's ends."""
 
     def __init__(self, count: int) -> None:
-        self.hosts, self.switches = f"mrcnh{os.getpid()}", f"mrcns{os.getpid()}"
-        self.count = count
-        for name in (self.hosts, self.switches):
-            run("ip", "netns", "add", name)
+        self.hosts, self.switches = Namespace(), Namespace()
+        self.netns = f"/proc/{self.switches.holder.pid}/ns/net"
         for port in range(1, count + 1):
-            run(
-                "ip",
-                "link",
-                "add",
-                f"h{port}",
-                "netns",
-                self.hosts,
-                "type",
-                "veth",
-                "peer",
-                f"s{port}",
-                "netns",
-                self.switches,
-            )
-            for namespace, name in ((self.hosts, f"h{port}"), (self.switches, f"s{port}")):
-                run("ip", "netns", "exec", namespace, "sysctl", "-qw", f"net.ipv6.conf.{name}.disable_ipv6=1")
-                run("ip", "-n", namespace, "link", "set", name, "mtu", "9000", "up")
-
-    @property
-    def netns(self) -> str:
-        return f"/run/netns/{self.switches}"
-
-    def inside(self, make: Callable[[], socket.socket]) -> socket.socket:
-        """A socket made in the hosts' namespace."""
-        with entered(self.hosts):
-            return make()
+            pair = f"ip link add h{port} mtu 9000 type veth peer s{port} mtu 9000 netns {self.switches.holder.pid}"
+            self.hosts.run(*pair.split())
+            self.hosts.run("ip", "link", "set", f"h{port}", "up")
+            self.switches.run("ip", "link", "set", f"s{port}", "up")
 
     def open(self, port: int) -> socket.socket:
         """A packet socket at the host's end."""
-
-        def make() -> socket.socket:
+        with self.hosts.inside():
             host = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
             set_option(host, PACKET_IGNORE_OUTGOING)
             host.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)
@@ -81,11 +52,9 @@ class Wires:
             host.settimeout(WAIT_S)
             return host
 
-        return self.inside(make)
-
     def close(self) -> None:
-        for name in (self.hosts, self.switches):
-            subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True, timeout=30)
+        self.hosts.close()
+        self.switches.close()
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +89,6 @@ def start(plane: NativeDataPlane, config: DeviceConfig, program: Program, receiv
     install_own_usid(engine)
     install_route(engine)
     return engine
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.002)
 
 
 def test_frames_cross_the_switch_between_interfaces_of_another_namespace(
@@ -199,7 +161,7 @@ def test_how_late_a_frame_left_is_told_once(wires: Wires, plane: NativeDataPlane
     plane.lateness()
     with wires.open(1) as source, wires.open(2) as sink:
         source.send(FRAME)
-        until(lambda: engine.port_counters(1, plane.now_ns()).rx_packets == 1)
+        eventually(lambda: engine.port_counters(1, plane.now_ns()).rx_packets == 1, "waited in vain", WAIT_S)
         driver = engine.driver
         driver.c.driver_enter(driver.handle)  # nothing moves while the gate is held
         time.sleep(0.1)
@@ -225,7 +187,6 @@ def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port
     install_own_usid(engine)
     install_route(engine, out_port=3)
     namespace, interface = (wires.switches, "s3") if end == "near" else (wires.hosts, "h3")
-    link = ("ip", "-n", namespace, "link", "set", interface)
 
     def counted() -> PortCounters:
         return engine.port_counters(3, plane.now_ns())
@@ -234,14 +195,14 @@ def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port
         with wires.open(1) as source:
             for _ in range(20):
                 source.send(FRAME)
-            until(lambda: counted().tx_packets == 20)
+            eventually(lambda: counted().tx_packets == 20, "waited in vain", WAIT_S)
             engine.configure_port(3, PortConfig(up=False, delay_ns=delay_ns), plane.now_ns())
-            run(*link, "down")
-            until(lambda: engine.next_event_ns() is None)
+            namespace.run("ip", "link", "set", interface, "down")
+            eventually(lambda: engine.next_event_ns() is None, "waited in vain", WAIT_S)
         assert counted_min <= counted().drop_port_down <= 20
         assert counted().drop_socket == 0
     finally:
-        run(*link, "up")
+        namespace.run("ip", "link", "set", interface, "up")
 
 
 def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, passthrough: Program) -> None:
@@ -261,9 +222,11 @@ def test_a_checksum_that_was_left_to_hardware_is_completed(
 ) -> None:
     """A host's own UDP leaves a veth with half a checksum."""
     plane.create(device(wires), lambda frame: None).load(passthrough)
-    run("ip", "-n", wires.hosts, "address", "replace", "192.0.2.1/24", "dev", "h1")
-    run("ip", "-n", wires.hosts, "neigh", "replace", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", "h1")
-    with wires.open(2) as sink, wires.inside(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as sender:
+    wires.hosts.run("ip", "address", "replace", "192.0.2.1/24", "dev", "h1")
+    wires.hosts.run("ip", "neigh", "replace", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", "h1")
+    with wires.hosts.inside():
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with wires.open(2) as sink, sender:
         sender.sendto(b"an odd payload", ("192.0.2.9", 4791))
         frame = next(frame for frame in iter(lambda: sink.recv(65536), b"") if frame[23:24] == b"\x11")
     pseudo = frame[26:34] + b"\x00\x11" + frame[38:40]
@@ -282,7 +245,7 @@ def test_frames_that_nobody_read_in_time_are_counted(
         with engine._gate:  # the driver's thread has to wait
             for _ in range(sent):
                 source.send(FRAME)
-        until(lambda: sum(counts(engine.port_counters(1, 0))) == sent)
+        eventually(lambda: sum(counts(engine.port_counters(1, 0))) == sent, "waited in vain", WAIT_S)
     received, dropped = counts(engine.port_counters(1, 0))
     assert dropped > 1000
     assert received > 1000
@@ -327,7 +290,7 @@ def test_devices_stop_and_crash_without_touching_each_other(
         assert sink.recv(65536)
         plane.set_running(1, False)
         source.send(FRAME)
-        until(lambda: first.port_counters(1, plane.now_ns()).drop_no_program == 1)
+        eventually(lambda: first.port_counters(1, plane.now_ns()).drop_no_program == 1, "waited in vain", WAIT_S)
         plane.set_running(1, True)
         source.send(FRAME)
         assert sink.recv(65536)
@@ -343,7 +306,7 @@ def test_packets_go_in_and_out_by_the_cpu_port(wires: Wires, plane: NativeDataPl
         plane.packet_out(1, FRAME)
         assert len(sink.recv(65536)) == len(FRAME)
         source.send(ipv6_frame(usid_address(0x4444, 1), b"to the controller"))
-        until(lambda: len(received) == 1)
+        eventually(lambda: len(received) == 1, "waited in vain", WAIT_S)
     assert received[0].endswith(b"to the controller")
 
 
@@ -355,12 +318,12 @@ def test_an_idle_driver_sleeps_until_something_comes(wires: Wires, leaf: Program
         pythons = {str(thread.native_id) for thread in threading.enumerate()}
         (driver,) = {*os.listdir("/proc/self/task")} - threads - pythons
         start(plane, device(wires, rate_bps=80_000_000, delay_ns=1_000_000), leaf)
-        until(lambda: waits_without_end(driver))
+        eventually(lambda: waits_without_end(driver), "waited in vain", WAIT_S)
         with wires.open(1) as source, wires.open(2) as sink:
             for _ in range(20):
                 source.send(FRAME)
                 assert sink.recv(65536)
-                until(lambda: waits_without_end(driver))
+                eventually(lambda: waits_without_end(driver), "waited in vain", WAIT_S)
     finally:
         plane.close()
 

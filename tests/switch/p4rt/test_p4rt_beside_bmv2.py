@@ -4,14 +4,9 @@
 reason in the file.
 """
 
-import json
 import os
 import queue
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,11 +19,10 @@ from google.rpc import code_pb2, status_pb2
 from p4c.frontend import compile_program
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.p4.stub import P4RuntimeStub
-from tests.helpers.switch_process import ready_words
+from tests.helpers.switch_process import serving, simple_switch
 
 PROGRAM = Path(__file__).parent / "everything.p4"
 CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"
-WAIT_S = 20
 
 
 def cases():
@@ -48,32 +42,8 @@ def block(title, update, answers):
 
 @contextmanager
 def ours(directory):
-    config = {"grpc": "127.0.0.1:0", "control": "127.0.0.1:0", "devices": [{"device_id": 1, "name": "one"}]}
-    (directory / "config.json").write_text(json.dumps(config))
-    command = [
-        sys.executable, "-m", "switch", "serve", "--config", str(directory / "config.json"), "--exit-with-parent",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield ready_words(process)["grpc"]
-        finally:
-            process.send_signal(signal.SIGTERM)
-
-
-@contextmanager
-def bmv2(directory):
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as two:
-        address, thrift_port = f"127.0.0.1:{one.getsockname()[1]}", two.getsockname()[1]
-    command = ["simple_switch_grpc", "--no-p4", "--device-id", "1", "--thrift-port", str(thrift_port)]
-    command += ["--notifications-addr", f"ipc://{directory}/notifications.ipc", "--log-level", "off"]
-    command += ["--", "--grpc-server-addr", address, "--cpu-port", "510"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            with grpc.insecure_channel(address) as channel:
-                grpc.channel_ready_future(channel).result(WAIT_S)
-            yield address
-        finally:
-            process.kill()
+    with serving(directory, [{"device_id": 1, "name": "one"}]) as words:
+        yield words["grpc"]
 
 
 def converse(address, compiled, updates):
@@ -115,7 +85,7 @@ def converse(address, compiled, updates):
         ("ours", ours),
         pytest.param(
             "bmv2",
-            bmv2,
+            simple_switch,
             marks=[
                 pytest.mark.bmv2,
                 pytest.mark.skipif(not shutil.which("simple_switch_grpc"), reason="simple_switch_grpc is not on PATH"),

@@ -1,24 +1,24 @@
 """An unmodified p4runtime-shell against `python -m switch serve` with a program that has one of everything."""
 
-import json
 import os
 import shutil
 import subprocess
-import sys
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from controller.cli import shell_python
 from p4c.frontend import compile_program
-from tests.helpers.switch_process import ready_words, stop
+from tests.helpers.p4.wires import Namespace, Wires
+from tests.helpers.switch_process import serving
 
 try:
     shell_python()
 except ValueError as error:
     pytest.skip(str(error), allow_module_level=True)
 PROGRAM = Path(__file__).parent / "everything.p4"
+DEVICE = {"device_id": 7, "name": "everything"}
 WAIT_S = 30
 
 
@@ -29,26 +29,6 @@ def artefacts(tmp_path_factory):
     (directory / "p4info.txtpb").write_text(compiled.p4info_text)
     (directory / "program.json").write_text(compiled.json_text)
     return directory
-
-
-@contextmanager
-def serving(directory, ports):
-    config = {
-        "grpc": "127.0.0.1:0",
-        "control": "127.0.0.1:0",
-        "devices": [{"device_id": 7, "name": "everything", "ports": ports}],
-    }
-    (directory / "config.json").write_text(json.dumps(config))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "switch", "serve", "--config", str(directory / "config.json"), "--exit-with-parent"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        words = ready_words(process)
-        yield words["grpc"]
-    finally:
-        stop(process)
 
 
 def shell(grpc, artefacts, script, *, load=True):
@@ -72,8 +52,9 @@ def shell(grpc, artefacts, script, *, load=True):
 
 @pytest.fixture(scope="module")
 def grpc_address(artefacts, tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("serving"), [{"port": port} for port in (1, 2, 3)]) as address:
-        yield address
+    ports = [{"port": port} for port in (1, 2, 3)]
+    with serving(tmp_path_factory.mktemp("serving"), [{**DEVICE, "ports": ports}]) as words:
+        yield words["grpc"]
 
 
 def test_entries_of_every_match_kind_are_inserted_read_modified_and_deleted(grpc_address, artefacts):
@@ -208,39 +189,10 @@ def test_a_shell_without_a_config_takes_the_pipeline_from_the_switch(grpc_addres
 
 @pytest.fixture
 def namespace():
-    """A network namespace with the veth pairs a0-a1 and b0-b1, all up."""
     if os.geteuid() != 0 or not shutil.which("ip"):
         pytest.skip("needs root and iproute2")
-    name = f"p4rt-shell-{os.getpid()}"
-    subprocess.run(["ip", "netns", "add", name], check=True)
-    try:
-        for pair in ("a", "b"):
-            subprocess.run(f"ip -n {name} link add {pair}0 type veth peer name {pair}1".split(), check=True)
-            for end in "01":
-                subprocess.run(
-                    f"ip netns exec {name} sysctl -qw net.ipv6.conf.{pair}{end}.disable_ipv6=1".split(), check=True
-                )
-                subprocess.run(f"ip -n {name} link set {pair}{end} up".split(), check=True)
-        yield name
-    finally:
-        subprocess.run(["ip", "netns", "del", name], check=True)
-
-
-SEND = """
-import socket, sys
-s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(("a0", 0))
-r = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.ntohs(3)); r.bind(("b0", 0)); r.settimeout(5)
-for frame in sys.argv[2:]:
-    s.send(bytes.fromhex(frame))
-for _ in range(int(sys.argv[1])):
-    print(r.recv(2000).hex())
-"""
-
-
-def exchange(namespace, received, *frames):
-    """Send frames into port 1 (a); the `received` frames that then leave by port 2 (b)."""
-    words = ["ip", "netns", "exec", namespace, sys.executable, "-c", SEND, str(received), *(f.hex() for f in frames)]
-    return [bytes.fromhex(x) for x in subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()]
+    with Namespace() as made:
+        yield made
 
 
 def sniffed(grpc, send):
@@ -262,15 +214,15 @@ def sniffed(grpc, send):
 
 @pytest.mark.root
 def test_what_the_shell_programs_happens_to_packets_and_what_happens_can_be_read(namespace, artefacts, tmp_path):
-    netns = f"/run/netns/{namespace}"
-    ports = [{"port": number, "interface": f"{pair}1", "netns": netns} for number, pair in ((1, "a"), (2, "b"))]
+    netns = f"/proc/{namespace.holder.pid}/ns/net"
+    ports = [{"port": port, "interface": f"s{port}", "netns": netns} for port in (1, 2)]
 
     def frame(destination, type_, source=2):
         return destination.to_bytes(6, "big") + source.to_bytes(6, "big") + type_.to_bytes(2, "big") + bytes(46)
 
-    with serving(tmp_path, ports) as grpc:
+    with closing(Wires(namespace, (1, 2))) as wires, serving(tmp_path, [{**DEVICE, "ports": ports}]) as words:
         shell(
-            grpc,
+            words["grpc"],
             artefacts,
             """
 te = table_entry["I.hosts"](action="count_and_forward")
@@ -301,9 +253,12 @@ mc = multicast_group_entry(9); mc.add(2, 1); mc.insert()
             frame(3, 0x1234, 0x0A0000000001),
             frame(3, 0x1234),
         )
-        assert exchange(namespace, 4, known, denied, spread, unknown, known, flooded) == [known, spread, known, flooded]
+        for sent in (known, denied, spread, unknown, known, flooded):
+            wires.send(1, sent)
+        found = wires.collect(lambda got: len(got) >= 4, 5)
+        assert found == [(2, known), (2, spread), (2, known), (2, flooded)]
         got, output = shell(
-            grpc,
+            words["grpc"],
             artefacts,
             """
 te = table_entry["I.hosts"]
@@ -315,5 +270,5 @@ counter_entry["I.seen"](index=1).read(lambda c: print("GOT", c.packet_count))
             load=False,
         )
         assert got == ["3 180", "6"], output
-        output = sniffed(grpc, lambda: exchange(namespace, 0, frame(9, 0x88B5)))
+        output = sniffed(words["grpc"], lambda: wires.send(1, frame(9, 0x88B5)))
         assert "GOT 60 ['01', '09']" in output
