@@ -1,13 +1,6 @@
-"""Imports between rooms: names and modules of each room that another room's code reaches.
-
-    .venv/bin/python -m tests.helpers.doors [ROOM]
-
-prints a row per room; with a room, each of its modules that is reached from outside, with the names and who takes them.
-"""
+"""Imports between rooms: names and modules of each room that another room's code reaches."""
 
 import ast
-import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -104,36 +97,3 @@ def past_doors(name: str, known: Mapping[str, Path], text: str = "") -> list[str
             if names is None or (attribute and attribute not in names):
                 found.append(f"{name} takes {module}{attribute and '.' + attribute}")
     return found
-
-
-def reached(known: Mapping[str, Path]) -> Mapping[str, Mapping[tuple[str, str], set[str]]]:
-    """Per room: each (MODULE, NAME) that other rooms take, and which rooms take it."""
-    found: dict[str, dict[tuple[str, str], set[str]]] = defaultdict(lambda: defaultdict(set))
-    for name in known:
-        for module, attribute in taken(name, known):
-            if module.partition(".")[0] != name.partition(".")[0]:
-                found[module.partition(".")[0]][module, attribute].add(name.partition(".")[0])
-    return found
-
-
-def main(words: list[str]) -> None:
-    known = modules()
-    found = reached(known)
-    if words:
-        for (module, name), rooms in sorted(found[words[0]].items()):
-            print(f"{module:44} {name:34} {' '.join(sorted(rooms))}")
-        return
-    print(f"{'room':14}{'modules':>8}{'reached':>8}{'names':>7}{'by rooms':>9}{'takes names':>12}{'of modules':>11}")
-    for room in sorted({name.partition(".")[0] for name in known}):
-        own = [name for name in known if name.partition(".")[0] == room]
-        names = found[room]
-        by = {other for rooms in names.values() for other in rooms}
-        takes = {place for other in found if other != room for place, who in found[other].items() if room in who}
-        print(
-            f"{room:14}{len(own):8}{len({module for module, _ in names}):8}{len(names):7}{len(by):9}"
-            f"{len(takes):12}{len({module for module, _ in takes}):11}"
-        )
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
