@@ -120,15 +120,6 @@ def test_a_format_that_contradicts_the_name_of_the_picture_is_refused(
     assert cli.main(["graph", "tiny", "--format", "dot", "-o", str(tmp_path / "lab.gv")]) == 0
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
-    [("deploy", "up"), ("destroy", "down"), ("lclean", "down"), ("linfo", "inspect"), ("satus", "status")],
-)
-def test_words_of_other_labs_are_guessed(word: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([word, "whatever"]) == 2
-    assert capsys.readouterr().err == f"mrclab: no command {word!r}: did you mean ./lab {meant}?\n"
-
-
 def test_a_word_that_nobody_could_mean_is_refused_with_all_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["xyzzy"]) == 2
     assert "no command 'xyzzy': valid are run, list, " in capsys.readouterr().err

@@ -237,11 +237,6 @@ def test_a_strangers_namespace_is_named_and_not_touched(nothing_left):
         namespace.delete("h2")
 
 
-def test_while_one_changes_the_lab_another_is_told_who(nothing_left):
-    with state.locked(), pytest.raises(LabError, match=rf"being changed by process {os.getpid()}"), state.locked():
-        pass
-
-
 def test_a_failing_provision_leaves_nothing(nothing_left, require_kind):
     require_kind("embedded")
 

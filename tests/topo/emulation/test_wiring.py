@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from endpoint import profile as endpoint_profile
 from switch.config import parse_config
+from tests.topo.topologies.shapes import LEAF_SPINES
 from topo.emulation import tc
 from topo.emulation.bmv2 import queue_settings
 from topo.emulation.embedded import serve_config
@@ -25,23 +25,14 @@ from topo.fault import healthy
 from topo.graph import PortRef, device_id, links, ports, towards_host
 from topo.node import Host, leaf, spine
 from topo.path import path_da, paths
-from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
+from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA
 from topo.planfile import load_plan
 from topo.profile import nic_profile, write_profile
-
-plans = st.builds(
-    Plan,
-    name=st.just("any"),
-    planes=st.integers(1, 4),
-    leaves=st.integers(1, 4),
-    spines=st.integers(1, 4),
-    hosts_per_leaf=st.integers(1, 3),
-)
 
 SOCKETS = Path("/run/mrclab/switch")
 
 
-@given(plans)
+@given(LEAF_SPINES)
 def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
     pattern = re.compile(
         r"link add (\S+) netns (\S+) address (\S+) mtu (\d+)"
@@ -55,7 +46,7 @@ def test_every_link_is_made_with_both_ends_in_their_namespaces(plan):
     assert {m[4] for m in made} | {m[8] for m in made} == {str(plan.links.mtu_bytes)}
 
 
-@given(plans)
+@given(LEAF_SPINES)
 def test_the_switch_process_accepts_its_configuration(plan):
     config = parse_config(
         json.loads(json.dumps(serve_config(plan, list(plan.switches()), SOCKETS, "/tmp/switch.jsonl")))

@@ -10,8 +10,8 @@ from itertools import pairwise, product
 from controller.entries import Entity, GroupEntry, SelectorGroup, SelectorMember, TableEntry
 from controller.tables import tables
 from p4c.entries import Lpm
-from topo.address import host_address, switch_usid
-from topo.graph import PortRef, device_id, links, peer, port_count, port_towards, ports
+from topo.address import host_address, nic_usid, switch_usid, usid_address
+from topo.graph import PortRef, device_id, link_at, link_between, links, peer, port_count, port_towards, ports
 from topo.node import Host, Node, Switch
 from topo.path import crossed, evs, hops, path_count, path_da, path_of_ev, paths, probe_there_and_back, probe_ways, walk
 from topo.plan import Plan
@@ -27,7 +27,10 @@ def every_usid_list_walks_the_graph_to_its_host(plan: Plan) -> None:
         for path in paths(plan, source, destination):
             entered = walk(plan, source, path.plane, path_da(plan, path))
             assert entered[-1] == PortRef(destination, path.plane + 1)
-            assert [PortRef(hop.switch, hop.port_in) for hop in hops(plan, path)] == entered[:-1]
+            journey = hops(plan, path)
+            assert [PortRef(hop.switch, hop.port_in) for hop in journey] == entered[:-1]
+            assert all(before.da_out == after.da_in for before, after in pairwise(journey))
+            assert journey[-1].da_out == usid_address(plan, [nic_usid(plan.downlink_of(destination))])
             assert len(path.switches) <= crossed(plan, source, destination) <= plan.topology.longest_path_switches
 
 
@@ -46,7 +49,9 @@ def every_ev_names_one_path_and_each_pair_has_as_many_in_a_plane(plan: Plan) -> 
 def ports_cables_and_names_are_one_graph(plan: Plan) -> None:
     check_plan(plan)
     refs = [ref for node in plan.nodes() for ref in ports(plan, node)]
-    assert all(peer(plan, peer(plan, ref)) == ref for ref in refs)
+    assert all(peer(plan, peer(plan, ref)) == ref and peer(plan, ref).plane == ref.plane for ref in refs)
+    assert all({link_at(plan, ref).a, link_at(plan, ref).b} == {ref, peer(plan, ref)} for ref in refs)
+    assert all(link_between(plan, ref.node, peer(plan, ref).node) == link_at(plan, ref) for ref in refs)
     assert all(port_towards(plan, ref.node, peer(plan, ref).node) == ref.port for ref in refs)
     wired = {(ref.node, peer(plan, ref).node) for ref in refs}
     assert all(plan.topology.wired(*pair) == (pair in wired) for pair in product(plan.nodes(), repeat=2))
@@ -54,7 +59,7 @@ def ports_cables_and_names_are_one_graph(plan: Plan) -> None:
     assert sorted(map(str, refs)) == sorted(str(end) for link in cables for end in (link.a, link.b))
     assert len({link.name for link in cables}) == len(cables)
     assert [device_id(plan, switch) for switch in plan.switches()] == list(range(1, plan.switch_count + 1))
-    assert len({ref.mac for ref in refs}) == len(refs)
+    assert len({ref.mac for ref in refs}) == len({ref.interface for ref in refs}) == len(refs)
     assert len({switch_usid(switch) for switch in plan.switches()}) == plan.switch_count
     assert {plan.node(node.name) for node in plan.nodes()} == set(plan.nodes())
     places = [(plan.leaf_of(host), plan.downlink_of(host)) for host in plan.hosts()]

@@ -37,6 +37,10 @@ def pods(draw: st.DrawFn) -> Plan:
 leaf_spines = st.builds(LeafSpine, st.integers(1, 3), st.integers(2, 4), st.integers(1, 4), st.integers(1, 3)).map(on)
 
 
+LEAF_SPINES = st.builds(LeafSpine, st.integers(1, 8), st.integers(1, 5), st.integers(1, 5), st.integers(1, 4)).map(on)
+"""Also of one leaf, and wide ones."""
+
+
 @st.composite
 def rails(draw: st.DrawFn) -> Plan:
     count, groups = draw(st.integers(2, 3)), draw(st.integers(1, 2))

@@ -20,10 +20,11 @@ from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
 from tests.topo.topologies.shapes import SMALL, TEXTS
+from topo.address import switch_usid, usid_prefix
 from topo.cli import draw_text
 from topo.fault import VERBS, make_fault, targets
 from topo.graph import links
-from topo.node import spine
+from topo.node import leaf, spine
 from topo.path import path_of_ev, paths
 from topo.pictures.graph import dot, graph_of
 from topo.plan import Plan
@@ -100,6 +101,10 @@ def mermaid_edges(plan: Plan, out: str) -> None:
 def exported(plan: Plan, out: str) -> None:
     told = json.loads(out)
     assert parse_document(told["plan"]) == plan
+    assert {node["name"] for node in told["nodes"]} == names(plan)
+    assert len(told["links"]) == len(list(links(plan)))
+    own = str(usid_prefix(plan, switch_usid(leaf(0, 0))))
+    assert any(own in row["key"] for row in told["entries"]["p0l0"])
     assert {switch: len(rows) for switch, rows in told["entries"].items()} == {
         switch.name: len(tables(plan, switch)) for switch in plan.switches()
     }
