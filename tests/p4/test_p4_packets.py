@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from switch.stf import parse, run
+from switch.stf.statements import Statement
 from tests.helpers.p4.bmv2 import Bmv2
 from tests.helpers.p4.embedded import Embedded
 from tests.helpers.p4.live import LiveSwitch
@@ -20,6 +21,10 @@ def files(program: str) -> list[Path]:
     return sorted([*(STF / "both").glob("*.stf"), *(STF / program).glob("*.stf")])
 
 
+def statements(path: Path) -> list[Statement]:
+    return parse((STF / "node.stf").read_text()) + parse(path.read_text())
+
+
 CASES = [pytest.param(program, path, id=f"{program}-{path.stem}") for program in PROGRAMS for path in files(program)]
 
 
@@ -27,7 +32,7 @@ CASES = [pytest.param(program, path, id=f"{program}-{path.stem}") for program in
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize(("program", "path"), CASES)
 def test_packets_come_out_as_the_file_says(program: str, path: Path, kind: str, compiler: str) -> None:
-    failures = run(engine(kind), compiled(program, compiler).program, parse(path.read_text()))
+    failures = run(engine(kind), compiled(program, compiler).program, statements(path))
     assert not failures, "\n".join(map(str, failures))
 
 
@@ -58,7 +63,7 @@ def run_all(switch: LiveSwitch, program: str) -> list[str]:
         f"{path.name} {failure}"
         for path in files(program)
         if path.stem != ENGINES_ONLY
-        for failure in run(switch, compiled(program).program, parse(path.read_text()))  # type: ignore[arg-type]
+        for failure in run(switch, compiled(program).program, statements(path))  # type: ignore[arg-type]
     ]
 
 

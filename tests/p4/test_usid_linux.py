@@ -89,11 +89,6 @@ def linux() -> Iterator[Wires]:
             wires.close()
 
 
-def add_sid(namespace: Namespace, sid: int, *behaviour: str) -> None:
-    words = ("encap", "seg6local", "action", *behaviour, *FLAVOR)
-    namespace.run("ip", "-6", "route", "add", prefix(sid), *words, "dev", "s1")
-
-
 def our_switch(program: str, kind: str) -> Node:
     node = Node(engine(kind), compiled(program).program)
     node.wire(*PORTS)
