@@ -9,7 +9,7 @@ import pytest
 
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Ternary
 from p4c.frontend.compilation import Compilation
-from p4c.model import Program, load
+from p4c.model import load
 from switch.native.program import LoadedProgram
 from switch.p4rt import batch
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
@@ -43,63 +43,32 @@ def grows_evenly(make: Callable[[int], Callable[[], object]], few: int = 60) -> 
     assert more < 5 * less, (less, more)
 
 
-@pytest.fixture(params=["exact", "lpm", "ternary", "range"])
-def kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def written(folder: Path, text: str) -> Path:
     path = folder / "many.p4"
     path.write_text(text)
     return path
 
 
-def test_the_compiler(kind: str, tmp_path: Path) -> None:
-    def make(count: int) -> Callable[[], object]:
-        path = written(tmp_path, many_entries(count, kind))
-        return lambda: Compilation(path).run()
+def work_of(step: str, path: Path) -> Callable[[], object]:
+    """One step of what becomes of a program; those before it are done."""
+    if step == "compile":
+        return Compilation(path).run
+    document = Compilation(path).run().json
+    if step == "load":
+        return lambda: load(document)
+    program = load(document)
+    return lambda: ReferenceEngine().load(program) if step == "reference" else LoadedProgram(program)
 
-    grows_evenly(make)
+
+@pytest.mark.parametrize("step", ["compile", "load", "reference", "native"])
+@pytest.mark.parametrize("kind", ["exact", "lpm", "ternary", "range"])
+def test_a_program_of_many_entries(kind: str, step: str, tmp_path: Path) -> None:
+    grows_evenly(lambda count: work_of(step, written(tmp_path, many_entries(count, kind))))
 
 
 @pytest.mark.parametrize("step", ["compile", "load"])
 def test_a_table_of_many_actions_with_an_entry_each(step: str, tmp_path: Path) -> None:
-    def make(count: int) -> Callable[[], object]:
-        path = written(tmp_path, many_actions(count))
-        if step == "compile":
-            return lambda: Compilation(path).run()
-        document = Compilation(path).run().json
-        return lambda: load(document)
-
-    grows_evenly(make, 200)
-
-
-def compiled(folder: Path, count: int, kind: str) -> Program:
-    return load(Compilation(written(folder, many_entries(count, kind))).run().json)
-
-
-def test_the_loader(kind: str, tmp_path: Path) -> None:
-    def make(count: int) -> Callable[[], object]:
-        document = Compilation(written(tmp_path, many_entries(count, kind))).run().json
-        return lambda: load(document)
-
-    grows_evenly(make)
-
-
-def test_the_reference_engine_takes_a_program(kind: str, tmp_path: Path) -> None:
-    def make(count: int) -> Callable[[], object]:
-        program = compiled(tmp_path, count, kind)
-        return lambda: ReferenceEngine().load(program)
-
-    grows_evenly(make)
-
-
-def test_the_native_engine_knows_a_program(kind: str, tmp_path: Path) -> None:
-    def make(count: int) -> Callable[[], object]:
-        program = compiled(tmp_path, count, kind)
-        return lambda: LoadedProgram(program)
-
-    grows_evenly(make)
+    grows_evenly(lambda count: work_of(step, written(tmp_path, many_actions(count))), 200)
 
 
 def match(kind: str, value: int) -> Match:

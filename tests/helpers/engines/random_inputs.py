@@ -143,6 +143,12 @@ class ControlMaker:
         self.rng = rng
         self.pool = pool
         self.ports = ports
+        self.oldest = 0
+
+    def number(self) -> int:
+        """Of a member or group. The window moves on: places of deleted ones serve again while entries name them."""
+        self.oldest += self.rng.random() < 0.05
+        return self.oldest + self.rng.randrange(4)
 
     def call(self, actions: tuple[Action, ...]) -> ActionCall:
         action = self.rng.choice(actions)
@@ -165,8 +171,8 @@ class ControlMaker:
         if table.profile is None:
             return self.call(table.actions)
         if table.profile.has_groups and self.rng.random() < 0.6:
-            return GroupRef(self.rng.randrange(3))
-        return MemberRef(self.rng.randrange(4))
+            return GroupRef(self.number())
+        return MemberRef(self.number())
 
     def match(self, key: Key) -> Match:
         width, name = key.width_bits, key.target.field.name if isinstance(key.target, FieldRef) else key.name

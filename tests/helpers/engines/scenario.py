@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from p4c.entries import Entry
 from p4c.model import Program
-from p4c.model.pipelines import Table
+from p4c.model.actions import Action
+from p4c.model.pipelines import ActionProfile, Table
 from switch.engine import EngineControl, EngineError, PortConfig
 from switch.stf.programs import make_engine
 from tests.helpers.engines.random_inputs import PORTS, ControlMaker, PacketMaker, Pool
@@ -116,9 +117,8 @@ class Scenario:
         """Entries for all tables that a program has, members and groups, meters and registers."""
         pair, rng, control = self.pair, self.rng, self.control
         for profile in self.program.profiles:
-            actions = tuple(a for t in self.program.tables if t.profile is profile for a in t.actions)
             for member in range(3):
-                pair("set_member", profile.name, member, control.call(actions))
+                pair("set_member", profile.name, member, control.call(self.actions(profile)))
             if profile.has_groups:
                 pair("set_group", profile.name, 0, [(0, 1), (2, 2), (1, 1)])
                 pair("set_group", profile.name, 1, [])
@@ -132,6 +132,9 @@ class Scenario:
                 pair("set_meter", meter.name, index, control.meter())
         for register in self.program.registers:
             pair("write_register", register.name, rng.randrange(register.size), rng.getrandbits(register.width_bits))
+
+    def actions(self, profile: ActionProfile) -> tuple[Action, ...]:
+        return tuple(a for t in self.program.tables if t.profile is profile for a in t.actions)
 
     def may_change_default(self, table: Table) -> bool:
         """The P4Runtime server refuses what is constant; engines need not."""
@@ -158,6 +161,8 @@ class Scenario:
         choice = self.rng.random()
         if choice < 0.2:
             self.pair("configure_port", self.rng.choice(self.ports), self.port_config(), self.now_ns)
+        elif choice < 0.4 and self.program.profiles:
+            self.change_profiles()
         elif choice < 0.85:
             self.change_entries()
         elif choice < 0.95:
@@ -165,8 +170,8 @@ class Scenario:
         else:
             self.pair("set_multicast_group", 1, self.control.replicas())
 
-    def change_entries(self) -> None:
-        tables = [t for t in self.program.tables if not t.const_entries]
+    def change_entries(self, among: Sequence[Table] = ()) -> None:
+        tables = [t for t in among or self.program.tables if not t.const_entries]
         if not tables:
             return
         table = self.rng.choice(tables)
@@ -184,6 +189,19 @@ class Scenario:
             self.pair("set_direct_meter", table.name, self.rng.choice(handles), self.control.meter())
         elif self.may_change_default(table):
             self.pair("set_default_action", table.name, self.control.call(table.actions))
+
+    def change_profiles(self) -> None:
+        profile, number = self.rng.choice(self.program.profiles), self.control.number()
+        choice = self.rng.randrange(6 if profile.has_groups else 4)
+        if choice < 3:
+            self.pair("set_member", profile.name, number, self.control.call(self.actions(profile)))
+        elif choice == 3:
+            self.pair("delete_member", profile.name, number)
+        elif choice == 4:
+            members = {self.control.number(): self.rng.randint(1, 3) for _ in range(self.rng.randrange(4))}
+            self.pair("set_group", profile.name, number, list(members.items()))
+        else:
+            self.pair("delete_group", profile.name, number)
 
     def settle(self) -> None:
         """Let everything leave, then compare all state."""

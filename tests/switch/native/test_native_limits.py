@@ -197,21 +197,10 @@ def test_a_single_line_of_descendants_is_ended_by_its_length(steering: Engine) -
 
 CALLS: dict[str, Callable[[NativeEngine, Program], object]] = {
     "load": lambda e, p: e.load(p),
-    "reset": lambda e, p: e.reset(),
-    "set_running": lambda e, p: e.set_running(False, 0),
     "delete_entry": lambda e, p: e.delete_entry(p.tables[0].name, 0),
-    "set_default_action": lambda e, p: e.set_default_action(p.tables[0].name, None),
-    "read_counter": lambda e, p: e.read_counter(next(c.name for c in p.counters if not c.direct), 0),
-    "write_counter": lambda e, p: e.write_counter(
-        next(c.name for c in p.counters if not c.direct), 0, CounterValue(1, 1)
-    ),
-    "set_multicast_group": lambda e, p: e.set_multicast_group(1, [Replica(1, 1)]),
-    "set_clone_session": lambda e, p: e.set_clone_session(1, [Replica(1, 1)], 0),
     "configure_port": lambda e, p: e.configure_port(1, PortConfig(), 0),
-    "port_counters": lambda e, p: e.port_counters(1, 0),
     "receive": lambda e, p: e.receive(1, bytes(64), 0),
     "advance": lambda e, p: e.advance(0),
-    "next_event_ns": lambda e, p: e.next_event_ns(),
 }
 
 

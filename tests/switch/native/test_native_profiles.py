@@ -1,18 +1,17 @@
 """Members and groups that come and go: both engines do the same, and what is deleted costs nothing later."""
 
 import ctypes
-import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from p4c.entries import ActionCall, Entry, EntryAction, Exact, GroupRef, MemberRef
+from p4c.entries import ActionCall, Entry, Exact, GroupRef, MemberRef
 from p4c.model import Program
 from switch.engine import PortConfig
 from switch.native import binding
 from switch.native.engine import NativeEngine
-from tests.helpers.engines.scenario import Handles, Pair
+from tests.helpers.engines.scenario import Pair, Scenario
 
 MATCHING = Path(__file__).parents[1] / "stf/matching.p4"
 SELECTOR, PROFILE = "In.selector_table", "In.profile_table"
@@ -32,67 +31,24 @@ def engine(program: Program) -> Iterator[NativeEngine]:
     engine.close()
 
 
-class ProfileLife:
-    """Ids from a window that moves on, so that slots of deleted ids are used again while entries name the old ones."""
-
-    def __init__(self, program: Program, seed: int) -> None:
-        self.rng = random.Random(seed)
-        self.pair = Pair(seed)
-        self.oldest = 0
-        self.handles: dict[str, list[Handles]] = {SELECTOR: [], PROFILE: []}
-        self.pair("load", program)
-        self.pair("configure_port", 1, PortConfig(), 0)
-
-    def number(self) -> int:
-        self.oldest += self.rng.random() < 0.05
-        return self.oldest + self.rng.randrange(12)
-
-    def change(self) -> None:
-        pair, rng = self.pair, self.rng
-        profile = rng.choice((CHOOSER, SHARED))
-        choice = rng.randrange(6)
-        if choice < 2:
-            pair("set_member", profile, self.number(), ActionCall("In.set_value", (rng.randrange(1000),)))
-        elif choice == 2:
-            pair("delete_member", profile, self.number())
-        elif choice == 3:
-            members = {self.number(): rng.randint(1, 3) for _ in range(rng.randrange(4))}
-            pair("set_group", CHOOSER, self.number(), list(members.items()))
-        elif choice == 4:
-            pair("delete_group", CHOOSER, self.number())
-        else:
-            self.change_entry(rng.choice((SELECTOR, PROFILE)))
-
-    def target(self, table: str) -> EntryAction:
-        return GroupRef(self.number()) if table == SELECTOR and self.rng.random() < 0.5 else MemberRef(self.number())
-
-    def change_entry(self, table: str) -> None:
-        handles, choice = self.handles[table], self.rng.randrange(3)
-        if choice == 0:
-            made = self.pair.insert(table, Entry((Exact(self.rng.randrange(8)),), self.target(table)))
-            if made is not None:
-                handles.append(made)
-        elif handles and choice == 1:
-            self.pair("modify_entry", table, self.rng.choice(handles), self.target(table))
-        elif handles:
-            self.pair("delete_entry", table, handles.pop(self.rng.randrange(len(handles))))
-
-    def ask(self) -> None:
-        """A frame for every key of both tables."""
-        for kind in (5, 6):
-            for key in range(8):
-                self.pair("receive", 1, bytes([kind, 1, 2, 3, 4, 0, key, self.rng.randrange(256)]), 0)
-        self.pair("advance", 0)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_random_members_groups_and_entries_give_the_same(seed: int, program: Program) -> None:
-    life = ProfileLife(program, seed)
+    """A frame for every key of both tables after every few changes."""
+    life = Scenario(program, seed)
+    life.set_up()
+    life.pool.values.clear()  # keys are small numbers then
+    life.pair("configure_port", 1, PortConfig(), life.now_ns)
+    tables = [table for table in program.tables if table.profile is not None]
     for _ in range(60):
-        for _ in range(10):
-            life.change()
-        life.ask()
-    assert life.oldest > 12
+        for _ in range(7):
+            life.change_profiles()
+        for _ in range(3):
+            life.change_entries(tables)
+        for kind in (5, 6):
+            for key in range(8):
+                life.pair("receive", 1, bytes([kind, 1, 2, 3, 4, 0, key, life.rng.randrange(256)]), life.now_ns)
+        life.pair("advance", life.now_ns)
+    assert life.control.oldest > 12
 
 
 def test_an_entry_of_a_deleted_member_does_not_get_the_next_one(program: Program) -> None:
