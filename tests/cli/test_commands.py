@@ -31,8 +31,6 @@ def test_without_a_word_all_commands_are_shown(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nope",), "no scenario 'nope': valid are smoke, "),
-        (("smoke", "--transport", "tcp"), "no transport 'tcp': valid are mrc, "),
         (("smoke", "--seed", "-1"), "--seed must be between 0 and 9223372036854775807 (got -1)"),
         (("smoke", "--time", "0"), "--time must be a factor above 0"),
         (("smoke", "--rate", "0"), "--rate must be between 0.01 and 800000 Mb/s"),

@@ -153,8 +153,12 @@ CASES: dict[str, tuple[Case, str]] = {
     "options without anything": (options("{}"), "options.json"),
     "options without a source": (options('{"source": null}'), "options.json"),
     "options cut off": (options('{"scenario": "smo'), "options.json"),
+    "options that are empty": (options(""), "options.json"),
+    "options that are a list": (options("[]"), "options.json"),
+    "options with a number for hashes": (options('{"source": "smoke", "hashes": 5}'), "options.json"),
     "options nested too deep": (options('{"a": ' + DEEP), "options.json"),
     "a sample without its queue pair": (line(kind="sample", ports=[], qps=[{"peer": "h1"}]), ""),
+    "a sample of empty rows": (line(kind="sample", qps=[{}], ports=[{}]), ""),
     "queue pairs that are a number": (line(kind="sample", ports=[], qps=5), ""),
     "a counter that is an object": (COUNTER, "{runs}"),
     "a message without its size, exported": (exported(MESSAGE), "{runs}"),
@@ -201,15 +205,6 @@ CASES: dict[str, tuple[Case, str]] = {
     "a plan of brackets": (written("deep.toml", "a = " + DEEP, "topo", "show", "{file}"), "deep.toml"),
     "an unknown option of compile": (words("compile", "--bogus"), "--bogus"),
     "a cluster of nonsense": (words("sweep", "smoke", "--cluster", "nonsense://x"), "--cluster"),
-    "a scenario that leaves as a success": (
-        written("leave.py", "import sys\nsys.exit(0)\n", "run", "{file}", *WORDS),
-        "leave.py",
-    ),
-    "a seed that is none": (words("run", "smoke", "--seed", "-1"), "--seed"),
-    "a rate above all": (
-        words("run", "smoke", "--rate", "5000000"),
-        "--rate must be between 0.01 and 800000 Mb/s (got 5000000)",
-    ),
     "traffic without an end": (
         words("traffic", "write_bw", "h0", "h1", "--seconds", "inf"),
         f"--seconds {TIME} (got inf)",
@@ -236,7 +231,6 @@ CASES: dict[str, tuple[Case, str]] = {
         written("file", "", "export", "frr", "tiny", "-o", "{file}"),
         "-o must be a folder with frr (got the file {runs}/file)",
     ),
-    "an unknown scenario": (words("run", "smok"), "smok"),
 }
 
 
