@@ -319,19 +319,6 @@ def test_perfetto_has_every_message_and_the_fault_at_their_times(perfetto: Viewe
     assert fault[0].startswith("link-down p0l1-p0s1")
 
 
-@pytest.mark.slow
-def test_perfetto_finds_the_deepest_queue_and_where_packets_were_trimmed(perfetto: Viewer, traced: Any) -> None:
-    trace, _, packets = traced
-    ((deepest,),) = perfetto.ask(
-        "select max(value) from counter join process_counter_track as track on counter.track_id = track.id"
-        " where track.name glob '*depth on arrival*'"
-    )
-    assert deepest == max(line["depth"] for line in packets if line["node"].startswith("p") and line["fate"] == "sent")
-    cut = Counter(event["process"] for event in trace.instants if event["cat"] == "trim")
-    told = perfetto.ask(
-        f"select process.name, count(*) from {OF_THREADS} join process using (upid) where category = 'trim' group by 1"
-    )
-    assert dict(told) == cut
 
 
 def test_messages_of_a_workload_file_are_spans(tmp_path: Path) -> None:
