@@ -68,6 +68,19 @@ class Pair:
         return None if reference is None or native is None else Handles(reference, native)
 
 
+def sent_by_both(program: Program, frames: Sequence[bytes]) -> tuple[list[str], list[str]]:
+    """What the reference interpreter and the native engine send for frames that come in by port 1."""
+    found = []
+    for engine in (make_engine("reference"), make_engine("native")):
+        engine.load(program)
+        for port in (1, 2):
+            engine.configure_port(port, PortConfig(), 0)
+        for frame in frames:
+            engine.receive(1, frame, 0)
+        found.append([sent.frame.hex() for sent in engine.advance(0)])
+    return found[0], found[1]
+
+
 class Scenario:
     cells_compared = 1 << 20
     """Of each array of counters or registers."""

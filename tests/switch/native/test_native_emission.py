@@ -11,11 +11,9 @@ import pytest
 
 from p4c.frontend import compile_program
 from p4c.model import Program, UnsupportedError, load
-from switch.engine import Engine, PortConfig
 from switch.native import binding
 from switch.native.emit import emit
-from switch.native.engine import NativeEngine
-from switch.reference import ReferenceEngine
+from tests.helpers.engines.scenario import sent_by_both
 
 SOURCE = """
 #include <core.p4>
@@ -112,21 +110,7 @@ def changed(document: Json, expression: Json) -> Program:
 
 def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
     """What the reference interpreter and the native engine send when h.b is the value of the expression."""
-    program = changed(document, expression)
-
-    def sent(engine: Engine) -> list[str]:
-        engine.load(program)
-        for port in (1, 2):
-            engine.configure_port(port, PortConfig(), 0)
-        for frame in FRAMES:
-            engine.receive(1, frame, 0)
-        return [item.frame.hex() for item in engine.advance(0)]
-
-    native = NativeEngine(seed=1)
-    try:
-        return sent(ReferenceEngine(seed=1)), sent(native)
-    finally:
-        native.close()
+    return sent_by_both(changed(document, expression), FRAMES)
 
 
 FAR = (

@@ -6,7 +6,7 @@ import pytest
 
 from p4c.entries import ActionCall, Entry, Lpm
 from p4c.model import Program
-from switch.engine import EngineError, PortConfig, QueueConfig
+from switch.engine import PortConfig, QueueConfig
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.leaf_traffic import (
     OWN_USID,
@@ -64,18 +64,6 @@ def test_a_loaded_program_starts_empty(engine: NativeEngine, leaf: Program) -> N
 def _names(engine: NativeEngine) -> tuple[str, str]:
     table = table_name(engine, "ipv6_route")
     return table, action_name(engine, table, "set_next_hop")
-
-
-def test_a_duplicate_is_refused_and_a_modified_entry_acts_anew(engine: NativeEngine) -> None:
-    table, action = _names(engine)
-    entry = Entry((Lpm(usid_address(0x5000), 48),), ActionCall(action, (2,)))
-    handle = engine.insert_entry(table, entry)
-    with pytest.raises(EngineError, match="same match"):
-        engine.insert_entry(table, entry)
-    install_route(engine, out_port=3, next_usid=0x7777)
-    engine.modify_entry(table, handle, ActionCall(action, (3,)))
-    engine.receive(1, ipv6_frame(usid_address(0x5000, 1)), 0)
-    assert [out.port for out in engine.advance(0)] == [3]
 
 
 def test_many_entries_are_found_deleted_and_reinserted(engine: NativeEngine) -> None:
