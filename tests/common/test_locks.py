@@ -12,7 +12,7 @@ import pytest
 
 from common import locks
 from common.plain_file import NotPlainError
-from tests.helpers.stranger import as_a_stranger, let_all_enter
+from tests.helpers.stranger import let_all_enter
 from tests.helpers.waiting import eventually
 
 HOLD = """import fcntl, sys
@@ -94,15 +94,6 @@ def test_a_lock_that_is_inherited_names_the_process_that_still_has_it(tmp_path: 
         eventually(lambda: f"process {heir.pid} " in locks.holder(path), "the heir is named")
         heir.communicate(b"\n")
     assert locks.holder(path) == "another process"
-
-
-@pytest.mark.root
-def test_a_stranger_cannot_take_a_lock(tmp_path: Path) -> None:
-    let_all_enter(tmp_path)
-    path = tmp_path / "lock"
-    path.touch(0o644)
-    with locks.held(path, "the lock of this test"), as_a_stranger(), pytest.raises(PermissionError):
-        path.open()
 
 
 @pytest.mark.root

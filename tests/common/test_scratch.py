@@ -17,7 +17,6 @@ import pytest
 
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
 from tests.helpers.rooms import python_files
-from tests.helpers.stranger import as_a_stranger, let_all_enter
 
 ROOT = Path(__file__).resolve().parents[2]
 OWNER = """
@@ -191,32 +190,6 @@ def test_a_folder_that_is_replaced_before_its_lock_is_made_leads_nowhere(
     with pytest.raises(OSError, match=r"Not a directory|File exists"):
         Scratch("s-", tmp_path)
     assert not any(victim.iterdir())
-
-
-@pytest.mark.root
-@pytest.mark.parametrize("lock", [True, False])
-def test_root_leaves_a_folder_that_another_user_has_made_however_deep_it_is(lock: bool, tmp_path: Path) -> None:
-    """In /tmp every user may make one. Python removes no tree that is deeper than its stack."""
-    let_all_enter(tmp_path)
-    tmp_path.chmod(0o1777)
-    here, long_ago = os.getcwd(), time.time() - UNLOCKED_S - 60
-    theirs = tmp_path / "s-theirs"
-    try:
-        with as_a_stranger():
-            theirs.mkdir()
-            if lock:
-                (theirs / LOCK).touch()
-            os.chdir(theirs)
-            for _ in range(1200):
-                os.mkdir("d")
-                os.chdir("d")
-            os.utime(theirs, (long_ago, long_ago))
-        os.chdir(here)
-        with Scratch("s-", tmp_path):
-            assert (theirs / "d").is_dir()
-    finally:
-        os.chdir(here)
-        subprocess.run(["rm", "-rf", str(theirs)], check=True)
 
 
 @pytest.mark.root

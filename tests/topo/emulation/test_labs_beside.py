@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from topo.address import host_address
 from topo.emulation import cli, namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -41,26 +40,6 @@ def words(*line: str, user: str | None = None) -> subprocess.CompletedProcess[st
     env = {**os.environ, **({"SUDO_USER": user} if user else {})}
     argv = [sys.executable, "-m", "topo", *line]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT, env=env)
-
-
-def reaches(lab: Lab, source: str, destination: str) -> bool:
-    there = str(host_address(TINY, TINY.host(destination)))
-    return lab.run(TINY.host(source), ["ping", "-c", "2", "-i", "0.2", "-W", "1", there]).returncode == 0
-
-
-def test_two_labs_of_the_same_plan_carry_packets_and_keep_their_faults_apart() -> None:
-    first, second = Lab.up(KERNEL_TINY), Lab.up(KERNEL_TINY, name=BLUE)
-    assert reaches(first, "h0", "h3")
-    assert reaches(second, "h0", "h3")
-    for plane in (0, 1):
-        second.inject("port-down", f"h3.p{plane}")
-    assert not reaches(second, "h0", "h3")
-    assert reaches(first, "h0", "h3")
-    assert first.faults() == []
-    assert len(Lab.attach(name=BLUE).faults()) == 2
-    second.down()
-    assert reaches(first, "h0", "h3")
-    assert first.status()["namespaces_missing"] == []
 
 
 def test_kill_9_of_everything_in_one_and_its_down_leave_the_other_verified_clean(
