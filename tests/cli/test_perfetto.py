@@ -319,8 +319,6 @@ def test_perfetto_has_every_message_and_the_fault_at_their_times(perfetto: Viewe
     assert fault[0].startswith("link-down p0l1-p0s1")
 
 
-
-
 def test_messages_of_a_workload_file_are_spans(tmp_path: Path) -> None:
     words = ["run", "schedules/examples/barrier.cm", "--plan", "tiny", "--world", "simulated", "--rate", "100000"]
     assert cli.main([*words, "--seed", "7", "--runs", str(tmp_path)]) == 0

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from common.client import ControlClient
 from controller import Address, ProvisionError, compiled_pipelines, provision, provisioning, reconverge, verify
 from controller.client import DELETE, INSERT, MODIFY, ClientError, GrpcChannels, P4RuntimeClient
 from controller.entries import DefaultEntry, MeterEntry, TableEntry
@@ -174,12 +175,9 @@ def test_the_same_program_in_another_clone_is_no_difference_and_an_edited_one_is
 
 def test_a_crashed_switch_reports_no_pipeline_and_a_push_brings_it_back(tiny, serving, pipelines):
     push(tiny, serving.addresses, pipelines=pipelines)
-    host, port = serving.control.split(":")
-    with socket.create_connection((host, int(port)), WAIT_S) as control, control.makefile("rw") as file:
+    with ControlClient(serving.control) as control:
         for op in ("device.crash", "device.start"):
-            file.write(json.dumps({"id": 1, "op": op, "device": serving.addresses["p1s0"].device_id}) + "\n")
-            file.flush()
-            assert json.loads(file.readline())["ok"]
+            control.call(op, device=serving.addresses["p1s0"].device_id)
     (difference,) = verify(tiny, serving.addresses, pipelines=pipelines).differences
     assert str(difference).startswith("p1s0: pipeline: none is loaded, expected spine")
     only = {"p1s0": serving.addresses["p1s0"]}

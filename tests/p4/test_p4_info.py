@@ -36,19 +36,3 @@ def test_the_readme_names_every_table_action_and_extern() -> None:
     kinds = (leaf.tables, leaf.actions, leaf.action_profiles, leaf.counters, leaf.meters, leaf.registers)
     names = {item.preamble.alias for kind in kinds for item in kind}
     assert names - hidden <= words
-
-
-def test_no_table_needs_a_register_or_a_recompile() -> None:
-    """Thresholds, sizes and DSCPs are action parameters; actions without any carry none of them."""
-    parameters = {f"{a.preamble.alias}.{p.name}" for a in golden("leaf").actions for p in a.params}
-    assert parameters >= {
-        *(
-            "trim_beyond.packets",
-            "drop_beyond.packets",
-            "trim_beyond.patience_us",
-            "trim_to.size_bytes",
-            "trim_to.dscp",
-        ),
-        *("trim_to.priority", "mark_last_hop.dscp", "mark_between.low_packets", "mark_between.high_packets"),
-        *("set_class.traffic_class", "set_class.priority"),
-    }

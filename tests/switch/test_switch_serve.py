@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import grpc
 import pytest
 
+from common.client import ControlClient
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from tests.helpers.switch_process import ready_words, stop
 from tests.helpers.waiting import eventually
@@ -45,12 +45,9 @@ def running(config, *words):
         process.communicate()
 
 
-def control(address, **request):
-    host, port = address.split(":")
-    with socket.create_connection((host, int(port)), WAIT_S) as connection, connection.makefile("rw") as file:
-        file.write(json.dumps({"id": 1, **request}) + "\n")
-        file.flush()
-        return json.loads(file.readline())
+def control(address, op, **arguments):
+    with ControlClient(address) as client:
+        return client.call(op, **arguments)
 
 
 def capabilities(address):
@@ -76,8 +73,8 @@ def test_it_announces_itself_when_everything_answers_and_a_signal_ends_it_cleanl
     with running(write_config(tmp_path), "--ready-file", ready_file) as (process, ready):
         assert json.loads(ready_file.read_text()) == {**ready, "pid": process.pid}
         assert capabilities(ready["grpc"]) == "1.4.1"
-        answer = control(ready["control"], op="devices")
-        assert [(d["device_id"], d["name"], d["state"], d["ports"]) for d in answer["result"]] == [
+        devices = control(ready["control"], "devices")
+        assert [(d["device_id"], d["name"], d["state"], d["ports"]) for d in devices] == [
             (1, "one", "running", [1, 2]),
             (2, "two", "running", [1]),
         ]
@@ -106,7 +103,7 @@ def test_the_control_socket_can_shut_it_down_with_a_stream_open(tmp_path):
 
         call = stream(requests())
         assert next(call).arbitration.status.code == 0
-        assert control(ready["control"], op="shutdown")["ok"]
+        control(ready["control"], "shutdown")
         assert process.wait(WAIT_S) == 0
         with pytest.raises(grpc.RpcError):
             next(call)
@@ -163,7 +160,7 @@ def test_the_journal_tells_who_runs_how_long_and_what_happened_to_devices(tmp_pa
     with running(config, "--allow-admin") as (process, ready):
         eventually(lambda: len(lines("sample")) >= 2 and len(lines("cpu")) > 3, "no lines")
         for op in ("device.stop", "device.start", "device.crash", "device.start", "device.remove"):
-            assert control(ready["control"], op=op, device=2)["ok"]
+            control(ready["control"], op, device=2)
         process.terminate()
         assert process.wait(WAIT_S) == 0
     (first,) = lines("process")

@@ -77,18 +77,16 @@ def test_a_time_has_the_largest_unit_that_it_fills(ns: int, words: str) -> None:
     assert duration(ns) == words
 
 
-@pytest.mark.parametrize(("spines", "ratio"), [(2, "51.200 = 256/5"), (3, "64.000")])
-def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(spines: int, ratio: str) -> None:
-    """4 planes of 2 leaves for 4 hosts, beside the 5,120 switches for 65,536 NICs that three tiers take."""
-    shown_plan = show_plan(Plan("any", planes=4, leaves=2, spines=spines, hosts_per_leaf=2)).splitlines()
-    assert [line.split("   ")[-1] for line in shown_plan if line.startswith("switches ")][-1] == ratio
-
-
-def test_a_half_is_a_fraction() -> None:
-    half = show_plan(Plan("any", planes=2, leaves=1, spines=1, hosts_per_leaf=2)).splitlines()
-    assert [line.split("   ")[-1] for line in half if line.startswith("optics ")][-1] == "0.500 = 1/2"
-
-
-def test_a_ratio_near_a_fraction_is_no_fraction() -> None:
-    odd = show_plan(Plan("any", planes=3, leaves=7, spines=5, hosts_per_leaf=11)).splitlines()
-    assert [line for line in odd if line.startswith("switches ")][-1].endswith("   5.984")
+@pytest.mark.parametrize(
+    ("sizes", "row", "ratio"),
+    [
+        ((4, 2, 2, 2), "switches ", "51.200 = 256/5"),
+        ((4, 2, 3, 2), "switches ", "64.000"),
+        ((2, 1, 1, 2), "optics ", "0.500 = 1/2"),
+        ((3, 7, 5, 11), "switches ", "5.984"),
+    ],
+)
+def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(sizes: tuple[int, ...], row: str, ratio: str) -> None:
+    """Planes, leaves, spines and hosts of a leaf, beside the 5,120 switches for 65,536 NICs that three tiers take."""
+    shown_plan = show_plan(Plan("any", *sizes)).splitlines()
+    assert [line.split("   ")[-1] for line in shown_plan if line.startswith(row)][-1] == ratio

@@ -1,7 +1,6 @@
 """`python -m switch serve` with one device, whose interfaces are in a namespace of the test's."""
 
 import json
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from common.client import ControlClient
 from tests.helpers.p4.live import DEVICE, LiveSwitch
 from tests.helpers.p4.programs import ROOT
 
@@ -46,15 +46,9 @@ class Embedded(LiveSwitch):
             assert time.monotonic() < until, "the switch did not become ready"
             time.sleep(0.02)
         addresses = json.loads(ready.read_text())
-        host, _, port = addresses["control"].rpartition(":")
-        self._control = self._close.enter_context(socket.create_connection((host, int(port)), timeout=START_S))
-        self._lines = self._close.enter_context(self._control.makefile("r"))
+        self._control = self._close.enter_context(ControlClient(addresses["control"]))
         return str(addresses["grpc"])
 
     def control(self, op: str, **arguments: Any) -> Any:
         """One request on the control socket, for this device; its result."""
-        request = {"id": 1, "op": op, "device": DEVICE, **arguments}
-        self._control.sendall(json.dumps(request).encode() + b"\n")
-        answer = json.loads(self._lines.readline())
-        assert answer["ok"], answer
-        return answer["result"]
+        return self._control.call(op, device=DEVICE, **arguments)

@@ -8,6 +8,7 @@ import pytest
 
 from p4c.frontend import CompileError
 from switch.reference import Trace
+from switch.stf.programs import ENGINES
 from tests.helpers.p4.made import WHOLE, Made
 
 
@@ -99,6 +100,23 @@ def test_a_profile_without_a_name_is_called_as_in_the_json_of_p4c(kind: str, tmp
     assert profile["name"] == "action_profile_0"
     assert 'name: "action_profile_0"' in made.compiled.p4info_text
     assert 'write @name("…") before implementation' in made.warnings[0]
+
+
+def test_a_control_plane_is_told_of_group_sizes_and_of_each_action_once(tmp_path: Path) -> None:
+    """P4Info, "ActionProfile": `max_group_size`; of actions that a control calls, as p4c does."""
+    table = "table t { key = { m.x: exact; m.y: selector; } actions = { n; } implementation = p; }"
+    profile = "@max_group_size(16) action_selector(HashAlgorithm.crc16, 64, 16) p;"
+    made = Made(tmp_path, local=f"{profile} action n() {{}} action c() {{}} {table}", ingress="t.apply(); c(); c();")
+    assert "max_group_size: 16" in made.compiled.p4info_text
+    assert made.compiled.p4info_text.count('name: "I.c"') == 1
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_the_base_and_the_range_of_a_hash_may_be_told_at_run_time(name: str, tmp_path: Path) -> None:
+    """v1model.p4: base + hash modulo max. 3 + 8 % 3."""
+    hashed = "hash(m.y, HashAlgorithm.identity, hdr.h.a, {hdr.h.b}, hdr.h.a); hdr.h.b = m.y;"
+    made = Made(tmp_path, ingress=hashed)
+    assert made.sent("0308", made.engine(name)) == [(1, "0305")]
 
 
 def test_a_translated_type_has_the_width_of_its_annotation(tmp_path: Path) -> None:

@@ -61,13 +61,9 @@ def test_a_loaded_program_starts_empty(engine: NativeEngine, leaf: Program) -> N
     assert len(engine.advance(0)) == 1
 
 
-def _names(engine: NativeEngine) -> tuple[str, str]:
-    table = table_name(engine, "ipv6_route")
-    return table, action_name(engine, table, "set_next_hop")
-
-
 def test_many_entries_are_found_deleted_and_reinserted(engine: NativeEngine) -> None:
-    table, action = _names(engine)
+    table = table_name(engine, "ipv6_route")
+    action = action_name(engine, table, "set_next_hop")
     handles = {
         number: engine.insert_entry(table, Entry((Lpm(usid_address(0x4000, number), 64),), ActionCall(action, (2,))))
         for number in range(3000)

@@ -146,12 +146,6 @@ def test_over_streams_errors_end_the_stream_with_the_specified_code(harness):
     assert b.code()[0] == "FAILED_PRECONDITION"
 
 
-def test_devices_elect_independently(harness):
-    client = harness.client()
-    assert client.stream(1, 1).next().arbitration.device_id == 1
-    assert client.stream(2, 1).next().arbitration.status.code == 0
-
-
 def test_a_controller_that_reads_nothing_is_ended_before_it_fills_the_memory(harness):
     """Every update is answered, and arbitration cannot be dropped as packets can."""
     asked = 0

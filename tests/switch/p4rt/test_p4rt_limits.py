@@ -92,14 +92,6 @@ def test_a_programs_limit_is_computed_once_and_not_for_each_request(harness: Har
     assert tables.looks == 0
 
 
-def test_bytes_that_are_no_message_are_an_invalid_argument(harness: Harness) -> None:
-    with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
-        write = channel.unary_unary(WRITE, request_serializer=None, response_deserializer=None)
-        with pytest.raises(grpc.RpcError) as raised:
-            write(b"\xff" * 100, timeout=30)
-    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-
-
 def test_a_stream_takes_no_message_above_its_limit(harness: Harness) -> None:
     with grpc.insecure_channel(f"127.0.0.1:{harness.port}") as channel:
         stream = channel.stream_stream(
@@ -268,6 +260,7 @@ def test_a_frame_that_is_too_long_is_the_clients_mistake(harness: Harness) -> No
     [
         ("SetForwardingPipelineConfig", b"\x08\x01\x1a\x02\xff\xff"),  # an election id that is no message
         ("GetForwardingPipelineConfig", b"\xff"),
+        ("Write", b"\xff" * 100),
         ("Capabilities", b"\xff"),
     ],
 )

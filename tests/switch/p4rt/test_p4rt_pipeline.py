@@ -26,10 +26,6 @@ def get(client, response_type=GET.ALL, device_id=1):
     return client.stub.GetForwardingPipelineConfig(GET(device_id=device_id, response_type=response_type))
 
 
-def test_the_server_says_which_version_of_p4runtime_it_speaks(harness):
-    assert harness.client().stub.Capabilities(p4rt.CapabilitiesRequest()).p4runtime_api_version == "1.4.1"
-
-
 def test_only_the_primary_may_set_a_pipeline_or_write(harness):
     client = harness.client()
     assert refusal(client.set_pipeline)[0] == "PERMISSION_DENIED"
