@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,8 +16,6 @@ from running.traffic import TrafficError
 from topo.emulation.shell import parse_injection
 from topo.fault import FaultError, make_fault
 from topo.planfile import load_plan
-
-Build = Callable[..., Run]
 
 
 def test_the_log_of_a_run_shows_the_same_clock_as_its_report(

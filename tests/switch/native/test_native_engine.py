@@ -6,7 +6,7 @@ import pytest
 
 from p4c.entries import ActionCall, Entry, Lpm
 from p4c.model import Program
-from switch.engine import PortConfig, QueueConfig
+from switch.engine import PortConfig
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.leaf_traffic import (
     OWN_USID,
@@ -19,7 +19,6 @@ from tests.helpers.engines.leaf_traffic import (
 )
 
 FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))  # 1000 bytes
-QUEUES = (QueueConfig(),) * 8
 
 
 @pytest.fixture
