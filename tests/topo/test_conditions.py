@@ -86,7 +86,9 @@ def test_a_time_has_the_largest_unit_that_it_fills(ns: int, words: str) -> None:
         ((3, 7, 5, 11), "switches ", "5.984"),
     ],
 )
-def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(sizes: tuple[int, ...], row: str, ratio: str) -> None:
+def test_a_ratio_is_a_fraction_only_where_it_is_one_exactly(
+    sizes: tuple[int, int, int, int], row: str, ratio: str
+) -> None:
     """Planes, leaves, spines and hosts of a leaf, beside the 5,120 switches for 65,536 NICs that three tiers take."""
     shown_plan = show_plan(Plan("any", *sizes)).splitlines()
     assert [line.split("   ")[-1] for line in shown_plan if line.startswith(row)][-1] == ratio

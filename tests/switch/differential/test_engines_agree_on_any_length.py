@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from p4c.model import Program
-from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, EngineError, PortConfig
+from switch.engine import CPU_PORT_DEFAULT, FRAME_BYTES_MAX, PortConfig
 from tests.helpers.engines.random_inputs import PORTS
 from tests.helpers.engines.scenario import PROGRAMS, Scenario
 
@@ -38,13 +38,3 @@ def test_frames_of_every_critical_length_on_every_port(name: str, compiled: Call
     scenario.settle()
     received = [pair("port_counters", port, scenario.now_ns).rx_packets for port in (*PORTS, CPU_PORT_DEFAULT)]
     assert sum(received) == sent
-
-
-def test_a_frame_longer_than_the_longest_is_refused(compiled: Callable[[str], Program]) -> None:
-    scenario = Scenario(compiled("leaf.p4"), seed=1)
-    scenario.set_up()
-    for engine in scenario.pair.engines:
-        before = engine.port_counters(1, scenario.now_ns)
-        with pytest.raises(EngineError, match=str(FRAME_BYTES_MAX)):
-            engine.receive(1, bytes(FRAME_BYTES_MAX + 1), scenario.now_ns)
-        assert engine.port_counters(1, scenario.now_ns) == before
