@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import select
 import socket
 import subprocess
@@ -23,7 +24,9 @@ class Namespace:
 
     def __init__(self) -> None:
         command = ["setpriv", "--pdeathsig", "KILL", "unshare", "--net", "sh", "-c", "echo ready; exec sleep infinity"]
-        self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        # A sanitizer that is preloaded into this process is not for programs of the system.
+        self._environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        self.holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=self._environment)
         assert self.holder.stdout is not None
         assert self.holder.stdout.readline() == "ready\n"
         self.run("ip", "link", "set", "lo", "up")
@@ -34,7 +37,8 @@ class Namespace:
         return ["setpriv", "--pdeathsig", "KILL", "nsenter", f"--net=/proc/{self.holder.pid}/ns/net", *words]
 
     def run(self, *words: str, text: str | None = None) -> str:
-        done = subprocess.run(self.command(*words), input=text, capture_output=True, text=True, check=False)
+        command = self.command(*words)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, env=self._environment)
         assert done.returncode == 0, f"{' '.join(words)}: {done.stderr or done.stdout}"
         return done.stdout
 
