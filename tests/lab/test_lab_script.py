@@ -24,7 +24,7 @@ IN_BARE = ":".join(map(str, [ROOT, *PACKAGES]))
 IN_PLACE = " ".join(f"--editable {folder}" for folder in [ROOT, *PACKAGES])
 PLAIN = (
     "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm",
-    "sleep",
+    "sleep", "ls",
 )  # fmt: skip
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"
@@ -57,6 +57,7 @@ class Machine:
         fresh: bool = True,
         script: Path | None = None,
         user: int | None = None,
+        umask: int = 0o022,
     ) -> subprocess.CompletedProcess[str]:
         environment = {
             "PATH": str(self.folder / "bin"),
@@ -73,7 +74,7 @@ class Machine:
         return subprocess.run(
             [str(self.folder / "bin" / "sh"), str(script or self.checkout / "lab"), *words],
             env=environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
-            user=user, preexec_fn=heeding_interrupts,
+            user=user, umask=umask, preexec_fn=heeding_interrupts,
         )  # fmt: skip
 
     @property
@@ -151,7 +152,7 @@ def test_the_environment_of_another_clone_is_not_installed_into(clone: Machine, 
     done = clone.run(*words, environment={"MRCLAB_VENV": ""})
     assert done.returncode == 2
     assert f"it is a link to {other}" in done.stderr
-    assert not any("apt-get" in line or "pip" in line or "venv --clear" in line for line in clone.log)
+    assert not any("apt-get" in line or "pip" in line or "-m venv" in line for line in clone.log)
     assert list(other.iterdir()) == []
 
 
@@ -163,6 +164,35 @@ def test_an_environment_that_is_named_or_linked_within_the_clone_is_installed_in
     (clone.checkout / "within").mkdir()
     (clone.checkout / ".venv").symlink_to("within")
     assert clone.run("list", environment={"MRCLAB_VENV": ""}).returncode == 0
+
+
+@pytest.mark.parametrize("words", [("list",), ("controller", "shell", "p0l0"), ("install",), ("test",)])
+def test_a_folder_of_other_files_is_not_installed_into(machine: Machine, words: tuple[str, ...]) -> None:
+    place = machine.folder / ("venv-shell" if words[0] == "controller" else "venv")
+    (place / "thesis").mkdir(parents=True)
+    (place / "thesis/chapter").write_text("of three years")
+    done = machine.run(*words)
+    assert done.returncode == 2
+    assert f"{place} must be an environment of Python with pip, or empty" in done.stderr
+    assert (place / "thesis/chapter").read_text() == "of three years"
+    assert [path.name for path in place.iterdir()] == ["thesis"]
+
+
+def test_an_environment_that_the_user_has_made_is_installed_into_and_keeps_its_packages(machine: Machine) -> None:
+    machine.fake("python", PYTHON, "venv/bin")
+    machine.fake("mine", "", "venv/bin")
+    assert machine.run("list").returncode == 0
+    assert not any("-m venv" in line for line in machine.log)
+    assert (machine.folder / "venv/bin/mine").exists()
+
+
+def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine) -> None:
+    """The system's Python 3.13 in place of 3.11 finds no pip there."""
+    assert machine.run("list").returncode == 0
+    (machine.folder / "venv/bin/python").unlink()
+    machine.fake("python3", PYTHON.replace("3.11.2", "3.13.5"))
+    assert machine.run("list").returncode == 0
+    assert any("-m venv" in line for line in machine.log)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +366,7 @@ def test_wrong_words_are_refused_before_anything_is_installed(machine: Machine, 
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.splitlines()[-1].startswith(("mrclab", "./lab"))
-    assert not any("apt-get" in line or "pip" in line or "venv --clear" in line for line in machine.log)
+    assert not any("apt-get" in line or "pip" in line or "-m venv" in line for line in machine.log)
 
 
 def test_options_are_parsed_with_the_standard_library_alone() -> None:
@@ -356,20 +386,20 @@ def test_what_a_killed_installation_left_is_made_anew(machine: Machine) -> None:
         mark.unlink()
     (machine.folder / "venv/.installing").touch()
     assert machine.run("list").returncode == 0
-    assert any("-m venv --clear" in line for line in machine.log)
+    assert any("-m venv" in line for line in machine.log)
     assert not (machine.folder / "venv/.installing").exists()
 
 
 def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
     """A first call that was killed while it made the environment leaves a Python, but no pip."""
+    machine.fake("python3", PYTHON.replace('*"-m venv"*)', '*"-m venv"*) [ ! -e "$FAKES/kill" ] || kill $$;'))
+    (machine.folder / "bin/kill").touch()
+    assert machine.run("list").returncode != 0
+    (machine.folder / "bin/kill").unlink()
+    no_pip = PYTHON.replace('case "$*" in', 'case "$*" in\n*"-m pip --version"*) exit 1 ;;')
+    machine.fake("python", no_pip, "venv/bin")
     assert machine.run("list").returncode == 0
-    for mark in (machine.folder / "venv").glob(".installed-*"):
-        mark.unlink()
-    machine.fake("python3", PYTHON)
-    broken = machine.folder / "venv/bin/python"
-    broken.write_text(PYTHON.replace('case "$*" in', 'case "$*" in\n*"-m pip --version"*) exit 1 ;;'))
-    assert machine.run("list").returncode == 0
-    assert any("-m venv --clear" in line for line in machine.log)
+    assert any("-m venv" in line for line in machine.log)
     assert any("-m pip --quiet" in line for line in machine.log)
 
 
@@ -412,7 +442,7 @@ def test_an_environment_that_another_revision_left_half_made_is_not_used(clone: 
     assert clone.run("list").returncode == 130
     revision(clone, "A")
     assert clone.run("list").returncode == 0
-    assert any("-m venv --clear" in line for line in clone.log)
+    assert any("-m venv" in line for line in clone.log)
     assert len(pip_lines(clone)) == 4
 
 
@@ -445,6 +475,27 @@ def test_the_shell_is_installed_where_nothing_else_is_missing(machine: Machine) 
     assert pip_lines(machine)[-1].endswith("locks/shell.txt")
 
 
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [(":/opt", "/opt"), ("/a b:.::../x:/*:", "/a b:/*"), (":", ""), ("lib", ""), ("/opt", "/opt"), ("", "")],
+)
+def test_no_entry_of_pythonpath_means_the_current_folder(machine: Machine, given: str, taken: str) -> None:
+    machine.fake("python3", PYTHON.replace("echo", 'echo "path ${PYTHONPATH-}" >>"$LOG"\necho', 1))
+    assert machine.run("list", environment={"PYTHONPATH": given}).returncode == 0
+    paths = {line.removeprefix("path ") for line in machine.log if line.startswith("path ")}
+    assert {path for path in paths if not path.startswith(f"{ROOT}:")} == {
+        taken
+    }  # that: before there is an environment
+
+
+@pytest.mark.parametrize(("user", "given", "left"), [(0, 0o000, 0o022), (0, 0o077, 0o077), (1000, 0o002, 0o002)])
+def test_others_cannot_change_what_root_installs(machine: Machine, user: int, given: int, left: int) -> None:
+    machine.fake("id", f"#!/bin/sh\necho {user}\n")
+    machine.fake("sudo", '#!/bin/sh\nexec "$@"\n')
+    assert machine.run("list", umask=given).returncode == 0
+    assert (machine.folder / "venv/bin").stat().st_mode & 0o777 == 0o777 & ~left
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("broken", [False, True], ids=["whole", "broken off"])
 def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> None:
@@ -460,7 +511,7 @@ def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> Non
 @pytest.mark.root
 def test_under_sudo_what_others_own_stays_theirs_and_what_root_has_elsewhere_roots(machine: Machine) -> None:
     venv, precious = machine.folder / "venv", machine.folder / "precious"
-    venv.mkdir()
+    machine.fake("python", PYTHON, "venv/bin")
     precious.touch()
     (venv / "theirs").touch()
     for path, user in ((venv, 12345), (venv / "theirs", 4321)):
@@ -524,6 +575,7 @@ def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
 
 def checked(machine: Machine, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """`./lab test` with checks that say how they are called, and succeed."""
+    machine.fake("python", PYTHON, "venv/bin")
     for name in ("ruff", "lint-imports"):
         machine.fake(name, f'#!/bin/sh\necho "{name} $*" >>"$LOG"\n', "venv/bin")
     return machine.run("test", *words, environment=environment)
