@@ -28,8 +28,8 @@ CLIENTS_MAX = 64
 """Clients at a time. One more takes the place of the client that has been silent longest and waits for no answer."""
 UNSENT_BYTES_MAX = 16 << 20
 """Bytes of answers that wait for a client to read. A client with more of them is disconnected at its next answer."""
-__LOOK_S = 1.0
 _LOOK_S = 1.0
+"""After so long a thread looks whether its descriptor is still to be watched."""
 _LAST_ANSWERS_S = 2.0
 """How long a server that closes waits for clients to read."""
 _PAUSE_S = 0.01
@@ -64,14 +64,14 @@ class ThreadReaders:
         self._start(descriptor, select.POLLIN, callback)
 
     def remove_reader(self, descriptor: int) -> None:
-        """The descriptor's thread ends when it becomes readable, as by a shutdown, or within __LOOK_S."""
+        """The descriptor's thread ends when it becomes readable, as by a shutdown, or within _LOOK_S."""
         self._active.pop((descriptor, select.POLLIN), None)
 
     def add_writer(self, descriptor: int, callback: Callable[[], None]) -> None:
         self._start(descriptor, select.POLLOUT, callback)
 
     def remove_writer(self, descriptor: int) -> None:
-        """The descriptor's thread ends when it becomes writable, as by a shutdown, or within __LOOK_S."""
+        """The descriptor's thread ends when it becomes writable, as by a shutdown, or within _LOOK_S."""
         self._active.pop((descriptor, select.POLLOUT), None)
 
     def _start(self, descriptor: int, event: int, callback: Callable[[], None]) -> None:
@@ -83,9 +83,10 @@ class ThreadReaders:
         poll = select.poll()
         poll.register(descriptor, event)
         while self._active.get((descriptor, event)) is token:
-            # Woken by a shutdown, the kernel looks at the number again. If another connection has it by then, no event of
-            # either would end this wait.
-            if poll.poll(__LOOK_S * 1000) and self._active.get((descriptor, event)) is token:  # the number may be another connection's by now
+            # A shutdown wakes the kernel's poll, which looks at the number again: where another connection has it by then,
+            # it goes on waiting, and wakes for neither.
+            ready = poll.poll(_LOOK_S * 1000)
+            if ready and self._active.get((descriptor, event)) is token:  # not another connection's by now
                 callback()
 
 

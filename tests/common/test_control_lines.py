@@ -2,9 +2,11 @@
 
 import contextlib
 import json
+import os
 import select
 import socket
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from common.client import ControlClient, ControlError, ControlTimeoutError
 from common.server import CLIENTS_MAX, ControlServer, Reply, ThreadReaders
+from tests.helpers.waiting import eventually
 
 T = TypeVar("T")
 
@@ -221,6 +224,18 @@ class Held:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._held, name)
+
+
+def test_the_thread_of_a_connection_whose_number_is_another_connections_by_now_ends() -> None:
+    """Each of 6,000 connections that came and went left a thread that waited for ever."""
+    readers, before = ThreadReaders(), threading.active_count()
+    watched, other = socket.socketpair()
+    idle, peer = socket.socketpair()
+    with watched, other, idle, peer:
+        readers.add_reader(watched.fileno(), lambda: None)
+        readers.remove_reader(watched.fileno())
+        os.dup2(idle.fileno(), watched.fileno())
+        eventually(lambda: threading.active_count() == before, "the end of the thread", 10)
 
 
 class Idle(ThreadReaders):
