@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from common import plain_file
 from common.outcome import told
 from judging import WORDS, Verdict
 
@@ -44,7 +45,7 @@ class Row:
     @classmethod
     def from_text(cls, text: str) -> Row:
         """The row in this text. ValueError or TypeError when it is none."""
-        row = cls(**json.loads(text))
+        row = cls(**plain_file.parse_json(text))
         if row.verdict not in VERDICTS:
             raise ValueError(f"its verdict must be one of {', '.join(VERDICTS)} (got {row.verdict!r})")
         return row

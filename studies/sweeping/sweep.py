@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shlex import join
 from typing import TypeVar
 
-from common import files, locks
+from common import files, locks, plain_file
 from studies.farm.engine import Engine
 from studies.sweeping.row import Row
 from studies.sweeping.subject import Subject
@@ -20,6 +21,10 @@ from studies.sweeping.variant import Variant
 NAME = "rows.sqlite"
 WAIT_S = 60.0  # for another sweep that writes at this moment
 T = TypeVar("T")
+TABLE = "CREATE TABLE rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)"
+SCHEMA = (("table", "rows", TABLE), ("index", "sqlite_autoindex_rows_1", None))
+HEAP_BYTES = 256 << 20
+"""Of SQLite in this process: a file of a million tables takes more."""
 ASKED_AT_ONCE = 500  # keys: SQLite allows 999 variables in a statement at least
 
 
@@ -35,35 +40,28 @@ class RowStore:
             self._database = sqlite3.connect(self.path, timeout=min(locks.TELL_S, WAIT_S))
         except sqlite3.Error as error:
             raise self._said(error) from None
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, plain_file.LINE_BYTES_MAX)
         try:
-            columns, sound = self._patiently(self._checked)
-        except sqlite3.Error as error:
+            self._database.execute(f"PRAGMA hard_heap_limit = {HEAP_BYTES}")
+            sound = self._patiently(lambda: str(self._database.execute("PRAGMA quick_check(1)").fetchone()[0]))
+            if sound != "ok":
+                raise sqlite3.DatabaseError(" ".join(sound.split()))
+        except BaseException as error:
             self._database.close()
-            raise self._said(error) from None
-        if columns != ["key", "row"] or sound != "ok":
-            self._database.close()
-            why = f"its table has the columns {', '.join(columns)}" if sound == "ok" else " ".join(sound.split())
-            raise ValueError(f"{self.path} must be a store of rows ({why}): move it away, and a new one is made")
+            if isinstance(error, sqlite3.Error | MemoryError):
+                raise self._said(error) from None
+            raise
 
-    def _said(self, error: sqlite3.Error) -> ValueError | OSError:
+    def _said(self, error: sqlite3.Error | MemoryError) -> ValueError | OSError:
         """The right error: a full disk or another sweep's lock passes; only a file that is no database must go."""
         if isinstance(error, sqlite3.OperationalError):
             return OSError(f"{self.path} cannot be used now: {error}")
         return ValueError(f"{self.path} must be a store of rows ({error}): move it away, and a new one is made")
 
-    def _checked(self) -> tuple[list[str], str]:
-        """The columns of the table, which is made if it is missing, and what SQLite says of the file."""
-        for (kind,) in self._database.execute("SELECT type FROM sqlite_master WHERE name = 'rows' AND type != 'table'"):
-            raise sqlite3.DatabaseError(f"rows is a {kind}")  # which may be endless
-        self._database.execute("CREATE TABLE IF NOT EXISTS rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
-        columns = [name for _, name, *_ in self._database.execute("PRAGMA table_info(rows)")]
-        (sound,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
-        return columns, str(sound)
-
-    def _patiently(self, act: Callable[[], T]) -> T:
+    def _patiently(self, act: Callable[[], T], begin: str = "BEGIN") -> T:
         """Carry out what another process may have locked the store against: a long wait is told, and ends."""
         try:
-            return act()
+            return self._checked(act, begin)
         except sqlite3.OperationalError as error:
             left_s = max(0.0, WAIT_S - locks.TELL_S)
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left_s:
@@ -71,9 +69,26 @@ class RowStore:
         locks.tell(f"waiting for {self.path}, at most {left_s:.0f} s more: {locks.holder(self.path)} holds its lock")
         self._database.execute(f"PRAGMA busy_timeout = {round(left_s * 1000)}")
         try:
-            return act()
+            return self._checked(act, begin)
         finally:
             self._database.execute(f"PRAGMA busy_timeout = {round(locks.TELL_S * 1000)}")
+
+    def _checked(self, act: Callable[[], T], begin: str) -> T:
+        """Carry out `act` in a transaction, in which the store is the lab's own: a trigger, a check or a computed column
+        of another user would be carried out with it, and could go on for ever. An empty file becomes a store."""
+        for end in ("-journal", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                plain_file.open_plain(f"{self.path}{end}").close()  # SQLite would wait at a FIFO for ever
+        if not self._schema():
+            self._database.execute(TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+        with self._database:
+            self._database.execute(begin)
+            for kind, name in (found[:2] for found in self._schema() if found not in SCHEMA):
+                raise sqlite3.DatabaseError(f"its {kind} {str(name)[:80]} is not the lab's")
+            return act()
+
+    def _schema(self) -> list[tuple[object, ...]]:
+        return self._database.execute("SELECT type, name, sql FROM sqlite_master LIMIT 3").fetchall()
 
     def __enter__(self) -> RowStore:
         return self
@@ -87,28 +102,22 @@ class RowStore:
         again = [(row.key,) for row in rows if row.key in self._damaged]
 
         def insert() -> None:
-            with self._database:
-                self._database.executemany("DELETE FROM rows WHERE key = ?", again)
-                self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", texts)
+            self._database.executemany("DELETE FROM rows WHERE key = ?", again)
+            self._database.executemany("INSERT OR IGNORE INTO rows VALUES (?, ?)", texts)
 
         try:
-            self._patiently(insert)
-        except sqlite3.Error as error:
+            self._patiently(insert, "BEGIN IMMEDIATE")
+        except (sqlite3.Error, MemoryError) as error:
             raise self._said(error) from None
         self._damaged -= {key for (key,) in again}
 
     def find(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows that there are among these keys. Damaged ones are told and left out."""
         wanted, found = list(keys), {}
-        for start in range(0, len(wanted), ASKED_AT_ONCE):
-            some = wanted[start : start + ASKED_AT_ONCE]
+
+        def select(some: Sequence[str]) -> None:
             marks = ",".join("?" * len(some))
-            try:
-                query = f"SELECT key, row FROM rows WHERE key IN ({marks})"
-                rows = self._patiently(partial(self._selected, query, some))
-            except sqlite3.Error as error:
-                raise self._said(error) from None
-            for key, text in rows:
+            for key, text in self._database.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", some):
                 try:
                     found[key] = Row.from_text(text)
                 except (ValueError, TypeError, RecursionError) as error:
@@ -116,10 +125,13 @@ class RowStore:
                     locks.tell(
                         f"{self.path}: the row of key {key} must be one of a sweep ({error}): its run is made again"
                     )
-        return found
 
-    def _selected(self, query: str, values: Sequence[str]) -> list[tuple[str, str]]:
-        return self._database.execute(query, values).fetchall()
+        for start in range(0, len(wanted), ASKED_AT_ONCE):
+            try:
+                self._patiently(partial(select, wanted[start : start + ASKED_AT_ONCE]))
+            except (sqlite3.Error, MemoryError) as error:
+                raise self._said(error) from None
+        return found
 
     def __len__(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM rows").fetchone()[0])

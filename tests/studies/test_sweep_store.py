@@ -1,5 +1,6 @@
 """The store of rows: what is said of a file that is none, and of a good one that cannot be used at the moment."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -126,5 +127,69 @@ def test_a_view_in_place_of_the_table_is_refused_and_not_read(tmp_path: Path) ->
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x AS key, x AS row FROM c"
     database.execute(f"CREATE VIEW rows AS {endless}")
     database.close()
-    with pytest.raises(ValueError, match=r"must be a store of rows \(rows is a view\)"):
+    with pytest.raises(ValueError, match=r"must be a store of rows \(its view rows is not the lab's\)"):
         RowStore(tmp_path)
+
+
+STORE = "CREATE TABLE rows (key TEXT PRIMARY KEY, row TEXT NOT NULL)"
+TRIGGER = "CREATE TRIGGER g AFTER INSERT ON rows BEGIN INSERT INTO"
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ((STORE, "CREATE TABLE t (x)", f"{TRIGGER} t {ENDLESS}; END"), "table t"),
+        ((STORE, "CREATE TABLE t (x, CHECK (length(hex(zeroblob(450000000 + x))) > 0))"), "table t"),
+        ((f"{STORE[:-1]}, z AS (hex(zeroblob(400000000))) VIRTUAL NOT NULL)",), "table rows"),
+        (("CREATE TABLE other (name)",), "table other"),
+    ],
+)  # fmt: skip
+def test_a_store_with_more_than_rows_is_refused_and_nothing_of_it_is_carried_out(
+    statements: tuple[str, ...], named: str, tmp_path: Path
+) -> None:
+    with sqlite3.connect(tmp_path / NAME) as database:
+        for statement in statements:
+            database.execute(statement)
+    before = (tmp_path / NAME).read_bytes()
+    with pytest.raises(ValueError, match=rf"must be a store of rows \(its {named} is not the lab's\): move it away"):
+        RowStore(tmp_path)
+    assert (tmp_path / NAME).read_bytes() == before
+
+
+def test_a_trigger_that_comes_later_is_not_carried_out(tmp_path: Path) -> None:
+    """Its owner may change the store at any moment of a sweep."""
+    with RowStore(tmp_path) as store:
+        with sqlite3.connect(tmp_path / NAME) as other:
+            other.execute(f"{TRIGGER} rows {ENDLESS}; END")
+        with pytest.raises(ValueError, match="its trigger g is not the lab's"):
+            store.add(ROW)
+        with pytest.raises(ValueError, match="its trigger g is not the lab's"):
+            store.find(["k1"])
+
+
+@pytest.mark.parametrize("end", ["-journal", "-wal", "-shm"])
+def test_a_fifo_in_place_of_sqlites_own_files_is_named(end: str, tmp_path: Path) -> None:
+    with RowStore(tmp_path) as store:
+        os.mkfifo(tmp_path / f"{NAME}{end}")
+        with pytest.raises(OSError, match=rf"rows\.sqlite{end} must be a regular file \(it is a FIFO\)"):
+            store.add(ROW)
+        with pytest.raises(OSError, match=rf"rows\.sqlite{end} must be a regular file \(it is a FIFO\)"):
+            RowStore(tmp_path)
+
+
+def test_a_row_that_would_take_all_memory_is_made_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = ROW.to_text().replace('"curves":{}', f'"curves":{{"a":[{"[]," * 1_500_000}[]]}}')
+    with RowStore(tmp_path) as store:
+        with sqlite3.connect(tmp_path / NAME) as other:
+            other.execute("INSERT INTO rows VALUES ('k1', ?)", (many,))
+        assert store.find(["k1"]) == {}
+        assert "at most 2000000 commas, colons, [ and { are allowed (got 30000" in capsys.readouterr().err
+
+
+def test_a_row_longer_than_any_is_not_read(tmp_path: Path) -> None:
+    with RowStore(tmp_path) as store:
+        with sqlite3.connect(tmp_path / NAME) as other:
+            other.execute("INSERT INTO rows VALUES ('k1', zeroblob(20000000))")
+        with pytest.raises(ValueError, match=r"must be a store of rows \(string or blob too big\)"):
+            store.find(["k1"])

@@ -38,7 +38,7 @@ def read(path: Path) -> dict[Place, Row]:
         if len(text) > BYTES_MAX:
             raise ValueError(f"more than {BYTES_MAX} bytes")
         for line in text.decode().splitlines():
-            content = json.loads(line)
+            content = plain_file.parse_json(line)
             place = str(content["figure"]), str(content["part"])
             found[place] = row_of(content)
     except FileNotFoundError:
