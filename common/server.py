@@ -83,8 +83,8 @@ class ThreadReaders:
         poll = select.poll()
         poll.register(descriptor, event)
         while self._active.get((descriptor, event)) is token:
-            # A shutdown wakes the kernel's poll, which looks at the number again: where another connection has it by then,
-            # it goes on waiting, and wakes for neither.
+            # A shutdown wakes the kernel's poll, which looks at the number again: where another connection has it by
+            # then, it goes on waiting, and wakes for neither.
             ready = poll.poll(_LOOK_S * 1000)
             if ready and self._active.get((descriptor, event)) is token:  # not another connection's by now
                 callback()

@@ -74,8 +74,8 @@ class RowStore:
             self._database.execute(f"PRAGMA busy_timeout = {round(locks.TELL_S * 1000)}")
 
     def _checked(self, act: Callable[[], T], begin: str) -> T:
-        """Carry out `act` in a transaction, in which the store is the lab's own: a trigger, a check or a computed column
-        of another user would be carried out with it, and could go on for ever. An empty file becomes a store."""
+        """Carry out `act` in a transaction, in which the store is the lab's own: a trigger, a check or a computed
+        column of another user would be carried out with it, and might never end. An empty file becomes a store."""
         for end in ("-journal", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 plain_file.open_plain(f"{self.path}{end}").close()  # SQLite would wait at a FIFO for ever
