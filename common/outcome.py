@@ -34,6 +34,8 @@ _SAID = (OSError, ValueError, RuntimeError)
 def carry_out(program: str, command: Callable[[], int]) -> int:
     """The status of `command`, which may raise anything: no exception may end with the status of a false verdict."""
     bear_all_texts()
+    if os.geteuid() == 0:  # what root makes, such as profiles that its agents obey, others may not change
+        os.umask(os.umask(0o077) | 0o022)
     try:
         return command()
     except KeyboardInterrupt:

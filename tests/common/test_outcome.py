@@ -53,6 +53,23 @@ def test_a_command_keeps_its_own_status_and_ctrl_c_has_its_own() -> None:
     assert carry_out("mrclab", raising(KeyboardInterrupt())) == INTERRUPTED
 
 
+@pytest.mark.parametrize(("user", "given", "left"), [(0, 0o000, 0o022), (0, 0o077, 0o077), (1000, 0o002, 0o002)])
+def test_what_root_makes_others_may_not_change(
+    user: int, given: int, left: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def command() -> int:
+        (tmp_path / "made").mkdir()
+        return 0
+
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    before = os.umask(given)
+    try:
+        assert carry_out("mrclab", command) == 0
+    finally:
+        os.umask(before)
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o777 & ~left
+
+
 def test_an_unexpected_exception_names_its_kind_and_its_place() -> None:
     try:
         dict[str, int]()["source"]

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from common.client import ControlClient
+from common.interpreter import python
 from controller.provisioning import provision
 from topo.emulation.lab import Lab, down
+from topo.emulation.labname import LabName
 from topo.emulation.state import read_record
 from topo.node import Switch
 from topo.planfile import load_plan
@@ -83,3 +85,15 @@ def test_another_user_is_told_whose_lab_it_is_and_not_that_switches_are_silent(l
     assert said.endswith(", [], None, []]")
     for act in (lambda: Lab.attach().switch_control, lambda: Lab.attach().p4runtime(next(iter(lab.plan.switches())))):
         assert f"LabError: {why}" in told_as(NOBODY, act)
+
+
+def test_another_user_can_change_nothing_of_a_lab_that_root_made_with_an_open_umask() -> None:
+    """`profiles` had the umask's mode, and agents of root obey what lies there."""
+    words = python("-m", "cli", "up", "tiny", "--name", "open")
+    subprocess.run(words, umask=0, check=True, capture_output=True)
+    try:
+        made = [LabName("open").root, *LabName("open").root.rglob("*")]
+        assert {"profiles", "h0.json", "agents"} <= {path.name for path in made}
+        assert [path for path in made if not path.is_symlink() and path.stat().st_mode & 0o022] == []
+    finally:
+        down(LabName("open"))
