@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import IO
 
 PCAP_HEADER, PCAP_RECORD = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
-PCAP_NANOSECONDS = 0xA1B23C4D
+PCAP_MICROSECONDS, PCAP_NANOSECONDS = 0xA1B2C3D4, 0xA1B23C4D
+SNAPLEN = 1 << 18  # tcpdump's own
 SECTION, INTERFACE, PACKET = 0x0A0D0D0A, 1, 6
 BYTE_ORDER = 0x1A2B3C4D
 OPTION_NAME, OPTION_RESOLUTION = 2, 9
@@ -56,6 +57,14 @@ def packet(number: int, t_ns: int, frame: bytes, length: int) -> bytes:
     return block(PACKET, head + frame)
 
 
+def record(t_ns: int, frame: bytes, length: int) -> bytes:
+    """A frame in a pcap, whose head is `PCAP_HEAD`; all programs that read pcap know microseconds."""
+    return PCAP_RECORD.pack(t_ns // 10**9, t_ns % 10**9 // 1000, len(frame), length) + frame
+
+
+PCAP_HEAD = PCAP_HEADER.pack(PCAP_MICROSECONDS, 2, 4, 0, 0, SNAPLEN, ETHERNET)
+
+
 @dataclass(slots=True)
 class PcapReader:
     """Takes a pcap apart as it comes, in pieces of any size."""
@@ -90,20 +99,22 @@ def merged(
     count: int | None = None,
     seconds: float | None = None,
     listening: Callable[[], object] = lambda: None,
+    pcap: bool = False,
 ) -> int:
     """Write one pcapng of all links until `count` packets, `seconds` or Ctrl-C; the number of packets.
 
-    `commands` are tcpdump's words by the link's name; they write pcap with nanoseconds to stdout. `listening` is called
-    once, when all of them do. CaptureError when one of them ends by itself.
+    With `pcap`, the stream is a pcap, of a single link. `commands` are tcpdump's words by the link's name; they write
+    pcap with nanoseconds to stdout. `listening` is called once, when all of them do. CaptureError when one of them
+    ends by itself.
     """
-    write(section() + b"".join(interface(name) for name in commands))
+    write(PCAP_HEAD if pcap else section() + b"".join(interface(name) for name in commands))
     processes = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for words in commands.values()]
     try:
         for process in processes:
             assert process.stderr is not None
             wait_until_listening(process.stderr)
         listening()
-        return copy(processes, write, count, seconds)
+        return copy(processes, write, count, seconds, pcap)
     finally:
         for process in processes:
             process.terminate()
@@ -126,6 +137,7 @@ def copy(
     write: Callable[[bytes], object],
     count: int | None,
     seconds: float | None,
+    pcap: bool,
 ) -> int:
     """Frames from all processes as they come."""
     copied, deadline_s = 0, None if seconds is None else time.monotonic() + seconds
@@ -143,7 +155,7 @@ def copy(
                 if not data:
                     selector.unregister(key.fileobj)
                 for t_ns, frame, length in reader.feed(data):
-                    write(packet(number, t_ns, frame, length))
+                    write(record(t_ns, frame, length) if pcap else packet(number, t_ns, frame, length))
                     copied += 1
                     if copied == count:
                         return copied

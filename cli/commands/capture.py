@@ -16,6 +16,7 @@ from cli.command_table import add
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
+from common import files
 from common.terminal.standard_streams import write_error
 from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname
@@ -54,8 +55,7 @@ def captured(arguments: argparse.Namespace) -> int:
     lab = Lab.attach()
     ends = {link: near_end(lab.plan, link) for link in arguments.links}
     entering = {link: ["nsenter", f"--net={lab.netns(ref.node)}"] for link, ref in ends.items()}
-    together = arguments.decode or arguments.write == "-" or len(ends) > 1 or str(arguments.write).endswith(".pcapng")
-    if not together:
+    if arguments.write is None and not arguments.decode:
         (link,) = ends
         return alone([*entering[link], *command_line(ends[link].interface, arguments)], arguments.seconds)
     words = {link: [*entering[link], *streaming(ends[link].interface, arguments)] for link in ends}
@@ -120,9 +120,8 @@ def check_writable(file: Path) -> None:
 
 
 def command_line(interface: str, arguments: argparse.Namespace) -> list[str]:
-    """tcpdump's words. It keeps root (-Z) because a pcap may go where only root can write; -K: see PREFERENCES."""
-    words = ["tcpdump", "-n", "-i", interface, "-Z", "root"]
-    words += ["-e", "-v", "-K"] if arguments.write is None else ["-U", "-w", str(Path(arguments.write).absolute())]
+    """tcpdump's words for what it prints; -K: see PREFERENCES."""
+    words = ["tcpdump", "-n", "-i", interface, "-Z", "root", "-e", "-v", "-K"]
     if arguments.count is not None:
         words += ["-c", str(arguments.count)]
     return [*words, *arguments.filter.split()]
@@ -135,14 +134,14 @@ def streaming(interface: str, arguments: argparse.Namespace) -> list[str]:
 
 
 def alone(words: Sequence[str], seconds: float | None) -> int:
-    """One tcpdump, which prints or writes by itself."""
+    """One tcpdump, which prints by itself."""
     process = subprocess.Popen(words)
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         return 0
     finally:
-        # tcpdump writes what it still holds when it is told to stop.
+        # tcpdump prints what it still holds when it is told to stop.
         process.terminate()
         process.wait()
         sys.stdout.flush()
@@ -160,9 +159,9 @@ def merge(words: dict[str, list[str]], file: IO[bytes], arguments: argparse.Name
         sys.stderr.write(f"listening on {', '.join(words)}\n")
         sys.stderr.flush()
 
-    count = 0
+    count, pcap = 0, len(words) == 1 and arguments.write not in (None, "-") and not arguments.write.endswith(".pcapng")
     with contextlib.suppress(KeyboardInterrupt):
-        count = merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening)
+        count = merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening, pcap=pcap)
         sys.stderr.write(f"{count} packets of {len(words)} links\n")
     return 0
 
@@ -173,7 +172,7 @@ def opened(arguments: argparse.Namespace) -> Iterator[IO[bytes]]:
     if arguments.write == "-":
         yield sys.stdout.buffer
     elif arguments.write is not None:
-        with Path(arguments.write).open("wb") as file:
+        with files.named(arguments.write), Path(arguments.write).open("wb") as file:
             yield file
     else:
         from cli.dissector import tshark

@@ -4,14 +4,17 @@ import shutil
 import struct
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.utils import rdpcap
 
 from cli import main as cli
 from cli.capturing import PCAP_NANOSECONDS, CaptureError, PcapReader, interface, merged, packet, section
+from cli.commands.capture import merge, opened
 
 Record = tuple[int, bytes]
 RECORDS = st.lists(st.tuples(st.integers(0, 2**32 * 10**9 - 1), st.binary(max_size=80)), max_size=6)
@@ -67,6 +70,32 @@ def test_frames_of_all_links_come_into_one_stream_and_a_count_ends_it() -> None:
     assert merged(commands, written.append, count=2) == 2
     with pytest.raises(CaptureError, match="no such device"):
         merged({"a-b": ["sh", "-c", "echo no such device >&2"]}, written.append)
+
+
+def captured(name: str, records: list[Record]) -> int:
+    """What `capture --write NAME` does with these records of a link."""
+    arguments = Namespace(write=name, count=None, seconds=None)
+    with opened(arguments) as file:
+        return merge({"a-b": pretender(records)}, file, arguments)
+
+
+def test_a_single_link_comes_into_a_pcap_that_others_read(tmp_path: Path) -> None:
+    records = [(1_700_000_000_123_456_789, bytes(60)), (1_700_000_001_000_000_001, bytes(range(64)))]
+    assert captured(str(tmp_path / "a.pcap"), records) == 0
+    found = rdpcap(str(tmp_path / "a.pcap"))
+    assert [(str(one.time), bytes(one)) for one in found] == [
+        ("1700000000.123456", bytes(60)), ("1700000001.000000", bytes(range(64))),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["pcap", "pcapng"])
+def test_a_full_disk_ends_a_capture_with_the_name_of_the_file(end: str, tmp_path: Path) -> None:
+    """tcpdump wrote a single link by itself. Half a file was left, and the command had succeeded."""
+    file = tmp_path / f"x.{end}"
+    file.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as raised:
+        captured(str(file), [(1, bytes(60))])
+    assert raised.value.filename == str(file)
 
 
 @pytest.mark.parametrize(
