@@ -5,22 +5,26 @@ from __future__ import annotations
 import argparse
 import gzip
 import io
-import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
 from common import files
 from common.terminal.printable import path_line
+from common.terminal.standard_streams import write_error
 from running.directory import find
 from schedules.training import MODELS, OPTIONS
 from topo import PlanError
 from topo.cli import chosen_plan
 from topo.emulation import labname
 
+T = TypeVar("T")
+LINE_S = 10.0
 PIECE_BYTES = 1 << 20
 FORMS = ("json", "frr", "sonic", "perfetto", "goal", "cm")
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
@@ -71,7 +75,7 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.form == "json":
         from cli.exporting.document import document
 
-        return print_or_write(arguments, [json.dumps(document(plan), indent=1, ensure_ascii=False) + "\n"])
+        return print_or_write(arguments, document(plan, told))
     from cli.exporting.frr import frr
     from cli.exporting.sonic import sonic
 
@@ -83,10 +87,22 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.output.exists() and not arguments.output.is_dir():
         raise ValueError(f"-o must be a folder with {arguments.form} (got the file {arguments.output})")
     files.make_folder(arguments.output)
-    for switch in plan.switches():
+    for switch in told(plan.switches(), plan.switch_count, "switches"):
         files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
     sys.stdout.write(path_line(f"wrote {plan.switch_count} files into", arguments.output))
     return 0
+
+
+def told(things: Iterable[T], count: int, what: str) -> Iterator[T]:
+    """Pass things on. Where they take long, say how many there were, and when all will have been."""
+    began_s = said_s = time.monotonic()
+    for done, thing in enumerate(things):
+        now_s = time.monotonic()
+        if done and now_s - said_s >= LINE_S:
+            said_s = now_s
+            left_s = (now_s - began_s) / done * (count - done)
+            write_error(f"mrclab: {done} of {count} {what}, about {left_s / 60:.0f} min left for them")
+        yield thing
 
 
 def export_workload(arguments: argparse.Namespace) -> int:

@@ -2,34 +2,68 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from topo import Host, Node, Plan, plan_document
 from topo.address import host_address, switch_usid, usid_address
-from topo.graph import PortRef, links, ports
+from topo.count import count_parts
+from topo.graph import Link, PortRef, links, ports
+
+T = TypeVar("T")
 
 
-def document(plan: Plan) -> dict[str, Any]:
-    """Rates in bit/s, delays in nanoseconds. Raises CompileError when p4/ does not compile."""
+class Told(Protocol):
+    """Passes things on, and may tell how many of `count` there were so far."""
+
+    def __call__(self, things: Iterable[T], count: int, what: str, /) -> Iterable[T]: ...
+
+
+def silent(things: Iterable[T], count: int, what: str, /) -> Iterable[T]:
+    return things
+
+
+def document(plan: Plan, told: Told = silent) -> Iterator[str]:
+    """The text, in pieces: the paper's fabric has 50 million entries. Rates in bit/s, delays in nanoseconds. Raises
+    CompileError when p4/ does not compile."""
     import controller
     from controller import encode, words
     from controller.tables import tables
 
     pipelines = controller.compiled_pipelines()
-    entries: dict[str, list[dict[str, str]]] = {}
-    for switch in plan.switches():
+    counts = count_parts(plan)
+    yield f'{{\n "plan": {_dumped(plan_document(plan), 1)}'
+    nodes = told(plan.nodes(), counts.nics + counts.switches, "nodes")
+    yield from _listed("nodes", (node_document(plan, node) for node in nodes))
+    cables = told(links(plan), counts.links_edge + counts.links_fabric, "links")
+    yield from _listed("links", (link_document(link) for link in cables))
+    yield ',\n "entries": '
+    opening = "{"
+    for switch in told(plan.switches(), counts.switches, "switches"):
         info = pipelines[switch.program].p4info
         items = [encode(info, entity).entity for entity in tables(plan, switch)]
-        entries[switch.name] = [{"key": words.key(info, item), "value": words.value(info, item)} for item in items]
-    return {
-        "plan": plan_document(plan),
-        "nodes": [node_document(plan, node) for node in plan.nodes()],
-        "links": [
-            {"a": end(link.a), "b": end(link.b), "rate_bps": link.rate_bps, "delay_ns": link.delay_ns}
-            for link in links(plan)
-        ],
-        "entries": entries,
-    }
+        entries = [{"key": words.key(info, item), "value": words.value(info, item)} for item in items]
+        yield f"{opening}\n  {json.dumps(switch.name)}: {_dumped(entries, 2)}"
+        opening = ","
+    yield "\n }\n}\n"
+
+
+def _listed(name: str, rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    opening = f',\n "{name}": ['
+    for row in rows:
+        yield f"{opening}\n  {_dumped(row, 2)}"
+        opening = ","
+    yield "\n ]"
+
+
+def _dumped(value: Any, depth: int) -> str:
+    """JSON with an indent of one, inside what is `depth` deep: texts in JSON hold no line ends."""
+    return json.dumps(value, indent=1, ensure_ascii=False).replace("\n", "\n" + " " * depth)
+
+
+def link_document(link: Link) -> dict[str, Any]:
+    return {"a": end(link.a), "b": end(link.b), "rate_bps": link.rate_bps, "delay_ns": link.delay_ns}
 
 
 def node_document(plan: Plan, node: Node) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
+from cli.commands import export
 from cli.exporting.frr import frr
 from cli.exporting.sonic import LANES, sonic
 from tests.topo.topologies.shapes import SMALL
@@ -118,6 +119,20 @@ def test_packets_follow_the_exported_routes_along_every_path(
         assert here.node == destination
         assert crossed == [(hop.switch, hop.port_out) for hop in hops(plan, path)]
         assert address == usid_address(plan, [0x3001])
+
+
+@pytest.mark.parametrize("form", ["json", "frr"])
+def test_a_long_export_says_how_far_it_is(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "LINE_S", 0.0)
+    monkeypatch.setattr(export.time, "monotonic", iter(range(0, 10**6, 60)).__next__)
+    assert cli.main(["export", form, "tiny", "-o", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert "mrclab: 7 of 8 switches, about 1 min left for them" in said
+    assert ("mrclab: 11 of 12 nodes, about 1 min left for them" in said) == (form == "json")
+    told = {line.split()[4] for line in said}
+    assert len(told) == (3 if form == "json" else 1), said
 
 
 def test_export_refuses_what_it_cannot_write(capsys: pytest.CaptureFixture[str]) -> None:
