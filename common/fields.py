@@ -29,6 +29,7 @@ TOML_BYTES_MAX = 512 << 10
 DOTS_MAX = 16
 """In a line, beside those of numbers and IPv4 addresses: the parser's memory grows with the square of a key's parts."""
 _NUMBER = re.compile(r"(?<![\w.-])\d+(\.\d+){1,3}(?![\w.-])")
+_DIGITS = re.compile(r"[0-9_]+")
 
 T = TypeVar("T")
 S = TypeVar("S", bound=str)
@@ -152,6 +153,10 @@ def parse_toml(text: str, source: str, error: type[Exception]) -> dict[str, Any]
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as why:
         raise error(f"{source}: must be TOML ({plain_file.what(why)})") from why
+    except ValueError as why:  # Python's own limit of digits, which names no place
+        longest = max(text.splitlines(), key=lambda line: max(map(len, _DIGITS.findall(line)), default=0))
+        number = text.splitlines().index(longest) + 1
+        raise error(f"{source}: line {number} must have no number of more than 4300 digits") from why
 
 
 def shown(value: object) -> str:

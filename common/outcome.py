@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from common.terminal.printable import printable, printable_text
-from common.terminal.standard_streams import bear_all_texts, drop_unread, write_error, write_out
+from common.terminal.standard_streams import bear_all_texts, drop_unread, open_all, write_error, write_out
 
 __all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "at_the_end", "carry_out", "told"]
 
@@ -37,6 +37,7 @@ def carry_out(program: str, command: Callable[[], int]) -> int:
     if os.geteuid() == 0:  # what root makes, such as profiles that its agents obey, others may not change
         os.umask(os.umask(0o077) | 0o022)
     try:
+        open_all()
         return command()
     except KeyboardInterrupt:
         write_out(f"{program}: interrupted\n", sys.stderr)

@@ -43,6 +43,21 @@ def write_error(message: str) -> None:
     write_out(printable_text(message).replace("\n", "\n  ") + "\n", sys.stderr)
 
 
+def open_all() -> None:
+    """Have all three standard streams open: the next file would take the number of one that is closed, and have what is
+    written to the stream. ValueError where standard output was closed: what a command says there would be lost."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, and inherited
+            os.set_inheritable(number, True)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+    if sys.stdout is None:
+        raise ValueError("standard output must be open (it is closed): >/dev/null drops what is written there")
+
+
 def bear_all_texts() -> None:
     """Have the standard streams write what their encoding lacks as `\\u2192`, and not end the command. They write
     `./lab` as PROGRAM, so that texts of all rooms name the command that the user has."""

@@ -22,6 +22,7 @@ class GivenError(ValueError):
         ("a = ", r"mine\.toml: must be TOML \(Invalid value"),
         ("a = " + "[" * 5000, r"mine\.toml: must be TOML \(it is nested too deeply\)"),
         ("\n" + ".".join("a" * 18) + " = 1", r"mine\.toml: line 2 must have at most 16 dots beside numbers \(got 17\)"),
+        ("b = 1\na = " + "1" * 4301 + "\nc = 2", r"mine\.toml: line 2 must have no number of more than 4300 digits"),
     ],
 )
 def test_what_is_no_toml_is_named(text: str, said: str) -> None:

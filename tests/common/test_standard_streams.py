@@ -82,3 +82,32 @@ def test_a_run_without_a_reader_is_whole_and_has_its_own_status(tmp_path: Path, 
     assert (done.returncode, done.stderr) == (UNKNOWN, "")
     assert '"unknown"' in (tmp_path / "latest" / "verdict.json").read_text()
     assert (tmp_path / "latest" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list",),
+        ("list", "--format", "json"),
+        ("topo", "show", "lab"),
+        ("--version",),
+        ("trace", "--plan", "tiny", "h0", "h1"),
+    ],
+)
+def test_a_command_whose_output_is_closed_says_so(words: tuple[str, ...]) -> None:
+    command = ["sh", "-c", '"$@" >&-', "sh", *python("-m", "cli", *words)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    said = "mrclab: standard output must be open (it is closed): >/dev/null drops what is written there\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_no_file_of_a_command_takes_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    code = (
+        "import sys, os; from common.outcome import carry_out\n"
+        f"def command():\n with open({str(tmp_path / 'file')!r}, 'w') as file:\n"
+        "  sys.stderr.write('to no one'); return file.fileno()\n"
+        "sys.exit(carry_out('x', command))"
+    )
+    done = subprocess.run(["sh", "-c", '"$@" <&- 2>&-', "sh", *python("-c", code)], check=False)
+    assert done.returncode > 2
+    assert (tmp_path / "file").read_text() == ""
