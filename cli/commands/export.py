@@ -101,7 +101,7 @@ def told(things: Iterable[T], count: int, what: str) -> Iterator[T]:
         if done and now_s - said_s >= LINE_S:
             said_s = now_s
             left_s = (now_s - began_s) / done * (count - done)
-            write_error(f"mrclab: {done} of {count} {what}, about {left_s / 60:.0f} min left for them")
+            write_error(f"mrclab: {done} of {count} {what}, about {max(1, round(left_s / 60))} min left for them")
         yield thing
 
 

@@ -8,8 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from topo import Host, Node, Plan, plan_document
 from topo.address import host_address, switch_usid, usid_address
-from topo.count import count_parts
-from topo.graph import Link, PortRef, links, ports
+from topo.graph import Link, PortRef, links, port_count, ports
 
 T = TypeVar("T")
 
@@ -32,15 +31,15 @@ def document(plan: Plan, told: Told = silent) -> Iterator[str]:
     from controller.tables import tables
 
     pipelines = controller.compiled_pipelines()
-    counts = count_parts(plan)
+    node_count, end_count = plan.host_count + plan.switch_count, sum(port_count(plan, node) for node in plan.nodes())
     yield f'{{\n "plan": {_dumped(plan_document(plan), 1)}'
-    nodes = told(plan.nodes(), counts.nics + counts.switches, "nodes")
+    nodes = told(plan.nodes(), node_count, "nodes")
     yield from _listed("nodes", (node_document(plan, node) for node in nodes))
-    cables = told(links(plan), counts.links_edge + counts.links_fabric, "links")
+    cables = told(links(plan), end_count // 2, "links")
     yield from _listed("links", (link_document(link) for link in cables))
     yield ',\n "entries": '
     opening = "{"
-    for switch in told(plan.switches(), counts.switches, "switches"):
+    for switch in told(plan.switches(), plan.switch_count, "switches"):
         info = pipelines[switch.program].p4info
         items = [encode(info, entity).entity for entity in tables(plan, switch)]
         entries = [{"key": words.key(info, item), "value": words.value(info, item)} for item in items]

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def test_a_long_export_says_how_far_it_is(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "LINE_S", 0.0)
-    monkeypatch.setattr(export.time, "monotonic", iter(range(0, 10**6, 60)).__next__)
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 60)).__next__)
     assert cli.main(["export", form, "tiny", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().err.splitlines()
     assert "mrclab: 7 of 8 switches, about 1 min left for them" in said

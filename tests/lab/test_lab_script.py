@@ -2,119 +2,17 @@
 
 import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 
 import pytest
 
 from cli.command_table import commands
-from tests.helpers.interrupts import heeding_interrupts
+from tests.helpers.bare_machine import APT, IN_BARE, IN_PLACE, PACKAGES, PYTHON, ROOT, Machine
 from tests.helpers.waiting import eventually
-
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml"))
-IN_BARE = ":".join(map(str, [ROOT, *PACKAGES]))
-IN_PLACE = " ".join(f"--editable {folder}" for folder in [ROOT, *PACKAGES])
-PLAIN = (
-    "sh", "dirname", "readlink", "cat", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed", "rm",
-    "sleep", "ls",
-)  # fmt: skip
-PYTHON = """#!/bin/sh
-echo "python $*" >>"$LOG"
-case "$*" in
-*"-m cli --needs"*) shift 3; cd "$ROOT" && exec "$REAL" -c "$MAIN" "$@" ;;
-*"-m common.giving"*) exec "$REAL" "$@" ;;
-*Python.h*) [ -e "$FAKES/python3-dev" ] ;;
-*ensurepip*) [ -e "$FAKES/python3-venv" ] ;;
---version) echo Python 3.11.2 ;;
-*"-m venv"*) for place; do :; done; mkdir -p "$place/bin" && cp "$FAKES/python3" "$place/bin/python" ;;
-esac
-"""
-APT = """#!/bin/sh
-echo "apt-get $*" >>"$LOG"
-for word in "$@"; do case $word in python3-*) : >"$FAKES/$word" ;; esac; done
-"""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A PATH of its own: the few tools of any system, fakes that write down how they are called, nothing else."""
-
-    folder: Path
-    checkout: Path = ROOT
-
-    def run(
-        self,
-        *words: str,
-        environment: Mapping[str, str] = MappingProxyType({}),
-        fresh: bool = True,
-        script: Path | None = None,
-        user: int | None = None,
-        umask: int = 0o022,
-    ) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": str(self.folder / "bin"),
-            "FAKES": str(self.folder / "bin"),
-            "LOG": str(self.folder / "log"),
-            "REAL": sys.executable,
-            "MAIN": "import sys; from cli.main import main; sys.exit(main())",
-            "ROOT": str(ROOT),
-            "MRCLAB_VENV": str(self.folder / "venv"),
-            **environment,
-        }
-        if fresh or not (self.folder / "log").exists():
-            (self.folder / "log").write_text("")
-        return subprocess.run(
-            [str(self.folder / "bin" / "sh"), str(script or self.checkout / "lab"), *words],
-            env=environment, cwd=self.folder, capture_output=True, text=True, check=False, timeout=60,
-            user=user, umask=umask, preexec_fn=heeding_interrupts,
-        )  # fmt: skip
-
-    @property
-    def log(self) -> list[str]:
-        return (self.folder / "log").read_text().splitlines()
-
-    def installed(self, *words: str) -> set[str]:
-        """The Debian packages that this command line asks for."""
-        done = self.run(*words)
-        assert done.returncode == 0, done.stderr
-        installs = [line for line in self.log if line.startswith("apt-get install")]
-        return {word for line in installs for word in line.split()[2:] if not word.startswith("-")}
-
-    def fake(self, name: str, text: str, folder: str = "bin") -> None:
-        file = self.folder / folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        file.chmod(0o755)
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    (tmp_path / "bin").mkdir()
-    for name in PLAIN:
-        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
-    bare = Machine(tmp_path)
-    bare.fake("python3", PYTHON)
-    bare.fake("apt-get", APT)
-    bare.fake("id", "#!/bin/sh\necho 0\n")
-    return bare
-
-
-@pytest.fixture
-def clone(machine: Machine) -> Machine:
-    """The machine with a checkout to itself, whose locks may change."""
-    folder = machine.folder / "clone"
-    shutil.copytree(ROOT / "locks", folder / "locks")
-    for name in ("lab", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder)
-    return replace(machine, checkout=folder)
 
 
 @pytest.mark.parametrize(
@@ -164,35 +62,6 @@ def test_an_environment_that_is_named_or_linked_within_the_clone_is_installed_in
     (clone.checkout / "within").mkdir()
     (clone.checkout / ".venv").symlink_to("within")
     assert clone.run("list", environment={"MRCLAB_VENV": ""}).returncode == 0
-
-
-@pytest.mark.parametrize("words", [("list",), ("controller", "shell", "p0l0"), ("install",), ("test",)])
-def test_a_folder_of_other_files_is_not_installed_into(machine: Machine, words: tuple[str, ...]) -> None:
-    place = machine.folder / ("venv-shell" if words[0] == "controller" else "venv")
-    (place / "thesis").mkdir(parents=True)
-    (place / "thesis/chapter").write_text("of three years")
-    done = machine.run(*words)
-    assert done.returncode == 2
-    assert f"{place} must be an environment of Python with pip, or empty" in done.stderr
-    assert (place / "thesis/chapter").read_text() == "of three years"
-    assert [path.name for path in place.iterdir()] == ["thesis"]
-
-
-def test_an_environment_that_the_user_has_made_is_installed_into_and_keeps_its_packages(machine: Machine) -> None:
-    machine.fake("python", PYTHON, "venv/bin")
-    machine.fake("mine", "", "venv/bin")
-    assert machine.run("list").returncode == 0
-    assert not any("-m venv" in line for line in machine.log)
-    assert (machine.folder / "venv/bin/mine").exists()
-
-
-def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine) -> None:
-    """The system's Python 3.13 in place of 3.11 finds no pip there."""
-    assert machine.run("list").returncode == 0
-    (machine.folder / "venv/bin/python").unlink()
-    machine.fake("python3", PYTHON.replace("3.11.2", "3.13.5"))
-    assert machine.run("list").returncode == 0
-    assert any("-m venv" in line for line in machine.log)
 
 
 @pytest.mark.parametrize(
@@ -473,27 +342,6 @@ def test_the_shell_is_installed_where_nothing_else_is_missing(machine: Machine) 
     assert machine.run("list").returncode == 0
     assert machine.run("controller", "shell", "p0l0").returncode == 0
     assert pip_lines(machine)[-1].endswith("locks/shell.txt")
-
-
-@pytest.mark.parametrize(
-    ("given", "taken"),
-    [(":/opt", "/opt"), ("/a b:.::../x:/*:", "/a b:/*"), (":", ""), ("lib", ""), ("/opt", "/opt"), ("", "")],
-)
-def test_no_entry_of_pythonpath_means_the_current_folder(machine: Machine, given: str, taken: str) -> None:
-    machine.fake("python3", PYTHON.replace("echo", 'echo "path ${PYTHONPATH-}" >>"$LOG"\necho', 1))
-    assert machine.run("list", environment={"PYTHONPATH": given}).returncode == 0
-    paths = {line.removeprefix("path ") for line in machine.log if line.startswith("path ")}
-    assert {path for path in paths if not path.startswith(f"{ROOT}:")} == {
-        taken
-    }  # that: before there is an environment
-
-
-@pytest.mark.parametrize(("user", "given", "left"), [(0, 0o000, 0o022), (0, 0o077, 0o077), (1000, 0o002, 0o002)])
-def test_others_cannot_change_what_root_installs(machine: Machine, user: int, given: int, left: int) -> None:
-    machine.fake("id", f"#!/bin/sh\necho {user}\n")
-    machine.fake("sudo", '#!/bin/sh\nexec "$@"\n')
-    assert machine.run("list", umask=given).returncode == 0
-    assert (machine.folder / "venv/bin").stat().st_mode & 0o777 == 0o777 & ~left
 
 
 @pytest.mark.root

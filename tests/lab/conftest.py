@@ -1,0 +1,31 @@
+"""Machines that lack things."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.bare_machine import APT, PLAIN, PYTHON, ROOT, Machine
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    (tmp_path / "bin").mkdir()
+    for name in PLAIN:
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    bare = Machine(tmp_path)
+    bare.fake("python3", PYTHON)
+    bare.fake("apt-get", APT)
+    bare.fake("id", "#!/bin/sh\necho 0\n")
+    return bare
+
+
+@pytest.fixture
+def clone(machine: Machine) -> Machine:
+    """The machine with a checkout to itself, whose locks may change."""
+    folder = machine.folder / "clone"
+    shutil.copytree(ROOT / "locks", folder / "locks")
+    for name in ("lab", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    return replace(machine, checkout=folder)

@@ -1,0 +1,55 @@
+"""Where ./lab installs, and what it takes from the environment of its caller."""
+
+import pytest
+
+from tests.helpers.bare_machine import PYTHON, ROOT, Machine
+
+
+@pytest.mark.parametrize("words", [("list",), ("controller", "shell", "p0l0"), ("install",), ("test",)])
+def test_a_folder_of_other_files_is_not_installed_into(machine: Machine, words: tuple[str, ...]) -> None:
+    place = machine.folder / ("venv-shell" if words[0] == "controller" else "venv")
+    (place / "thesis").mkdir(parents=True)
+    (place / "thesis/chapter").write_text("of three years")
+    done = machine.run(*words)
+    assert done.returncode == 2
+    assert f"{place} must be an environment of Python with pip, or empty" in done.stderr
+    assert (place / "thesis/chapter").read_text() == "of three years"
+    assert [path.name for path in place.iterdir()] == ["thesis"]
+
+
+def test_an_environment_that_the_user_has_made_is_installed_into_and_keeps_its_packages(machine: Machine) -> None:
+    machine.fake("python", PYTHON, "venv/bin")
+    machine.fake("mine", "", "venv/bin")
+    assert machine.run("list").returncode == 0
+    assert not any("-m venv" in line for line in machine.log)
+    assert (machine.folder / "venv/bin/mine").exists()
+
+
+def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine) -> None:
+    """The system's Python 3.13 in place of 3.11 finds no pip there."""
+    assert machine.run("list").returncode == 0
+    (machine.folder / "venv/bin/python").unlink()
+    machine.fake("python3", PYTHON.replace("3.11.2", "3.13.5"))
+    assert machine.run("list").returncode == 0
+    assert any("-m venv" in line for line in machine.log)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [(":/opt", "/opt"), ("/a b:.::../x:/*:", "/a b:/*"), (":", ""), ("lib", ""), ("/opt", "/opt"), ("", "")],
+)
+def test_no_entry_of_pythonpath_means_the_current_folder(machine: Machine, given: str, taken: str) -> None:
+    machine.fake("python3", PYTHON.replace("echo", 'echo "path ${PYTHONPATH-}" >>"$LOG"\necho', 1))
+    assert machine.run("list", environment={"PYTHONPATH": given}).returncode == 0
+    paths = {line.removeprefix("path ") for line in machine.log if line.startswith("path ")}
+    assert {path for path in paths if not path.startswith(f"{ROOT}:")} == {
+        taken
+    }  # that: before there is an environment
+
+
+@pytest.mark.parametrize(("user", "given", "left"), [(0, 0o000, 0o022), (0, 0o077, 0o077), (1000, 0o002, 0o002)])
+def test_others_cannot_change_what_root_installs(machine: Machine, user: int, given: int, left: int) -> None:
+    machine.fake("id", f"#!/bin/sh\necho {user}\n")
+    machine.fake("sudo", '#!/bin/sh\nexec "$@"\n')
+    assert machine.run("list", umask=given).returncode == 0
+    assert (machine.folder / "venv/bin").stat().st_mode & 0o777 == 0o777 & ~left
