@@ -423,7 +423,7 @@ def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:
 
 def checked(machine: Machine, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """`./lab test` with checks that say how they are called, and succeed."""
-    machine.fake("python", PYTHON, "venv/bin")
+    machine.fake("python", (machine.folder / "bin/python3").read_text(), "venv/bin")
     for name in ("ruff", "lint-imports"):
         machine.fake(name, f'#!/bin/sh\necho "{name} $*" >>"$LOG"\n', "venv/bin")
     return machine.run("test", *words, environment=environment)
