@@ -16,6 +16,7 @@ from cli.compiled_form import StartAgainError, start_again
 from cli.needs import in_virtual_time, needs, refuse_virtual_time, without_root
 from cli.ownership import handing_over, named_places
 from cli.root import need_root
+from common.interrupts import all_alike
 from common.outcome import NOT_DONE, carry_out
 from common.terminal.choices import close
 from common.terminal.printable import printable
@@ -132,7 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         hint = f"did you mean ./lab {meant}?" if meant else f"valid are {', '.join(commands())}"
         write_error(f"mrclab: no command {words[0]!r}: {hint}")
         return NOT_DONE
-    return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
+    with all_alike():
+        return carry_out("mrclab", lambda: _say_needs(words) if asking else _run(words, whole=arguments is None))
 
 
 def _say_needs(words: list[str]) -> int:

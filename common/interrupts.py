@@ -1,4 +1,5 @@
-"""Ctrl-C at the wrong moment: held back until what must not be left half done is done; SIGTERM does the same."""
+"""Ctrl-C at the wrong moment: held back until what must not be left half done is done. SIGTERM, SIGHUP, which a closed
+terminal sends, and SIGQUIT do the same."""
 
 from __future__ import annotations
 
@@ -6,49 +7,54 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from types import FrameType
 
-__all__ = ["first_only", "held_back", "sigterm_too"]
+__all__ = ["all_alike", "ending", "held_back", "taking_over"]
+
+Handler = Callable[[int, FrameType | None], object]
+
+
+def ending() -> list[signal.Signals]:
+    """The signals that end this process, beside Ctrl-C. One that was ignored when it started stays ignored (nohup)."""
+    every = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+    return [number for number in every if signal.getsignal(number) != signal.SIG_IGN]
 
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the end of the `with` and then do what they do. For moments. Only the main thread
-    hears signals: in another nothing needs to be held back, and nothing is."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """Signals that end this process wait until the end of the `with` and then do what they do. For moments. Only the
+    main thread hears signals: in another nothing needs to be held back, and nothing is."""
     came: list[int] = []
-
-    def note(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with taking_over(lambda number, _: came.append(number), signal.SIGINT, *ending()):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if came:
-        signal.raise_signal(came[0])
+    for number in came:
+        signal.raise_signal(number)
 
 
 @contextmanager
-def sigterm_too() -> Iterator[None]:
-    """The first SIGTERM interrupts like Ctrl-C, so that both clean up alike. Only in the main thread."""
+def all_alike() -> Iterator[None]:
+    """The first signal that ends this process interrupts like Ctrl-C, so that all clean up alike. Only Ctrl-C breaks
+    into that: `timeout` sends two signals, and the end of a session SIGTERM and SIGHUP."""
+    numbers = ending()
+
+    def first(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, lambda *_: None)  # not SIG_IGN, which processes that the clean-up starts would inherit
+        signal.default_int_handler(number, frame)
+
+    with taking_over(first, *numbers):
+        yield
+
+
+@contextmanager
+def taking_over(handler: Handler, *numbers: signal.Signals) -> Iterator[None]:
+    """Have this handler hear these signals. Only in the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, partial(first_only, signal.default_int_handler))
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def first_only(handler: Callable[[int, FrameType | None], object], number: int, frame: FrameType | None) -> None:
-    """A handler of a signal whose next ones are passed over: `timeout` sends two, and the second would end what the
-    first one has begun to clean up."""
-    signal.signal(number, signal.SIG_IGN)
-    handler(number, frame)
+        for number, was in before.items():
+            signal.signal(number, was)

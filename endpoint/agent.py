@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from common.interrupts import ending
 from common.journal import Journal
 from common.linux.netns import entered
 from common.server import ControlServer, Reply
@@ -62,7 +63,7 @@ class AgentOptions:
 
 
 def run(options: AgentOptions) -> int:
-    """Run until SIGTERM, SIGINT, or the operation `shutdown` of the last host; undo everything on the way out.
+    """Run until a signal, or the operation `shutdown` of the last host; undo everything on the way out.
 
     A host that an error ends leaves the others running; the exit status is 1 then.
     """
@@ -207,7 +208,7 @@ def _wake_on_signals(loop: Loop, stack: contextlib.ExitStack) -> None:
     begins `select` again with the time that was left when it was interrupted.
     """
     read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGCONT):
+    for number in (signal.SIGINT, *ending(), signal.SIGCONT):
         signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
 

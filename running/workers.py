@@ -23,6 +23,8 @@ __all__ = ["WORKERS_MAX", "Workers"]
 P = ParamSpec("P")
 T = TypeVar("T")
 WORKERS_MAX = 256
+TERMINAL = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
+"""Ctrl-C, its end, and Ctrl-\\."""
 OWNER_IS_GONE = signal.SIGUSR1  # from a worker's watching thread to its main thread
 
 
@@ -41,8 +43,8 @@ class Workers:
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """BrokenProcessPool when a worker has died."""
-        # Workers start here. They must not hear a Ctrl-C, which a terminal sends to all: this process ends them.
-        with unheard(signal.SIGINT):
+        # Workers start here. They must not hear what a terminal sends to all: this process ends them.
+        with unheard(*TERMINAL):
             return self._executor.submit(function, *args, **kwargs)
 
     def restart(self) -> None:
@@ -69,8 +71,9 @@ class Workers:
 
 
 def begin(life: connection.Connection, scratch: str) -> None:
-    """In a new worker: hear no Ctrl-C, and end with the owner, whether that ends or is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a new worker: hear no terminal, and end with the owner, whether that ends or is killed."""
+    for number in TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
     signal.signal(OWNER_IS_GONE, lambda number, frame: end(scratch))
     threading.Thread(target=wait_for_end, args=(life,), daemon=True).start()
 
@@ -97,9 +100,9 @@ def end(scratch: str) -> None:
 
 
 @contextmanager
-def unheard(number: signal.Signals) -> Iterator[None]:
-    """Hold a signal back and deliver it afterwards. Processes made meanwhile never get it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+def unheard(*numbers: signal.Signals) -> Iterator[None]:
+    """Hold signals back and deliver them afterwards. Processes made meanwhile never get them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:

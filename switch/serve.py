@@ -1,7 +1,7 @@
 """`python -m switch serve`: devices, P4Runtime and the control socket in one process.
 
-Clean shutdown on SIGTERM and SIGINT, on the control socket's `shutdown`, and with `--exit-with-parent` when the parent
-process ends however it ends (a pidfd, so a kill -9 counts and a parent's finished thread does not). When everything
+Clean shutdown on signals, on the control socket's `shutdown`, and with `--exit-with-parent` when the parent process
+ends however it ends (a pidfd, so a kill -9 counts and a parent's finished thread does not). When everything
 listens, one line `ready grpc=ADDRESS control=ADDRESS pid=N` goes to standard output, and with `--ready-file` the
 same as JSON to a file that appears whole: starters wait for either.
 """
@@ -22,6 +22,7 @@ from typing import Any
 
 from common import plain_file, unix_socket
 from common.files import write_json
+from common.interrupts import ending
 from common.journal import Journal
 from common.terminal.standard_streams import write_error
 from switch.config import ServeConfig, SwitchConfigError, load_config
@@ -91,7 +92,7 @@ async def serve(
         """From any thread."""
         loop.call_soon_threadsafe(stopping.set)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGINT, *ending()):
         loop.add_signal_handler(number, stopping.set)
     if exit_with_parent:
         _watch_parent(loop, stopping)

@@ -12,7 +12,6 @@ from pathlib import Path
 from cli.command_table import add
 from cli.host_names import parse_hosts
 from cli.root import need_root
-from common import interrupts
 from common.scratch import Scratch
 from running import ranks
 from topo import Host
@@ -46,7 +45,7 @@ def launch_command(arguments: argparse.Namespace) -> int:
         raise FileNotFoundError(f"launch: there is no command {words[0]!r} on PATH")
     with Traffic(RealLab(lab)) as traffic:
         traffic.ensure_agents(None, {}, 1)
-    with interrupts.sigterm_too(), job_folder() as folder:
+    with job_folder() as folder:
         return ranks.run(list(ranks_of(lab, hosts, folder)), words, _write)
 
 

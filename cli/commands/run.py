@@ -18,7 +18,6 @@ from cli.options import add_plain, add_runs, seed_of
 from cli.ownership import hand_over
 from cli.root import need_root
 from common import plain_file
-from common.interrupts import sigterm_too
 from common.outcome import at_the_end
 from common.quoting import command
 from common.terminal.printable import path_line
@@ -161,7 +160,6 @@ class Lane:
         return judge(self.directory.path, self.spec.checks(), self.spec.scenario.story, replay=export.beside_report)
 
 
-@sigterm_too()
 def run_command(arguments: argparse.Namespace) -> int:
     """Run, judge, and say where the report is. The exit status is that of the transport that was named first."""
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them

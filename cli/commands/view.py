@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +11,6 @@ from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
 from cli.root import need_root
-from common.interrupts import first_only
 from common.scratch import Scratch
 from common.terminal.printable import path_line, printable
 from common.terminal.standard_streams import write_error
@@ -49,7 +46,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def view_command(arguments: argparse.Namespace) -> int:
     from page import Microscope, PacketAnswers, RequestHandler, Viewer, export, plan_view, replay_view, what_is
 
-    signal.signal(signal.SIGTERM, partial(first_only, lambda number, _: sys.exit(128 + number)))
     if not arguments.what and arguments.export is None and (lab := running_lab()) is not None:
         return lab_view(lab, arguments)
     if len(arguments.what) > 2:

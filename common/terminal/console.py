@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from common.terminal.printable import printable_text
-from common.terminal.standard_streams import silence
+from common.terminal.standard_streams import lost_reader, silence
 
 __all__ = ["LastingConsole"]
 
@@ -19,6 +19,14 @@ class LastingConsole(Console):
     def tell(self, text: str) -> None:
         """Print text as it is: names may hold square brackets, which are no markup here, and what a terminal obeys."""
         self.print(printable_text(text), highlight=False, soft_wrap=True, markup=False)
+
+    def _check_buffer(self) -> None:
+        try:
+            super()._check_buffer()
+        except OSError as error:
+            if not lost_reader(error, self.file):
+                raise
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
 import select
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -33,8 +35,17 @@ def write_out(text: str, stream: IO[str] | None = None) -> None:
     try:
         chosen.write(text)
         chosen.flush()
-    except BrokenPipeError:
+    except OSError as error:
+        if not lost_reader(error, chosen):
+            raise
         silence(chosen)
+
+
+def lost_reader(error: OSError, stream: IO[str]) -> bool:
+    """Whether a stream could not be written because its reader has gone: that of a pipe, or a terminal's window."""
+    if error.errno == errno.EIO:  # of a disk as well
+        return stat.S_ISCHR(os.fstat(stream.fileno()).st_mode)
+    return isinstance(error, BrokenPipeError)
 
 
 def write_error(message: str) -> None:

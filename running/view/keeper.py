@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -17,7 +16,7 @@ from typing import Any
 
 from common.client import ControlError
 from common.giving import opened_folder
-from common.interrupts import sigterm_too
+from common.interrupts import all_alike, ending
 from common.outcome import INTERRUPTED, told
 from common.server import ControlServer, Reply
 from running.view.kept import READY, SOCKET
@@ -77,10 +76,10 @@ class Keeper:
 
 
 def keep(make: Callable[[Mapping[str, Any]], Keeper]) -> int:
-    """Serve one lab. SIGTERM interrupts while the lab is built, and ends it afterwards: the lab goes with it."""
+    """Serve one lab. Signals interrupt while the lab is built, and end it afterwards: the lab goes with it."""
     asked = json.loads(sys.stdin.readline())
     sys.stdin.close()
-    with sigterm_too():
+    with all_alike():
         try:
             keeper = make(asked)
         except (ValueError, OSError, RuntimeError) as error:
@@ -94,7 +93,8 @@ def serve(keeper: Keeper) -> int:
     """Answer requests until the lab is over, then take it down; also when no request can be heard."""
     loop = keeper.loop
     try:
-        loop.add_signal_handler(signal.SIGTERM, loop.stop)
+        for number in ending():
+            loop.add_signal_handler(number, loop.stop)
         with reached(keeper.folder) as path:
             try:
                 control = ControlServer(path, loop, keeper.handle, line_bytes_max=LINE_BYTES_MAX)

@@ -4,5 +4,6 @@ import signal
 
 
 def heeding_interrupts() -> None:
-    """For a child (`preexec_fn`): what a shell runs in the background ignores Ctrl-C, and passes that on."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """For a child (`preexec_fn`): what a shell runs in the background ignores signals, and passes that on."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)

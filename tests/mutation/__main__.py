@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.interrupts import sigterm_too
+from common.interrupts import all_alike
 from tests.mutation.bench import Bench, Fate
 from tests.mutation.mutants import Mutant
 from tests.mutation.rooms import ROOMS
@@ -107,7 +107,7 @@ def asked(choices: argparse.Namespace, root: Path) -> Iterator[tuple[str, Batch]
             yield name, Batch(sample, room.tests, room.without)
 
 
-@sigterm_too()
+@all_alike()
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutation", description="Plant mutants and count those that tests kill."

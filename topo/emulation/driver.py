@@ -27,6 +27,8 @@ class LabSite:
     details: dict[str, Any]  # kept in the lab's record: how other processes reach the switches
     journals: Path | None = None
     name: LabName = DEFAULT_LAB
+    bound: bool = False
+    """This process runs a scenario in the lab, and what it starts there ends with it, however it ends."""
 
     def netns(self, node: Node) -> str:
         """The name of a node's network namespace."""

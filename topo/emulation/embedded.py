@@ -95,7 +95,7 @@ class EmbeddedDriver(SwitchDriver):
         write_json(config, serve_config(plan, switches, sockets, journal, self.site.name))
         words = ["--config", str(config), "--ready-file", str(ready), "--allow-admin"]
         argv = python("-m", "switch", "serve", *words)
-        started = process.spawn(argv, token=self.site.token, log=log, device=True)
+        started = process.spawn(argv, token=self.site.token, log=log, bound=self.site.bound, device=True)
         progress("switch process", 0, 1)
         deadline = time.monotonic() + READY_TIMEOUT_S
         while not ready.exists():

@@ -57,7 +57,8 @@ class Lab:
         self.plan = record.plan
         self._provision = provision
         self._processes: list[subprocess.Popen[bytes]] = []
-        site = LabSite(record.plan, self.root, record.token, record.details, journals, self.name)
+        bound = bool(record.run) and record.pid == os.getpid()
+        site = LabSite(record.plan, self.root, record.token, record.details, journals, self.name, bound)
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
@@ -244,7 +245,8 @@ class Lab:
         """A process in a node's namespace, output in the file `log` or the lab's log of that name; `down` ends it."""
         name = log or f"{node}-{Path(argv[0]).name}"
         path = name if isinstance(name, Path) else self.root / "logs" / f"{name}.log"
-        popen = process.spawn(argv, token=self.record.token, log=path, netns=self.netns(node))
+        netns, bound = self.netns(node), self.site.bound
+        popen = process.spawn(argv, token=self.record.token, log=path, netns=netns, bound=bound)
         self._processes.append(popen)
         return popen
 
@@ -265,7 +267,9 @@ class Lab:
         size = -(-len(every) // processes)
         for hosts_ in (every[first : first + size] for first in range(0, len(every), size)):
             log = self.root / "logs" / f"agents-{hosts_[0]}.log"
-            started = process.spawn(command(hosts_), token=self.record.token, log=log, device=True)
+            started = process.spawn(
+                command(hosts_), token=self.record.token, log=log, bound=self.site.bound, device=True
+            )
             self._processes.append(started)
             found.update(dict.fromkeys(hosts_, (started, log)))
         return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import readline
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from mininet.node import Node
 from mininet.topo import Topo
 
 from common import plain_file
+from common.interrupts import ending, taking_over
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -256,9 +258,10 @@ def network(plan: Plan, name: LabName = DEFAULT_LAB) -> FabricNet:
 
 
 def prompt(net: FabricNet, verbs: Mapping[str, PromptCommand], script: str | None = None) -> None:
-    """Mininet's prompt, or its commands from a file."""
+    """Mininet's prompt, or its commands from a file. Signals end it; after Ctrl-C it goes on."""
     setLogLevel("output")
-    try:
-        FabricCLI(net, verbs, script=script)
-    finally:
-        net.end_shells()
+    with taking_over(lambda number, _: sys.exit(128 + number), *ending()):
+        try:
+            FabricCLI(net, verbs, script=script)
+        finally:
+            net.end_shells()

@@ -79,11 +79,13 @@ def ancestry(pid: int) -> set[int]:
 
 
 def spawn(
-    argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None, device: bool = False
+    argv: Sequence[str], *, token: str, log: Path, netns: Path | None = None, bound: bool = False, device: bool = False
 ) -> subprocess.Popen[bytes]:
-    """A process in a new session, its output in `log`, in a network namespace if given; `device`: a NIC or a switch."""
+    """A process in a new session, its output in `log`, in a network namespace if given. `bound`: the kernel sends it
+    SIGTERM when this thread ends, however it ends. `device`: it is NICs or switches."""
     python_path = os.pathsep.join(filter(None, [str(_PROJECT), os.environ.get("PYTHONPATH", "")]))
-    prefix = ["nsenter", f"--net={netns}"] if netns else []
+    prefix = ["setpriv", "--pdeathsig", "TERM", "--"] if bound else []
+    prefix += ["nsenter", f"--net={netns}"] if netns else []
     log.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(open_growing(log), "ab") as output:
         started = subprocess.Popen(

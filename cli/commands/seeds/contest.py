@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from cli import command_table
 from cli.commands.seeds.sweep import add_engine_options, make_engine, name_of, parse_seeds, swept
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers
-from common.interrupts import sigterm_too
 from common.terminal.printable import path_line, printable_text
 from common.terminal.standard_streams import write_out
 from running.options import OPTIONS
@@ -49,7 +48,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_plain(contest, "live table")
 
 
-@sigterm_too()
 def contest_command(arguments: argparse.Namespace) -> int:
     from cli.choosing import chosen  # late, like all below: the help needs none of them
     from common.terminal.console import LastingConsole

@@ -13,7 +13,6 @@ from cli.command_table import add
 from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
-from common.interrupts import sigterm_too
 from common.outcome import told
 from common.pairs import json_or_text, parse_pair
 from common.quoting import command
@@ -46,7 +45,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     hunt.add_argument("--plain", action="store_true", help="print lines instead of a live one")
 
 
-@sigterm_too()
 def hunt_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole  # late, like all below: the help needs none of them
     from studies.hunting import AttemptPool, Hunt, HuntProgress

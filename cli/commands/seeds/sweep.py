@@ -19,7 +19,6 @@ from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers, workers_for
 from cli.ownership import handing_over
 from cli.root import need_root
-from common.interrupts import sigterm_too
 from common.outcome import told
 from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_error, write_out
@@ -112,7 +111,6 @@ def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
     ]
 
 
-@sigterm_too()
 def sweep_command(arguments: argparse.Namespace) -> int:
     from cli.choosing import chosen  # late, like all below: the help needs none of them
     from common.terminal.console import LastingConsole

@@ -1,11 +1,14 @@
 """A run that is interrupted or killed leaves nothing behind after `down`, and a directory that still opens."""
 
+import os
+import select
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.descendants import descendants
 from tests.helpers.smoke_on_links import LIMIT_S, MRCLAB, lab, left_behind, reported, start_smoke, until
 from topo.emulation import state
 
@@ -22,6 +25,8 @@ pytestmark = [
         pytest.param("phase reference", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("link-down", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("link-down", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("phase reference", signal.SIGHUP, marks=pytest.mark.slow),
+        pytest.param("phase reference", signal.SIGQUIT, marks=pytest.mark.slow),
     ],
 )
 def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
@@ -40,11 +45,16 @@ def test_ctrl_c_takes_the_lab_down_and_the_run_is_unknown(
 
 
 @pytest.mark.slow
-def test_after_kill_9_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp_path: Path) -> None:
+def test_after_kill_9_its_processes_end_down_leaves_nothing_and_the_run_still_opens(lab: None, tmp_path: Path) -> None:
     process = start_smoke(tmp_path)
     until(process, "link-down")
+    begun = [os.pidfd_open(pid) for pid in descendants(process.pid)]
+    assert len(begun) > 1, "the switches and an agent"
     process.kill()
     process.communicate(timeout=LIMIT_S)
+    for pidfd in begun:
+        assert select.select([pidfd], [], [], LIMIT_S)[0], "its journals would grow"
+        os.close(pidfd)
     down = subprocess.run([*MRCLAB, "down"], capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert down.returncode == 0, down.stderr
     assert left_behind() == set()

@@ -15,7 +15,6 @@ from typing import Any
 from cli import add, add_json, add_runs, hand_over, hand_over_below, need_root
 from common.giving import opened_folder
 from common.interpreter import become
-from common.interrupts import sigterm_too
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_error, write_out
 from operations.incident.words import add_tools
@@ -72,7 +71,6 @@ def _common(parser: argparse.ArgumentParser) -> None:
     add_runs(parser, default=absent)
 
 
-@sigterm_too()
 def incident_command(arguments: argparse.Namespace) -> int:
     from cli import refuse_second_lab
     from operations.incident.client import NoIncidentError, ask, newest, start

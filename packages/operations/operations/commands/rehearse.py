@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
-from common.interrupts import sigterm_too
 from common.terminal.standard_streams import write_error, write_out
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_json(rehearse)
 
 
-@sigterm_too()
 def rehearse_command(arguments: argparse.Namespace) -> int:
     from cli import refuse_second_lab
     from operations.rehearsal.change import read

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from cli import LONG_S, add_runs, check_workers, handing_over, want_compiled
 from cli import add as add_command
-from common.interrupts import sigterm_too
 from common.outcome import at_the_end
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
@@ -47,7 +46,6 @@ def listing() -> str:
     return "\n".join(lines) + "\n"
 
 
-@sigterm_too()
 def reproduce_command(arguments: argparse.Namespace) -> int:
     if arguments.listed:
         write_out(listing())
