@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from common.giving import Made, Receiver, give, give_all, opened_folder, sudo_caller
+from common.plain_file import followed
 
 HIDDEN = "."
 """Begins the names of files that are written beside their place and then moved there."""
@@ -73,15 +74,14 @@ class _Place:
 
     def __init__(self, place: Path, stack: ExitStack) -> None:
         rest: list[str] = []
-        place = place.parent.resolve() / place.name
+        place = followed(place.parent) / place.name
         while True:
             try:
-                self._folder = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                self._folder = stack.enter_context(opened_folder(place))
                 break
             except (FileNotFoundError, NotADirectoryError):
                 rest.insert(0, place.name)
                 place = place.parent
-        stack.callback(os.close, self._folder)
         self._rest = rest
         self._before = self._inode(rest[0]) if rest else _entries(self._folder)
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from common import cache
 from common.linux.rights import is_trusted
-from common.plain_file import NotPlainError, opened_parent, why
+from common.plain_file import KERNELS, LINKS_MAX, NotPlainError, entered, followed, open_at, opened_parent, why
 
 __all__ = [
     "beside", "cache_directory", "check_way", "drop_unused", "in_use", "make_cache", "make_folder", "named",
-    "open_growing", "write", "write_json", "write_named", "write_new",
+    "open_growing", "open_output", "write", "write_json", "write_named", "write_new",
 ]  # fmt: skip
 
 KEPT_S = 30 * 86400
@@ -44,11 +44,8 @@ def make_folder(path: Path) -> None:
     A link of another user on the way is refused, as on the way to a file: in a folder that others may write, it would
     decide where root's files go. One of sudo's caller, root's or this user's own is followed.
     """
-    for place in (path, *path.parents):
-        if place.is_symlink() and not is_trusted(owner := place.lstat().st_uid):
-            raise NotPlainError(place, f"must be a folder (it is a symbolic link of user {owner})")
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        followed(path).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError, FileNotFoundError) as error:
         check_way(path)
         raise NotPlainError(path, f"must be in a folder where others can be made ({why(error)})") from None
@@ -70,14 +67,11 @@ def write(path: Path, content: str | bytes | Iterable[bytes], mode: int = 0o644)
     """
     if isinstance(content, str):
         content = content.encode()
-    handle, partial = beside(path, mode)
-    try:
+    with beside(path, mode) as (handle, partial, folder):
         with named(path), os.fdopen(handle, "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+        with placed(path):
+            os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
@@ -88,10 +82,56 @@ def write_named(path: Path, content: str | bytes | Iterable[bytes]) -> bool:
     if not path.is_symlink() and (not path.exists() or path.is_file()):
         write(path, content)
         return True
-    with named(path), path.open("wb") as file:
+    with named(path), os.fdopen(open_output(path), "wb") as file:
         content = content.encode() if isinstance(content, str) else content
         file.writelines([content] if isinstance(content, bytes) else content)
     return False
+
+
+def open_output(path: Path) -> int:
+    """A descriptor that writes a file, a device or a FIFO that a user has named, from its beginning.
+
+    NotPlainError for links and FIFOs of other users, which would decide where root's output goes and for how long
+    root waits, and for a FIFO without a reader.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with placed(path):
+        folder, name = opened_parent(path.parent), path.name
+    try:
+        with placed(path):
+            for _ in range(LINKS_MAX):
+                if (target := _link(name, folder, path)) is None:
+                    break
+                if target == KERNELS:
+                    flags &= ~os.O_NOFOLLOW
+                    break
+                above, folder, name = folder, opened_parent(target.parent, folder), target.name
+                os.close(above)
+            opened = os.open(name, flags, 0o644, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise NotPlainError(path, "must have a reader (it is a FIFO or a socket without one)") from None
+        raise
+    finally:
+        os.close(folder)
+    status = os.fstat(opened)
+    if flags & os.O_NOFOLLOW and stat.S_ISFIFO(status.st_mode) and not is_trusted(status.st_uid):
+        os.close(opened)
+        raise NotPlainError(path, f"must be this user's (it is a FIFO of user {status.st_uid})")
+    os.set_blocking(opened, True)
+    if stat.S_ISREG(status.st_mode):
+        os.ftruncate(opened, 0)
+    return opened
+
+
+def _link(name: str, folder: int, path: Path) -> Path | None:
+    """Where an entry of an open folder leads if it is a link."""
+    with suppress(FileNotFoundError):
+        entry, target = entered(name, folder, path, last=True)
+        if target is not None:
+            return target
+        os.close(entry)
+    return None
 
 
 def open_growing(path: Path | str, *, emptied: bool = False) -> int:
@@ -100,19 +140,15 @@ def open_growing(path: Path | str, *, emptied: bool = False) -> int:
     No link is followed in the file's place, nor a link of another user in its folder's: a process of root would write
     where they point. NotPlainError says so; the file may be a regular one or a device.
     """
-    place = Path(path)
-    folder = opened_parent(place.parent)
     try:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        opened = os.open(place.name, flags, 0o644, dir_fd=folder)
+        opened = open_at(path, flags)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise NotPlainError(path, "must be a regular file (it is a symbolic link)") from None
         if error.errno == errno.ENXIO:
             raise NotPlainError(path, "must be a regular file (it is a FIFO or a socket)") from None
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        os.close(folder)
+        raise
     mode = os.fstat(opened).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
         os.close(opened)
@@ -125,26 +161,44 @@ def open_growing(path: Path | str, *, emptied: bool = False) -> int:
 
 def write_new(path: Path, content: str) -> None:
     """Create a file at once, whole; FileExistsError where there is one, which stays as it is."""
-    handle, partial = beside(path, 0o644)
-    try:
+    with beside(path, 0o644) as (handle, partial, folder):
         with named(path), os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
-        os.link(partial, path)
-    finally:
-        os.unlink(partial)
+        with placed(path):
+            os.link(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def beside(path: Path, mode: int = 0o600) -> tuple[int, str]:
-    """A new, empty file in the same folder, open for writing, and its name. OSError names `path`.
+@contextmanager
+def beside(path: Path, mode: int = 0o600) -> Iterator[tuple[int, str, int]]:
+    """A new, empty file in the same folder, open for writing, its name, and the open folder. At the end nothing of that
+    name is there. OSError names `path`.
 
     It has the mode from the start, less the user's umask.
     """
-    partial = os.path.join(path.parent, f".{path.name[:NAME_MAX]}.{os.urandom(8).hex()}")
+    partial = f".{path.name[:NAME_MAX]}.{os.urandom(8).hex()}"
+    with placed(path):
+        folder = opened_parent(path.parent)
     try:
-        return os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), partial
+        with placed(path):
+            handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
+        try:
+            yield handle, partial, folder
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(partial, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def placed(path: Path) -> Iterator[None]:
+    """Give errors the name of the file instead of those below an open folder."""
+    try:
+        yield
     except OSError as error:
-        error.filename = str(path)
-        raise
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from common.linux.rights import sudo_id
 from common.outcome import carry_out
+from common.plain_file import open_at
 from common.scratch import LOCK
 
 __all__ = ["Made", "Receiver", "give", "give_all", "opened_folder", "sudo_caller"]
@@ -86,7 +87,7 @@ def _give_below(receiver: Receiver, name: Path | str, folder: int | None = None)
 @contextmanager
 def _entry(name: Path | str, folder: int | None) -> Iterator[int]:
     """A descriptor of an entry, also of a link."""
-    entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    entry = open_at(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
     try:
         yield entry
     finally:
@@ -104,7 +105,7 @@ def _give_opened(receiver: Receiver, entry: int) -> bool:
 @contextmanager
 def opened_folder(name: Path | str, folder: int | None = None) -> Iterator[int]:
     """A descriptor of a folder, below an open one if there is one. NotADirectoryError for a link or a file."""
-    opened = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    opened = open_at(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, folder)
     try:
         yield opened
     finally:

@@ -15,10 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from common.linux.rights import is_trusted
+
 __all__ = [
-    "LINE_BYTES_MAX", "TooLongError", "TooLongLineError", "check_folder", "checked_size", "is_public", "lines",
-    "one_name", "open_folder", "open_named", "open_plain", "opened_parent", "parse_json", "read_by_writers",
-    "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
+    "LINE_BYTES_MAX", "TooLongError", "TooLongLineError", "check_folder", "checked_size", "entered", "followed",
+    "is_public", "lines", "open_at", "open_folder", "open_named", "open_plain", "opened_parent",
+    "parse_json", "read_by_writers", "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
 ]  # fmt: skip
 
 _KINDS = (
@@ -33,6 +35,10 @@ _KINDS = (
 
 TEXT_BYTES_MAX = 64 << 20
 """Of a text that is read whole: plans, options, verdicts, schedules."""
+LINKS_MAX = 40
+"""As many as the kernel follows on a way (path_resolution(7))."""
+KERNELS = Path()
+"""In place of the target of a link in /proc, such as /proc/self/fd/1, which may be no path."""
 LINE_BYTES_MAX = 16 << 20
 """Of a line of a journal or packet log. A host has at most 4,096 queue pairs; a sample tells of each in 1,000 bytes."""
 
@@ -63,17 +69,12 @@ class TooLongLineError(TooLongError):
 def open_plain(path: str | Path, dir_fd: int | None = None) -> io.BufferedReader:
     """Open a regular file for reading, below an open folder if there is one. FileNotFoundError when it is missing,
     NotPlainError when it is anything else, or when its folder is a link of another user."""
-    folder = opened_parent(Path(path).parent) if dir_fd is None else dir_fd
-    name = Path(path).name if dir_fd is None else path
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = open_at(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket, or a FIFO's other end
-            raise _refused(path, os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode) from None
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    finally:
-        if dir_fd is None:
-            os.close(folder)
+            raise _refused(path, os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode) from None
+        raise
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
@@ -85,23 +86,78 @@ def open_folder(name: str | Path, dir_fd: int | None = None) -> int:
     """A descriptor of a folder, below an open one if there is one. FileNotFoundError when it is missing, NotPlainError
     when it is a link or no folder."""
     try:
-        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+        return open_at(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd)
     except NotADirectoryError:
         raise _refused(name, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode, "a directory") from None
 
 
-def opened_parent(folder: Path) -> int:
-    """A descriptor of the folder of a file that is opened next. Only a link of root or of this user is followed."""
-    opened = os.open(folder, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    status = os.fstat(opened)
-    if not stat.S_ISLNK(status.st_mode):
-        return opened
+def open_at(path: str | Path, flags: int, dir_fd: int | None = None, mode: int = 0o644) -> int:
+    """`os.open` below an open folder if there is one, else behind no link of another user (`opened_parent`)."""
+    if dir_fd is not None:
+        return os.open(path, flags, mode, dir_fd=dir_fd)
+    folder = opened_parent(Path(path).parent)
     try:
-        if status.st_uid not in (0, os.geteuid()):
-            raise NotPlainError(folder, f"must be a folder (it is a symbolic link of user {status.st_uid})")
-        return os.open(folder.parent / os.readlink("", dir_fd=opened), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        return os.open(Path(path).name or ".", flags, mode, dir_fd=folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
+        os.close(folder)
+
+
+def opened_parent(folder: Path, start: int | None = None) -> int:
+    """A descriptor of the folder of a file that is opened next, below the open folder `start` if it is relative. On all
+    of the way, only links of root, this user and the user who called sudo are followed; NotPlainError for another."""
+    opened = os.open(".", os.O_PATH | os.O_CLOEXEC, dir_fd=start)
+    left, links = [*reversed(folder.parts)], 0
+    try:
+        while left:
+            entry, target = entered(left.pop(), opened, folder)
+            if target is None:
+                os.close(opened)
+                opened = entry
+            else:
+                left += reversed(target.parts)
+                if (links := links + 1) > LINKS_MAX:
+                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    except OSError as error:
         os.close(opened)
+        raise error if isinstance(error, NotPlainError) else OSError(error.errno, error.strerror, str(folder)) from None
+    return opened
+
+
+def entered(name: str, folder: int, path: Path, *, last: bool = False) -> tuple[int, Path | None]:
+    """A descriptor of the next entry on the way to `path`, or where it leads if it is a link; where only the kernel can
+    follow it, as in /proc, the descriptor is of what it leads to, but for the `last` one: KERNELS. NotPlainError for a
+    link of another user,."""
+    entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    status = os.fstat(entry)
+    if not stat.S_ISLNK(status.st_mode):
+        return entry, None
+    try:
+        if not is_trusted(status.st_uid):
+            rule = "must be without links of other users"
+            raise NotPlainError(path, f"{rule} ({name} is a symbolic link of user {status.st_uid})")
+        if status.st_dev != os.stat("/proc").st_dev:
+            return -1, Path(os.readlink("", dir_fd=entry))
+    finally:
+        os.close(entry)
+    return (-1, KERNELS) if last else (os.open(name, os.O_PATH | os.O_CLOEXEC, dir_fd=folder), None)
+
+
+def followed(path: Path) -> Path:
+    """A path without links, as `Path.resolve` finds it; NotPlainError for one of another user (`opened_parent`)."""
+    missing: list[str] = []
+    while True:
+        try:
+            entry = opened_parent(path)
+            break
+        except (FileNotFoundError, NotADirectoryError):
+            missing.insert(0, path.name)
+            path = path.parent
+    try:
+        return Path(os.readlink(f"/proc/self/fd/{entry}"), *missing)
+    finally:
+        os.close(entry)
 
 
 def lines(file: IO[bytes], path: str | Path, number: int = 0) -> Iterator[bytes]:
@@ -221,13 +277,6 @@ def check_folder(path: Path) -> None:
         return
     if not stat.S_ISDIR(mode):
         raise _refused(path, mode, "a directory")
-
-
-def one_name(text: str, what: str) -> str:
-    """`text`, if it names an entry of a folder and no other place. ValueError says what it is for otherwise."""
-    if text in ("", ".", "..") or "/" in text or "\0" in text:
-        raise ValueError(f"{what} must have no slash, and be no dots alone (got {text!r})")
-    return text
 
 
 def _refused(path: str | Path, mode: int, wanted: str = "a regular file") -> NotPlainError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-__all__ = ["command", "docstring", "quoted"]
+__all__ = ["command", "docstring", "one_name", "quoted"]
 
 _SPECIAL = frozenset("\\'!")
 """Printable characters that mean something between `$'` and `'`, or to a shell's history."""
@@ -42,3 +42,10 @@ def docstring(text: str) -> str:
         return character if plain else repr(character)[1:-1]
 
     return '"""' + "".join(map(safe, text)) + '"""'
+
+
+def one_name(text: str, what: str) -> str:
+    """`text`, if it names an entry of a folder and no other place. ValueError says what it is for otherwise."""
+    if text in ("", ".", "..") or "/" in text or "\0" in text:
+        raise ValueError(f"{what} must have no slash, and be no dots alone (got {text!r})")
+    return text

@@ -55,7 +55,7 @@ class Feed:
         """Whether all that will ever come has been read."""
         self._offsets: dict[tuple[int, str], tuple[int, int, int]] = {}
         """By folder and file name: the file's inode, and up to where it was read, in bytes and lines."""
-        self._folder = -1 if run is None else plain_file.open_folder(run.resolve())
+        self._folder = -1 if run is None else plain_file.open_folder(plain_file.followed(run))
         self._also = -1 if also is None else plain_file.open_folder(also)
         self._marked: set[int] = set()
         self._journals = -1

@@ -19,6 +19,7 @@ from common.giving import Receiver, give
 from common.interpreter import python
 from common.linux.rights import ordinary_user
 from common.outcome import told
+from common.plain_file import followed
 from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
 from page.request_handler import RequestHandler
@@ -51,9 +52,9 @@ class Viewer:
             )
         self._tell = tell
         self._handler = handler
-        self._runs = [[None if run is None else str(run.resolve())] for run in runs]
+        self._runs = [[None if run is None else str(followed(run))] for run in runs]
         if also is not None:
-            self._runs[0].append(str(also.resolve()))
+            self._runs[0].append(str(followed(also)))
         self._user = ordinary_user()
         for folder in (folder for folders in self._runs for folder in folders if folder is not None):
             check_readable(Path(folder), self._user)

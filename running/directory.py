@@ -15,6 +15,7 @@ from typing import Any
 from common import files, plain_file
 from common.fields import TOML_BYTES_MAX
 from common.giving import Made
+from common.quoting import one_name
 from common.terminal.printable import printable
 from topo import Plan, PlanError, plan_document
 from topo.planfile import parse_plan
@@ -65,11 +66,11 @@ class RunDirectory:
 
     def journal(self, name: str) -> Path:
         """The file that a process of this name appends to."""
-        return self.journals / plain_file.one_name(f"{name}.jsonl", "the name of a journal")
+        return self.journals / one_name(f"{name}.jsonl", "the name of a journal")
 
     def log(self, name: str) -> Path:
         """The file with what a program of this name prints."""
-        return self.path / "logs" / plain_file.one_name(f"{name}.log", "the name of a log")
+        return self.path / "logs" / one_name(f"{name}.log", "the name of a log")
 
     def write_options(self, options: Mapping[str, Any]) -> None:
         """Everything that was chosen, as `options.json`."""
@@ -104,13 +105,13 @@ def find(root: Path, name: str) -> Path:
     """
     for candidate in (Path(name), root / name):
         if (candidate / "options.json").exists():
-            return candidate.resolve()
+            return plain_file.followed(candidate)
     runs = by_age(root)
     if name == "latest" and runs and not os.path.lexists(root / name):
-        return runs[-1].resolve()
+        return plain_file.followed(runs[-1])
     for path in reversed(runs):
         if path.parent.name == name:
-            return path.resolve()
+            return plain_file.followed(path)
     known = [words(path) for path in runs]
     if not known:
         files.check_way(root)

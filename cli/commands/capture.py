@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import signal
 import subprocess
@@ -172,7 +173,7 @@ def opened(arguments: argparse.Namespace) -> Iterator[IO[bytes]]:
     if arguments.write == "-":
         yield sys.stdout.buffer
     elif arguments.write is not None:
-        with files.named(arguments.write), Path(arguments.write).open("wb") as file:
+        with files.named(arguments.write), os.fdopen(files.open_output(Path(arguments.write)), "wb") as file:
             yield file
     else:
         from cli.dissector import tshark

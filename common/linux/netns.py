@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common.plain_file import one_name
+from common.quoting import one_name
 
 __all__ = ["NETNS_DIR", "enter", "entered", "path_of"]
 

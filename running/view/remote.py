@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlClient, ControlRefusedError, ControlTimeoutError
+from common.plain_file import followed
 from running.directory import RUNS, RunDirectory
 from running.transport_choice import transport
 from running.view import kept
@@ -177,7 +178,7 @@ def find(name: LabName | None = None) -> RemoteLab | None:
     """The lab in virtual time of this name, by default the chosen one, that was brought up from this folder."""
     name = name or labname.chosen()
     ours, _ = kept.folders(_place(name))
-    return next((RemoteLab(name, folder.resolve()) for folder in reversed(kept.living(ours))), None)
+    return next((RemoteLab(name, followed(folder)) for folder in reversed(kept.living(ours))), None)
 
 
 def up_here() -> list[RemoteLab]:
@@ -199,7 +200,7 @@ def up(plan: Plan, seed: int = 1, choice: str | None = None) -> RemoteLab:
         raise LabRunningError(f"{name.words()} is there already: `down{name.option()}` ends it, `--name` makes another")
     choice = choice or ("mrc" if plan.encapsulation != "none" else "roce-pfc" if plan.pfc.enabled else "roce")
     transport(choice).check_fits(plan)
-    directory = RunDirectory.create(RUNS.resolve(), _place(name).name, seed)
+    directory = RunDirectory.create(followed(RUNS), _place(name).name, seed)
     directory.write_plan(plan)
     directory.write_options(
         {"scenario": "up", "world": "simulated", "plan": plan.name, "transport": choice, "seed": seed}

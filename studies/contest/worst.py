@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import rmtree
 
+from common.plain_file import followed
 from judging.reports.report import REPLAY
 from studies.farm.engine import Engine
 from studies.sweeping.row import Row
@@ -33,7 +34,7 @@ def keep(
     tasks = {task.key: task for task in (subject.task(seed) for subject, seed in wanted)}
     for task in tasks.values():
         if kept(folder, task) is None:
-            place = folder.resolve() / task.key[:DIGITS]
+            place = followed(folder) / task.key[:DIGITS]
             rmtree(place, ignore_errors=True)  # what a broken-off run has left
             engine.submit(whole(task, str(place)))
     broken: dict[str, str] = {}

@@ -44,7 +44,7 @@ def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path, monkey
     path = tmp_path / "a"
     files.write(path, "before")
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(os, "replace", full)
@@ -109,7 +109,7 @@ def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(
         files.write_new(path, "second")
     assert path.read_text() == "first"
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         assert not (tmp_path / "b").exists(), "nothing is there before all of it is"
         raise KeyboardInterrupt
 
@@ -162,8 +162,8 @@ def test_a_link_of_another_user_leads_no_folder_elsewhere(
         link.symlink_to(there)
         os.chown(link, 65534, 65534, follow_symlinks=False)
         assert main(words) == 2
-        assert f"{name} must be a folder (it is a symbolic link of user 65534)" in capsys.readouterr().err
-        with pytest.raises(NotPlainError, match=f"{name} must be a folder"):
+        assert f"({name} is a symbolic link of user 65534)" in capsys.readouterr().err
+        with pytest.raises(NotPlainError, match=f"{name} is a symbolic link of user 65534"):
             files.make_folder(link / "a" / "b")
         assert list(there.iterdir()) == []
         monkeypatch.setenv("SUDO_UID", "65534")

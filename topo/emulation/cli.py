@@ -267,7 +267,7 @@ def run_up(
         raise LabRunningError(f"{name.words()} is there already, in virtual time: `down{name.option()}` ends it")
     if arguments.journals:
         files.make_folder(arguments.journals)
-        arguments.journals = arguments.journals.resolve()
+        arguments.journals = plain_file.followed(arguments.journals)
     with shown_progress() as progress:
         lab = Lab.up(plan, provision=provision, progress=progress, journals=arguments.journals)
     tables = any(lab.p4runtime(switch) for switch in plan.switches())

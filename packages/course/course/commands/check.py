@@ -63,7 +63,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         if not path.exists():
             raise ValueError(f"{path} is missing: ./lab start {lab.number} puts the starter there")
         folder = mylab.folder / "checked" / lab.name
-        folder.mkdir(parents=True, exist_ok=True)
+        files.make_folder(folder)
         try:
             source = checking.read(path)
         except plain_file.TooLongError as error:

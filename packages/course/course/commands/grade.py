@@ -69,7 +69,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
     for one, result in graded:
         place = output / RESULTS / one.student
-        place.mkdir(parents=True, exist_ok=True)
+        files.make_folder(place)
         for name, form in FORMATS.items():
             suffix = "xml" if name == "junit" else "json"
             files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))

@@ -89,14 +89,14 @@ class Grading:
             result, source = checking.not_run(submission.lab, student, seed, told(error)), ""
         else:
             folder = pages / submission.lab.name
-            folder.mkdir(parents=True, exist_ok=True)
+            files.make_folder(folder)
             path = folder / submission.lab.file  # kept: a counterexample runs this file
             files.write(path, source)
             result = checking.check(submission.lab, path, source, student, folder, seed)
         result = replace(result, version=graded_by)
-        pages.mkdir(parents=True, exist_ok=True)
+        files.make_folder(pages)
         files.write(pages / f"{submission.lab.name}.html", page(submission.lab, result, source))
-        self.place(submission).parent.mkdir(parents=True, exist_ok=True)
+        files.make_folder(self.place(submission).parent)
         files.write_json(self.place(submission), result.document())
         return result
 

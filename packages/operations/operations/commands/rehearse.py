@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import LONG_S, add, add_json, add_runs, check_workers, handing_over, need_root, want_compiled, workers_for
+from common.plain_file import followed
 from common.terminal.standard_streams import write_error, write_out
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def rehearse_command(arguments: argparse.Namespace) -> int:
     if arguments.world == "emulated":
         need_root("a rehearsal on real links builds network namespaces")
         refuse_second_lab()
-    real = arguments.runs.resolve() if arguments.world == "emulated" else None
+    real = followed(arguments.runs) if arguments.world == "emulated" else None
     want_compiled(arguments, LONG_S if arguments.seeds + arguments.hunt >= LONG_SEEDS else 0)
     with handing_over(arguments.runs):
         return _rehearsed(arguments, changes, real)

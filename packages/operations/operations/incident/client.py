@@ -6,6 +6,7 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from common.plain_file import followed
 from operations.incident.draw import draw
 from operations.incident.session import SCENARIO, World
 from running import RunDirectory
@@ -23,7 +24,7 @@ def start(root: Path, seed: int, level: int, world: World = "simulated") -> RunD
     """Build the lab of an incident, in a process that stays. ValueError for a seed, level or folder that cannot be."""
     draw(seed, level)
     # The folder's number is not the seed, which would give everything away.
-    directory = RunDirectory.create(root.resolve(), SCENARIO, secrets.randbelow(TICKETS))
+    directory = RunDirectory.create(followed(root), SCENARIO, secrets.randbelow(TICKETS))
     try:
         kept.start("operations.incident.server", directory.path, {"seed": seed, "level": level, "world": world})
     except RuntimeError as error:

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     directory = args.output or Path()
     if directory.exists() and not directory.is_dir():
         raise ValueError(f"-o must be a folder (got the file {printable(str(directory))})")
-    directory.mkdir(parents=True, exist_ok=True)
+    files.make_folder(directory)
     for suffix, text in ((".json", compiled.json_text), (".p4info.txtpb", compiled.p4info_text)):
         target = directory / (args.program.stem + suffix)
         files.write(target, text)  # all or nothing: a switch may be reading the file that was there

@@ -181,8 +181,7 @@ def check_file(option: str, given: Path, place: Path | None = None) -> None:
     try:
         if place.is_symlink() or (place.exists() and not place.is_file()):
             raise ValueError(f"{rule}: {place} is not a file")
-        handle, scratch = files.beside(place)
-        os.close(handle)
-        os.unlink(scratch)
+        with files.beside(place) as (handle, *_):
+            os.close(handle)
     except OSError as error:
         raise ValueError(f"{rule}: {place}: {error.strerror}") from error
