@@ -56,7 +56,7 @@ def write_error(message: str) -> None:
 
 def open_all() -> None:
     """Have all three standard streams open: the next file would take the number of one that is closed, and have what is
-    written to the stream. ValueError where standard output was closed: what a command says there would be lost."""
+    written to the stream. ValueError where standard output was closed: its words there would be lost."""
     for number in range(3):
         try:
             os.fstat(number)

@@ -105,7 +105,7 @@ def write(
 def sack(cack: int, *, offset: int = 1, bitmap: int = 0, ev: int = EV, mark: int = 0, probe: int | None = None,
          answer: int | None = None, units: int | None = None,
          to_device: bool = False) -> tuple[bytes, dict[str, Any]]:  # fmt: skip
-    """BTH to CC_STATE of a SACK. `units`: what it must say of the bytes received, in units of 256."""
+    """BTH to CC_STATE of a SACK. `units`: the bytes received that it must tell, in units of 256."""
     told = probe if probe is not None else answer if answer is not None else 0
     signed = told - 0x10000 if told & 0x8000 else told
     cack &= 0xFFFFFF

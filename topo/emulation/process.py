@@ -22,7 +22,7 @@ __all__ = ["abandoned", "command_line", "find"]
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
 DEVICE_NICE = -10
-"""Hardware waits for no program's turn to end. What a program beside the lab takes would look like a slow network."""
+"""Hardware waits for no program's turn to end. A processor that a program takes would look like a slow network."""
 SIGTERM_GRACE_S = 2.0
 _SIGKILL_GRACE_S = 5.0
 _POLL_MS = 20

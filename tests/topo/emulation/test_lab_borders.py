@@ -1,6 +1,7 @@
 """What of a lab another user of the machine can reach: no TCP socket, no switch, no address that would help."""
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -48,7 +48,7 @@ def test_a_device_goes_before_programs_and_a_program_does_not(tmp_path):
 
 
 def processor_ticks(started: subprocess.Popen[bytes]) -> int:
-    """What a process has had of processors, in clock ticks."""
+    """Processor time of a process, in clock ticks."""
     with open(f"/proc/{started.pid}/stat") as stat:
         return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
 
