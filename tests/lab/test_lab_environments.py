@@ -25,6 +25,15 @@ def test_an_environment_that_the_user_has_made_is_installed_into_and_keeps_its_p
     assert (machine.folder / "venv/bin/mine").exists()
 
 
+def test_an_environment_of_the_user_whose_installation_was_broken_off_loses_nothing(machine: Machine) -> None:
+    machine.fake("python", PYTHON.replace('case "$*" in', 'case "$*" in\n*locks/user.txt) exit 130 ;;'), "venv/bin")
+    (machine.folder / "venv/thesis").write_text("of three years")
+    assert machine.run("list").returncode == 130
+    done = machine.run("list")
+    assert (done.returncode, "venv must be whole" in done.stderr) == (2, True)
+    assert (machine.folder / "venv/thesis").read_text() == "of three years"
+
+
 def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine) -> None:
     """The system's Python 3.13 in place of 3.11 finds no pip there."""
     assert machine.run("list").returncode == 0
