@@ -43,7 +43,7 @@ class Row:
         return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
 
     @classmethod
-    def from_text(cls, text: str) -> Row:
+    def from_text(cls, text: str | bytes) -> Row:
         """The row in this text. ValueError or TypeError when it is none."""
         row = cls(**plain_file.parse_json(text))
         if row.verdict not in VERDICTS:

@@ -64,7 +64,8 @@ class RowStore:
             return self._checked(act, begin)
         except sqlite3.OperationalError as error:
             left_s = max(0.0, WAIT_S - locks.TELL_S)
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left_s:
+            # Python's own errors, such as of a text that is not UTF-8, have no code.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or not left_s:
                 raise
         locks.tell(f"waiting for {self.path}, at most {left_s:.0f} s more: {locks.holder(self.path)} holds its lock")
         self._database.execute(f"PRAGMA busy_timeout = {round(left_s * 1000)}")
@@ -117,7 +118,8 @@ class RowStore:
 
         def select(some: Sequence[str]) -> None:
             marks = ",".join("?" * len(some))
-            for key, text in self._database.execute(f"SELECT key, row FROM rows WHERE key IN ({marks})", some):
+            query = f"SELECT key, CAST(row AS BLOB) FROM rows WHERE key IN ({marks})"  # a text may be no UTF-8
+            for key, text in self._database.execute(query, some):
                 try:
                     found[key] = Row.from_text(text)
                 except (ValueError, TypeError, RecursionError) as error:

@@ -104,7 +104,9 @@ def test_rows_of_sweeps_and_of_reproductions_come_back_as_they_were(verdict: str
         assert store.find(["k1"]) == {"k1": row}
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", "{", '{"key": "k1"}', ROW.to_text().replace("true", "perhaps"), "5"])
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", "{", '{"key": "k1"}', ROW.to_text().replace("true", "perhaps"), "5", "\xff"]
+)
 def test_a_row_that_is_none_is_named_by_its_key_and_made_again(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,7 +114,7 @@ def test_a_row_that_is_none_is_named_by_its_key_and_made_again(
         store.add(replace(ROW, key="k2"))
         database = sqlite3.connect(tmp_path / NAME)
         with database:
-            database.execute("INSERT INTO rows VALUES ('k1', ?)", (text,))
+            database.execute("INSERT INTO rows VALUES ('k1', CAST(? AS TEXT))", (text.encode("latin-1"),))
         database.close()
         assert list(store.find(["k1", "k2"])) == ["k2"]
         assert "the row of key k1 must be one of a sweep" in capsys.readouterr().err
