@@ -103,8 +103,8 @@ NO_CAUSE: Final = -0x8000
 """The offset of a causing PSN that no window reaches."""
 COUNTED_BYTES: Final = 8 + wire.BTH_BYTES + wire.METH_BYTES + wire.RETH_BYTES + icrc.SIZE + 40
 """The bytes of a write's packet in `rcvd_bytes` beside its payload: the length of its UDP datagram, and 40 for the
-IPv6 header (UEC 3.6.13: nominal packet size). A TSETH and an immediate count, too. NSCC's bytes in flight are the same
-sum at the requester, so bytes that one end left out would stay in flight for ever at the other."""
+IPv6 header (UEC 3.6.13: nominal packet size). The pad, a TSETH and an immediate count as well. NSCC's bytes in flight
+are the same sum at the requester, so bytes that one end left out would stay in flight for ever at the other."""
 SACK_SIZE_MIN: Final = 1024
 """A packet counts at least this much towards the threshold (OCP MRC, SACK trigger 1)."""
 
@@ -210,7 +210,7 @@ class Responder:
         self.unreported |= bit
         self.received_bytes += size
         self.received_packets += 1
-        self._counted_bytes += size + COUNTED_BYTES
+        self._counted_bytes += (size + 3 & ~3) + COUNTED_BYTES
         if write.flags & wire.TIMESTAMP:
             self._counted_bytes += wire.TSETH_BYTES
         urgent = self._advance(now_ns) if not distance else False

@@ -80,13 +80,13 @@ def test_received_bytes_are_the_datagrams_and_40_each_rounded_up(timestamps: boo
     """UEC 3.6.13.9, and what MRC-Client's requester takes off its bytes in flight."""
     bench = Bench(sack_threshold_bytes=1, timestamps=timestamps)
     bench.post(9)
-    bench.qp_a.post_write(5, bench.region, 0, 100, bench.target.va, bench.target.rkey, immediate=7)
+    bench.qp_a.post_write(5, bench.region, 0, 101, bench.target.va, bench.target.rkey, immediate=7)
     sent = bench.writes()
     counted = 0
     for packet in sent:
         counted += int.from_bytes(packet.frame[packet.outside.bth - 4 : packet.outside.bth - 2], "big") + 40
         assert sack_by(bench, packet)[-1].cc_state.rcvd_units == -(-counted // 256)
-    assert counted == 9 * (4096 + 84) + 100 + 84 + 4 + 4 * timestamps * 10
+    assert counted == 9 * (4096 + 84) + 101 + 3 + 84 + 4 + 4 * timestamps * 10
 
 
 def test_a_window_that_closes_asks_but_not_with_every_packet() -> None:
