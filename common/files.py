@@ -102,12 +102,12 @@ def open_output(path: Path) -> int:
             for _ in range(LINKS_MAX):
                 if (target := _link(name, folder, path)) is None:
                     break
-                if target == KERNELS:
+                if target is KERNELS:
                     flags &= ~os.O_NOFOLLOW
                     break
                 above, folder, name = folder, opened_parent(target.parent, folder), target.name
                 os.close(above)
-            opened = os.open(name, flags, 0o644, dir_fd=folder)
+            opened = os.open(name or ".", flags, 0o644, dir_fd=folder)
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise NotPlainError(path, "must have a reader (it is a FIFO or a socket without one)") from None

@@ -91,13 +91,13 @@ def open_folder(name: str | Path, dir_fd: int | None = None) -> int:
         raise _refused(name, os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode, "a directory") from None
 
 
-def open_at(path: str | Path, flags: int, dir_fd: int | None = None, mode: int = 0o644) -> int:
+def open_at(path: str | Path, flags: int, dir_fd: int | None = None) -> int:
     """`os.open` below an open folder if there is one, else behind no link of another user (`opened_parent`)."""
     if dir_fd is not None:
-        return os.open(path, flags, mode, dir_fd=dir_fd)
+        return os.open(path, flags, 0o644, dir_fd=dir_fd)
     folder = opened_parent(Path(path).parent)
     try:
-        return os.open(Path(path).name or ".", flags, mode, dir_fd=folder)
+        return os.open(Path(path).name or ".", flags, 0o644, dir_fd=folder)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
@@ -107,7 +107,8 @@ def open_at(path: str | Path, flags: int, dir_fd: int | None = None, mode: int =
 def opened_parent(folder: Path, start: int | None = None) -> int:
     """A descriptor of the folder of a file that is opened next, below the open folder `start` if it is relative. On all
     of the way, only links of root, this user and the user who called sudo are followed; NotPlainError for another."""
-    opened = os.open(".", os.O_PATH | os.O_CLOEXEC, dir_fd=start)
+    # Not the current folder where it is not needed: this user may have no right to enter it, as after `su`.
+    opened = os.open(folder.anchor or ".", os.O_PATH | os.O_CLOEXEC, dir_fd=start)
     left, links = [*reversed(folder.parts)], 0
     try:
         while left:
@@ -128,7 +129,7 @@ def opened_parent(folder: Path, start: int | None = None) -> int:
 def entered(name: str, folder: int, path: Path, *, last: bool = False) -> tuple[int, Path | None]:
     """A descriptor of the next entry on the way to `path`, or where it leads if it is a link; where only the kernel can
     follow it, as in /proc, the descriptor is of what it leads to, but for the `last` one: KERNELS. NotPlainError for a
-    link of another user,."""
+    link of another user."""
     entry = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     status = os.fstat(entry)
     if not stat.S_ISLNK(status.st_mode):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Any
 from common import files, plain_file
 from common.fields import TOML_BYTES_MAX
 from common.giving import Made
+from common.linux.rights import is_trusted
 from common.quoting import one_name
 from common.terminal.printable import printable
 from topo import Plan, PlanError, plan_document
@@ -99,15 +101,16 @@ class RunDirectory:
 def find(root: Path, name: str) -> Path:
     """A run by path, by `scenario/time-seed`, by its scenario (the newest of it), or "latest".
 
-    Where that link is missing, as in some copies of a folder, the latest run is the newest of all.
+    Where that link is missing, as in some copies of a folder, or another user's, the latest run is the newest of all.
 
     FileNotFoundError lists what there is.
     """
-    for candidate in (Path(name), root / name):
+    newest = name == "latest" and not may_follow(root / name)
+    for candidate in (Path(name), *(() if newest else (root / name,))):
         if (candidate / "options.json").exists():
             return plain_file.followed(candidate)
     runs = by_age(root)
-    if name == "latest" and runs and not os.path.lexists(root / name):
+    if newest and runs:
         return plain_file.followed(runs[-1])
     for path in reversed(runs):
         if path.parent.name == name:
@@ -119,6 +122,15 @@ def find(root: Path, name: str) -> Path:
         raise FileNotFoundError(f"no run {name!r}: there is none in {printable(str(root))} ({rule})")
     choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]])
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")
+
+
+def may_follow(link: Path) -> bool:
+    """Whether this entry is there, and no link of another user."""
+    try:
+        status = link.lstat()
+    except OSError:
+        return False
+    return not stat.S_ISLNK(status.st_mode) or is_trusted(status.st_uid)
 
 
 def words(run: Path) -> str:

@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 WORKERS_MAX = 256
 TERMINAL = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT
-"""Ctrl-C, its end, and Ctrl-\\."""
+"""Its signals: Ctrl-C, a closed window, and Ctrl-\\."""
 OWNER_IS_GONE = signal.SIGUSR1  # from a worker's watching thread to its main thread
 
 

@@ -152,18 +152,22 @@ def merge(words: dict[str, list[str]], file: IO[bytes], arguments: argparse.Name
     """All links into one stream, until enough was captured or Ctrl-C."""
     from cli.capturing import merged
 
+    pieces = 0  # the head, then packet by packet
+
     def write(data: bytes) -> None:
+        nonlocal pieces
         file.write(data)
         file.flush()
+        pieces += 1
 
     def listening() -> None:
         sys.stderr.write(f"listening on {', '.join(words)}\n")
         sys.stderr.flush()
 
-    count, pcap = 0, len(words) == 1 and arguments.write not in (None, "-") and not arguments.write.endswith(".pcapng")
+    pcap = len(words) == 1 and arguments.write not in (None, "-") and not arguments.write.endswith(".pcapng")
     with contextlib.suppress(KeyboardInterrupt):
-        count = merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening, pcap=pcap)
-        sys.stderr.write(f"{count} packets of {len(words)} links\n")
+        merged(words, write, count=arguments.count, seconds=arguments.seconds, listening=listening, pcap=pcap)
+    sys.stderr.write(f"{max(0, pieces - 1)} packets of {len(words)} links\n")
     return 0
 
 

@@ -142,9 +142,8 @@ static locale_t leave_locale(void)
 
 uint64_t text_integer_at(const char *json, const char *path)
 {
-    uint64_t value = 0;
-    text_integer(text_find(json, path), &value);
-    return value;
+    uint64_t value;
+    return text_integer(text_find(json, path), &value) ? value : 0;
 }
 
 bool text_number(const char *value, double *found)

@@ -1,7 +1,7 @@
 """`NativeDataPlane`: native engines driven in real time over Linux interfaces, in any network namespaces.
 
-One thread in C serves all devices; it never takes the interpreter's lock. Control calls may come from
-any thread: each takes the driver's gate around its C call.
+One thread in C serves all devices; it never takes the interpreter's lock. Control calls may come from any thread: each
+takes the driver's gate around its C call.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class NativeDataPlane:
     def _take(self) -> None:
         frame = ctypes.create_string_buffer(FRAME_BYTES_MAX)
         device_id, port = ctypes.c_uint64(), ctypes.c_uint32()
-        while (length := self.c.driver_take(self.handle, device_id, port, frame, FRAME_BYTES_MAX)) >= 0:
+        while self.handle and (length := self.c.driver_take(self.handle, device_id, port, frame, FRAME_BYTES_MAX)) >= 0:
             self._pass_on(device_id.value, port.value, frame.raw[:length])
 
     def now_ns(self) -> int:
@@ -122,6 +122,8 @@ class NativeDataPlane:
 
     def create(self, config: DeviceConfig, packet_in: PacketIn) -> DrivenEngine:
         """Raises ConfigError naming the port whose interface or namespace is missing; nothing is left behind then."""
+        if not self.handle:
+            raise SwitchConfigError(f"device {config.name}: the data plane is closed")
         engine = DrivenEngine(self, seed=config.seed)
         try:
             with engine._gate:
@@ -172,13 +174,13 @@ class NativeDataPlane:
         return attached
 
     def cpu_ns(self) -> int:
-        """CPU time of the driver's thread."""
-        used: int = self.c.driver_cpu_ns(self.handle)
+        """CPU time of the driver's thread; 0 once it has ended."""
+        used: int = self.c.driver_cpu_ns(self.handle) if self.handle else 0
         return used
 
     def lateness(self) -> Lateness:
         total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.STALLS))
-        count = self.c.driver_lateness(self.handle, total, spans)
+        count = self.c.driver_lateness(self.handle, total, spans) if self.handle else 0
         return Lateness(total[0], total[1], tuple(sorted((spans[2 * i], spans[2 * i + 1]) for i in range(count))))
 
     def close(self) -> None:

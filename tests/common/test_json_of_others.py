@@ -22,7 +22,6 @@ OWN = {
     "packages/course/course/checking.py",  # what its own process says
     "packages/operations/operations/incident/tools.py",  # the journal that its own process writes
     "packages/p4c/p4c/frontend/cache.py",  # a file of the cache, which no other user can write
-    "packages/paper/paper/kept_runs.py",  # a file that comes with the lab
     "switch/control.py",  # what this process has just made
     "topo/emulation/state.py",  # the record in /run/mrclab, which is root's
     "running/parallel/runs.py",  # lines of its own processes

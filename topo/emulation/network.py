@@ -22,7 +22,7 @@ from mininet.node import Node
 from mininet.topo import Topo
 
 from common import plain_file
-from common.interrupts import ending, taking_over
+from common.interrupts import ending, held_back, taking_over
 from topo.address import host_address
 from topo.emulation import namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -264,4 +264,5 @@ def prompt(net: FabricNet, verbs: Mapping[str, PromptCommand], script: str | Non
         try:
             FabricCLI(net, verbs, script=script)
         finally:
-            net.end_shells()
+            with held_back():  # the end of a session sends several signals
+                net.end_shells()

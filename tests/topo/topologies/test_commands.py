@@ -100,6 +100,7 @@ def mermaid_edges(plan: Plan, out: str) -> None:
 
 def exported(plan: Plan, out: str) -> None:
     told = json.loads(out)
+    assert out == json.dumps(told, indent=1, ensure_ascii=False) + "\n", "in pieces as in one"
     assert parse_document(told["plan"]) == plan
     assert {node["name"] for node in told["nodes"]} == names(plan)
     assert len(told["links"]) == len(list(links(plan)))
