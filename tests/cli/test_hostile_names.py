@@ -452,7 +452,7 @@ NO_TEXT_OF_OTHERS = {
     "what": "one of the messages of cli/compiled_form.py",
     "words": "what the build of a wheel says to who builds it",
     "name": "a switch's: a plan's, which is checked",
-    "count": "a number",
+    "max(0, pieces - 1)": "a number",
     "done": "a number",
     "total": "a number",
     "converter.unreadable": "a number",
