@@ -29,7 +29,8 @@ HEADERS = [
 class Guard:
     """Lets a request through to `app` when it knows the token and comes from the page itself.
 
-    The path loses the token on the way. Without the token every path is 404.
+    The path loses the token on the way. Without the token every path is 404. The connection of a request with the token
+    is admitted: it no longer counts as a stranger's, of which there may be so many (`page.server.Protocol`).
     """
 
     def __init__(self, app: App, token: str, port: int) -> None:
@@ -46,6 +47,7 @@ class Guard:
         if status != 200:
             await refuse(send, status, why)
             return
+        scope["state"]["admit"]()
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
@@ -78,7 +80,7 @@ def values(scope: Scope, name: bytes) -> set[bytes]:
 
 
 async def refuse(send: Send, status: int, why: str) -> None:
-    """A short answer in plain text."""
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), *HEADERS]
+    """A short answer in plain text, the last one of its connection."""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close"), *HEADERS]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": why.encode() + b"\n"})

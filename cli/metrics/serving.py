@@ -10,13 +10,18 @@ import json
 import os
 import sys
 import threading
+from collections import OrderedDict
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socket import SHUT_RDWR, socket
+from typing import Any, ClassVar
 
 from cli.metrics.exposition import CONTENT_TYPE
-from common.linux.rights import drop_rights
+from common.linux.rights import allow_many_files, drop_rights
 
 SILENT_S = 5.0  # in which a connection must have asked for something
+CONNECTIONS_MAX = 256  # or half of the descriptors if those are fewer
 PATH = "/metrics"
 LOOPBACK = "127.0.0.1"
 
@@ -55,11 +60,35 @@ class Handler(BaseHTTPRequestHandler):
         """Logs nothing: Prometheus asks every few seconds."""
 
 
+class MetricsServer(ThreadingHTTPServer):
+    """Of too many connections the oldest is closed. A client that goes before it has its answer is no error."""
+
+    request_queue_size = 32
+    connections_max = CONNECTIONS_MAX
+    _connections: ClassVar[OrderedDict[socket, None]] = OrderedDict()  # the oldest first; of all threads
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self._connections[request] = None
+        if len(self._connections) > self.connections_max:
+            with suppress(KeyError, OSError):  # it has just ended by itself
+                self._connections.popitem(last=False)[0].shutdown(SHUT_RDWR)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._connections.pop(request, None)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
+
+
 def main() -> None:
     """Serves on the port given as the first argument, as the user and group given as the second and third, if any."""
     port, *user = (int(word) for word in sys.argv[1:])
+    MetricsServer.connections_max = min(CONNECTIONS_MAX, allow_many_files() // 2)
     try:
-        server = ThreadingHTTPServer((LOOPBACK, port), Handler)
+        server = MetricsServer((LOOPBACK, port), Handler)
     except OSError as error:
         sys.stdout.write(f"{error.strerror}\n")
         return

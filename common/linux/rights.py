@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["drop_rights", "is_our_folder", "is_trusted", "ordinary_user"]
+__all__ = ["allow_many_files", "drop_rights", "is_our_folder", "is_trusted", "ordinary_user"]
 
 NOBODY = 65534
 ID_END = 2**32 - 1
@@ -51,6 +53,14 @@ def is_our_folder(path: Path, environment: Mapping[str, str] = os.environ) -> bo
     except OSError:
         return False
     return stat.S_ISDIR(status.st_mode) and is_trusted(status.st_uid, environment)
+
+
+def allow_many_files() -> int:
+    """Raise the limit of open files to what is allowed, and return the limit."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def drop_rights(uid: int, gid: int) -> None:

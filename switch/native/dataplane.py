@@ -6,15 +6,14 @@ takes the driver's gate around its C call.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import resource
 import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from common.linux.rights import allow_many_files
 from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.device import Lateness
 from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters
@@ -98,7 +97,7 @@ class NativeDataPlane:
 
         Raises BuildError when the runtime cannot be compiled, ConfigError when no thread can be started.
         """
-        allow_many_files()
+        allow_many_files()  # every port has a socket
         self._lock = threading.Lock()
         self._devices: dict[int, _Attached] = {}
         self.c = binding.runtime()
@@ -210,10 +209,3 @@ def attach(engine: DrivenEngine, config: DeviceConfig, spec: PortSpec) -> None:
             f"device {config.name}: port {spec.port}: interface {spec.interface}{where}: "
             f"cannot {(what.value or b'').decode()}: {os.strerror(-result)}"
         )
-
-
-def allow_many_files() -> None:
-    """Raise the limit of open files to what is allowed: every port has a socket."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -134,9 +135,9 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 
 
 @contextmanager
-def served(content: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
+def served(content: str, *starter: str) -> Iterator[tuple[int, subprocess.Popen[str]]]:
     """The serving process with this text, and its port."""
-    argv = [*SERVING, "0"]
+    argv = [*starter, *SERVING, "0"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -172,6 +173,23 @@ def test_a_connection_that_asks_for_nothing_keeps_no_other_waiting() -> None:
         for _ in range(round(PATIENCE_S / SILENT_S) + 1):
             idle.enter_context(socket.create_connection(("127.0.0.1", port)))
         assert get(port) == (200, "# a text\n", CONTENT_TYPE)
+
+
+def test_many_connections_neither_keep_scrapers_waiting_nor_fill_the_log(capfd: pytest.CaptureFixture[str]) -> None:
+    """The oldest is closed. Some go before their answer comes."""
+    few_files = "sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"
+    with served("# a text\n", *few_files) as (port, _), ExitStack() as idle:
+        for number in range(100):
+            silent = idle.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S))
+            with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as gone:
+                gone.sendall(b"GET /metrics HTTP/1.0\r\n")
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
+            if number % 8 == 0:
+                assert get(port)[0] == 200
+        assert get(port) == (200, "# a text\n", CONTENT_TYPE)
+        silent.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        assert silent.recv(64).startswith(b"HTTP/1.0 400 ")
+    assert capfd.readouterr().err == ""
 
 
 def test_a_name_that_is_no_unicode_does_not_stop_the_others_from_being_scraped() -> None:

@@ -24,7 +24,7 @@ WRITING = {"write_text", "write_bytes", "touch", "copy", "copy2", "copyfile", "c
 """Methods of paths, and functions, that write to a name and follow links, beside `open`."""
 OWNING = {"chown", "lchown", "fchown", "chmod", "lchmod"}
 LISTENING = {"listen", "add_insecure_port", "add_secure_port", "start_server", "start_unix_server", "create_server"}
-SERVERS = {"HTTPServer", "ThreadingHTTPServer", "ControlServer"}
+SERVERS = {"HTTPServer", "ThreadingHTTPServer", "MetricsServer", "ControlServer"}
 IMPORTING = {"import_module", "__import__", "exec_module", "exec", "eval", "CDLL", "run_path", "run_module"}
 IN_C = re.compile(
     r"(?<![\w.>])(socket|socketpair|bind|listen|accept4?|connect|recv|recvfrom|recvmsg|read|pread|open|openat|fopen|"

@@ -30,8 +30,8 @@ class Inner:
 def asked(
     path: str, *headers: tuple[bytes, bytes], method: str = "GET", port: int = 8000
 ) -> tuple[int, dict[bytes, bytes], list[str]]:
-    """Status, headers, and what the application behind the guard was asked for."""
-    inner, sent = Inner(), []
+    """Status, headers, and what the application behind the guard was asked for, by whose connection is admitted."""
+    inner, sent, admitted = Inner(), [], []
 
     async def receive() -> MutableMapping[str, Any]:
         return {"type": "http.request", "body": b""}
@@ -39,8 +39,10 @@ def asked(
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    scope = {"type": "http", "method": method, "path": path, "headers": list(headers)}
+    state = {"admit": lambda: admitted.append(path)}
+    scope = {"type": "http", "method": method, "path": path, "headers": list(headers), "state": state}
     asyncio.run(Guard(inner, TOKEN, port)(scope, receive, send))
+    assert len(admitted) == len(inner.paths)
     return sent[0]["status"], dict(sent[0]["headers"]), inner.paths
 
 
