@@ -35,17 +35,6 @@ def test_a_run_that_has_a_verdict_is_not_repeated(ran: list[Case], tmp_path: Pat
     assert len(ran) == 4
 
 
-def test_a_torn_line_is_no_run_and_tears_no_other(tmp_path: Path) -> None:
-    path = tmp_path / "noise.jsonl"
-    noise.keep(path, Case("spray", "mrc", "both", 1), Outcome("unknown", "a stall", "abc"))
-    path.write_text(path.read_text() + '{"scenario": "spr')
-    noise.keep(path, Case("spray", "mrc", "both", 2), Outcome("true", "", "abc"))
-    assert noise.read(path) == {
-        Case("spray", "mrc", "both", 1): Outcome("unknown", "a stall", "abc"),
-        Case("spray", "mrc", "both", 2): Outcome("true", "", "abc"),
-    }
-
-
 @pytest.mark.parametrize(
     ("transport", "kind", "verdict", "good"),
     [
@@ -69,9 +58,3 @@ def test_the_table_says_which_rows_are_wrong(
     counts = " | ".join("1" if word == verdict else "0" for word in ("true", "unknown", "false", "failed"))
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == f"| link-flap | {transport} | {kind} | {counts} | {'' if good else 'wrong'} |"
-
-
-def test_a_table_of_no_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        noise.main(["--table"])
-    assert "name the file" in capsys.readouterr().err
