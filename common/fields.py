@@ -154,8 +154,8 @@ def parse_toml(text: str, source: str, error: type[Exception]) -> dict[str, Any]
     except (tomllib.TOMLDecodeError, RecursionError) as why:
         raise error(f"{source}: must be TOML ({plain_file.what(why)})") from why
     except ValueError as why:  # Python's own limit of digits, which names no place
-        longest = max(text.splitlines(), key=lambda line: max(map(len, _DIGITS.findall(line)), default=0))
-        number = text.splitlines().index(longest) + 1
+        lines = enumerate(text.splitlines(), 1)
+        number, _ = max(lines, key=lambda line: max(map(len, _DIGITS.findall(line[1])), default=0))
         raise error(f"{source}: line {number} must have no number of more than 4300 digits") from why
 
 
