@@ -73,7 +73,7 @@ def test_frames_of_all_links_come_into_one_stream_and_a_count_ends_it() -> None:
 
 
 def captured(name: str, records: list[Record]) -> int:
-    """What `capture --write NAME` does with these records of a link."""
+    """The file of `capture --write NAME` for these records of a link."""
     arguments = Namespace(write=name, count=None, seconds=None)
     with opened(arguments) as file:
         return merge({"a-b": pretender(records)}, file, arguments)

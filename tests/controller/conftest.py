@@ -12,7 +12,7 @@ from topo.planfile import load_plan
 
 
 class Serving:
-    """What one switch process for a plan told; `addresses` as the controller wants them."""
+    """The addresses of one switch process for a plan; `addresses` as the controller wants them."""
 
     def __init__(self, plan, words):
         self.grpc, self.control = words["grpc"], words["control"]

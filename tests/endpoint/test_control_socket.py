@@ -56,7 +56,7 @@ def pong(request: Mapping[str, Any], reply: Reply) -> None:
 
 
 def answered(client: ControlClient, driver: FakeDriver) -> object:
-    """What the client that came last is answered."""
+    """The answer to the client that came last."""
     ident = client.send("ping")
     list(driver.readers.values())[-1]()
     return client.result(ident)

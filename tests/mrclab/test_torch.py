@@ -19,7 +19,7 @@ CASES = ROOT / "tests" / "helpers" / "pytorch" / "cases.py"
 
 
 def logs_of(folder: Path, script: Path | str, *words: str, ranks: int = 2, lab_s: float = 60.0) -> list[str]:
-    """What each rank of a script, or of a text, printed. AssertionError if one fails."""
+    """The output of each rank of a script, or of a text. AssertionError if one fails."""
     if isinstance(script, str):
         (folder / "script.py").write_text(script)
     file = folder / "script.py" if isinstance(script, str) else script

@@ -47,7 +47,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def result(planned: Planned, *slowdowns: float) -> RehearsalResult:
-    """Of runs that nobody noticed, with these longest steps."""
+    """Of unnoticed runs with these longest steps."""
     outcomes = [RehearsedRun(n, False, value, 1.0, 0, None, (), 0) for n, value in enumerate(slowdowns)]
     return RehearsalResult(planned, outcomes, (), share(0, len(outcomes)), outage_s(planned))
 

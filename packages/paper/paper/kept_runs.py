@@ -49,7 +49,7 @@ def read(path: Path) -> dict[Place, Row]:
 
 
 def outcomes(rows: Mapping[Place, Row], figures: Sequence[Figure]) -> list[Outcome]:
-    """The outcomes of figures by the runs of a file, whatever the code has become since."""
+    """The outcomes of figures by the runs of a file, also where the code has changed since."""
     named: dict[str, dict[str, Row]] = {}
     for (figure, part), row in rows.items():
         named.setdefault(figure, {})[part] = row

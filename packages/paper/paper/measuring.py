@@ -35,7 +35,7 @@ def curve(
 
 
 def deficit_bits(run: Run, clock: Clock, at: float, until: float, steady_gbps: float) -> float:
-    """The cost of a transient: bits that the steady rate would have carried from `at` to `until` and nobody did."""
+    """The cost of a transient: bits that the steady rate would have carried from `at` to `until`, and that were not."""
     length_s = (until - at) * clock.unit_ns / SECOND_NS
     return max(0.0, steady_gbps * GBPS * length_s - rate(run, clock, at, until) * GBPS * length_s)
 

@@ -1,4 +1,4 @@
-"""What random lives of the fabric's programs begin with: entries and frames."""
+"""Entries and frames with which random lives of the fabric's programs begin."""
 
 from pathlib import Path
 

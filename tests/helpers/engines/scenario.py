@@ -69,7 +69,7 @@ class Pair:
 
 
 def sent_by_both(program: Program, frames: Sequence[bytes]) -> tuple[list[str], list[str]]:
-    """What the reference interpreter and the native engine send for frames that come in by port 1."""
+    """Frames of the reference interpreter and of the native engine for frames that come in by port 1."""
     found = []
     for engine in (make_engine("reference"), make_engine("native")):
         engine.load(program)

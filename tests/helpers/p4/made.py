@@ -40,7 +40,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def pipeline_of(compiled: Compiled) -> ForwardingPipeline:
-    """What a P4Runtime server makes of a program that is pushed."""
+    """The pipeline that a P4Runtime server makes of a program."""
     config = p4rt.ForwardingPipelineConfig(p4_device_config=compiled.json_text.encode())
     text_format.Parse(compiled.p4info_text, config.p4info)
     return PipelineCache(load_program).read(config.SerializeToString())

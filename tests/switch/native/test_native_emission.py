@@ -109,7 +109,7 @@ def changed(document: Json, expression: Json) -> Program:
 
 
 def results(document: Json, expression: Json) -> tuple[list[str], list[str]]:
-    """What the reference interpreter and the native engine send when h.b is the value of the expression."""
+    """Frames of the reference interpreter and of the native engine when h.b is the value of the expression."""
     return sent_by_both(changed(document, expression), FRAMES)
 
 

@@ -14,7 +14,7 @@ COUNT = 60  # expressions of a program: the C compiler takes longer to start tha
 
 
 def results(text: str, frames: list[bytes], directory: Path) -> tuple[list[str], list[str]]:
-    """What the reference interpreter and the native engine send."""
+    """Frames of the reference interpreter and of the native engine."""
     source = directory / "expressions.p4"
     source.write_text(text)
     return sent_by_both(load(compile_program(source).json), frames)
