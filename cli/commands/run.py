@@ -128,7 +128,7 @@ def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: La
         roce_alone = {"reconvergence": None} if len(names) > 1 and not TRANSPORTS[name].single_plane else {}
         own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
         tell = console.tell if not found else lambda line: None
-        spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False))
+        spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False, quick=True))
         found.append(prepare(spec))
     if arguments.world == "simulated":
         want_compiled(arguments, sum(one.needed.seconds for one in found), told=False)

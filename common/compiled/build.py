@@ -31,6 +31,8 @@ BUILD_S = 1800.0
 """For another process that compiles: a minute of one processor, and far longer on an emulated one."""
 UNNAMED_S = 86400
 """A folder that no record names any more may still be in use by a process for so long."""
+QUICK = "tcc"
+"""The Tiny C Compiler takes 2 s of what takes gcc a minute, and its code twice as long; Debian and Ubuntu have it."""
 _TRY = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 
 
@@ -54,24 +56,38 @@ def compilers() -> str:
     return f"mypyc {mypy}, {said.splitlines()[0] if said else words[0]}"
 
 
-def build(unit: Unit, tell: Callable[[str], None]) -> Build:
+def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False) -> Build:
     """The build of a unit for its sources as they are; made if there is none, or other compilers made it.
 
-    Takes about half a minute of two processors. Raises BuildError, and then leaves what there was.
+    Takes about half a minute of two processors. `quick` is content with any build, and if there is none makes one in a
+    fourth of that time, whose code is slower, where the machine has a compiler for that. Raises BuildError, and then
+    leaves what there was.
     """
     with_what = compilers()
     directory = files.make_cache(files.cache_directory())
     with locks.held(directory / f"{unit.name}.lock", f"the lock of the {unit.name}'s builds", BUILD_S, tell):
         key = unit.key()
-        found = find(unit, key)
-        if found is not None and found.compilers == with_what:
+        found = find(unit, key, quick=quick)
+        if found is not None and (quick or found.compilers == with_what):
             return found
         _prune(unit, directory)
-        with tempfile.TemporaryDirectory(dir=directory, prefix=f".{unit.name}-") as scratch:
-            made = _compile(unit, key, Path(scratch), tell)
-            tell("trying the modules")
-            _try_out(unit, key, Path(scratch), made, with_what)
-            return _publish(unit, key, directory, made, with_what)
+        if quick and (quickly := shutil.which(QUICK)):
+            try:
+                return _made(unit, key, directory, tell, f"{with_what}, {QUICK}", quickly)
+            except ExtensionBuildError:
+                tell(f"{QUICK} cannot compile that, or Python not load it: the usual compiler follows")
+        return _made(unit, key, directory, tell, with_what)
+
+
+def _made(
+    unit: Unit, key: str, directory: Path, tell: Callable[[str], None], with_what: str, quickly: str = ""
+) -> Build:
+    """A new build, by the compiler `quickly` if one is given."""
+    with tempfile.TemporaryDirectory(dir=directory, prefix=f".{unit.name}-") as scratch:
+        made = _compile(unit, key, Path(scratch), tell, quickly)
+        tell("trying the modules")
+        _try_out(unit, key, Path(scratch), made, with_what)
+        return _publish(unit, key, directory, made, with_what, quick=bool(quickly))
 
 
 def _prune(unit: Unit, directory: Path) -> None:
@@ -86,7 +102,7 @@ def _prune(unit: Unit, directory: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -> dict[str, Path]:
+def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None], quickly: str) -> dict[str, Path]:
     """The extensions in the scratch folder, by the names of their modules."""
     for package in unit.packages:
         ignored = shutil.ignore_patterns("__pycache__")
@@ -94,9 +110,9 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None]) -
     if unit._replace(root=str(scratch)).key() != key:
         raise ExtensionBuildError("the sources were edited while they were copied; try again")
     sources = {**unit.sources(), **unit.extensions()}
-    tell(f"compiling {len(sources)} modules of {unit.name}")
+    tell(f"compiling {len(sources)} modules of {unit.name}{' quickly' * bool(quickly)}")
     name = library(unit, key)
-    words = python(str(WORKER), name, ",".join(unit.seldom()), *sources.values(), *unit.direct())
+    words = python(str(WORKER), name, ",".join(unit.seldom()), quickly, *sources.values(), *unit.direct())
     log = scratch / "log"
     with log.open("wb") as output:
         status = _run(words, scratch, output.fileno())
@@ -151,13 +167,13 @@ def _try_out(unit: Unit, key: str, scratch: Path, made: dict[str, Path], with_wh
         raise ExtensionBuildError(f"the compiled {unit.name} cannot be imported:\n{done.stderr[-2000:]}")
 
 
-def _publish(unit: Unit, key: str, directory: Path, made: dict[str, Path], with_what: str) -> Build:
+def _publish(unit: Unit, key: str, directory: Path, made: dict[str, Path], with_what: str, *, quick: bool) -> Build:
     """A folder of a new name first, then the record that names it: a reader of the record finds all of it."""
     folder = Path(tempfile.mkdtemp(dir=directory, prefix=f"{unit.name}-", suffix=".d"))
     folder.chmod(0o755)
     target = {module: folder / f"{module}.so" for module in made}
     for module, path in made.items():
         os.replace(path, target[module])
-    published = Build(str(folder), with_what, {module: str(path) for module, path in target.items()})
-    files.write(Path(record_path(unit, key)), record(published))
+    published = Build(str(folder), with_what, {module: str(path) for module, path in target.items()}, quick)
+    files.write(Path(record_path(unit, key, quick=quick)), record(published))
     return published

@@ -31,6 +31,8 @@ class Form(NamedTuple):
 
     compiled: bool
     why: str
+    quick: bool = False
+    """Whether compilers made it that take little time and leave much to the code."""
 
 
 class _Finder:
@@ -127,4 +129,4 @@ def _use(unit: Unit) -> Form:
     except ImportError as error:
         sys.meta_path.remove(finder)
         return Form(False, f"the build cannot be loaded: {error}")
-    return Form(True, build.compilers)
+    return Form(True, build.compilers, build.quick)

@@ -20,12 +20,14 @@ CHECKED = "checked"
 
 
 class Build(NamedTuple):
-    """Extensions in one folder: the library of all compiled modules, and the modules in C. `compilers` made them."""
+    """Extensions in one folder: the library of all compiled modules, and the modules in C. `compilers` made them; if
+    that was quick, they are slower."""
 
     folder: str
     compilers: str
     files: dict[str, str]
     """The path of each extension by its name."""
+    quick: bool = False
 
 
 class Unit(NamedTuple):
@@ -87,9 +89,10 @@ def _files(root: str, folders: tuple[str, ...], suffix: str | tuple[str, ...]) -
                     yield os.path.relpath(os.path.join(place, name), root)
 
 
-def record_path(unit: Unit, key: str, folder: str | None = None) -> str:
+def record_path(unit: Unit, key: str, folder: str | None = None, *, quick: bool = False) -> str:
     """The file that names the build for a key. It is replaced whole, so that no reader sees a build half made."""
-    return os.path.join(cache.directory() if folder is None else folder, f"{unit.name}-{key}.build")
+    name = f"{unit.name}-{key}-quick.build" if quick else f"{unit.name}-{key}.build"
+    return os.path.join(cache.directory() if folder is None else folder, name)
 
 
 def record(build: Build) -> str:
@@ -101,10 +104,13 @@ def record(build: Build) -> str:
     return "\n".join([*rows, CHECKED, ""])
 
 
-def find(unit: Unit, key: str) -> Build | None:
+def find(unit: Unit, key: str, *, quick: bool = True) -> Build | None:
     """The build of a unit for a key, if there is one and all its files are there in full size: the user's own, or the
-    one that came with the lab."""
-    return _read(record_path(unit, key), cache.own) or _read(record_path(unit, key, cache.SHIPPED), lambda _: True)
+    one that came with the lab. Where there is neither, one that was made quickly, unless that will not do."""
+    found = _read(record_path(unit, key), cache.own) or _read(record_path(unit, key, cache.SHIPPED), lambda _: True)
+    if found is None and quick and (made := _read(record_path(unit, key, quick=True), cache.own)):
+        found = made._replace(quick=True)
+    return found
 
 
 def _read(path: str, trusted: Callable[[os.stat_result], bool]) -> Build | None:

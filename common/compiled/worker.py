@@ -1,10 +1,10 @@
 """The process that compiles: mypyc over copies of the sources, then the C compiler, in a separate session.
 
-    MRCLAB_PARENT=PID python -P worker.py LIBRARY SELDOM FILE...
+    MRCLAB_PARENT=PID python -P worker.py LIBRARY SELDOM QUICKLY FILE...
 
-SELDOM names the modules whose code runs seldom, with commas between. Writes extensions below `made` in the current
-folder. Ends, with the C compiler, when its parent does. Imports no other module of the lab: the sources that it finds
-beside it are the copies.
+SELDOM names the modules whose code runs seldom, with commas between. QUICKLY is empty, or the Tiny C Compiler, which
+then compiles all that mypyc makes. Writes extensions below `made` in the current folder. Ends, with the C compiler,
+when its parent does. Imports no other module of the lab: the sources that it finds beside it are the copies.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 HEADERS = "headers.h"
-QUICK = "-O0"
+UNOPTIMIZED = "-O0"
 """For code that runs seldom: the C compiler takes half the time for it, and the code twice as long."""
 TOGETHER = "together_"
-"""How the names of C files begin that only include those for code that runs seldom."""
+"""How the names of C files begin that only include those for code that runs seldom, or is to be there quickly."""
+PLAIN = ["-D_Py_USE_GCC_BUILTIN_ATOMICS", "-D__ATOMIC_ACQUIRE=2", "-D__atomic_load_n(address,order)=(*(address))"]
+"""The Tiny C Compiler has no atomics, which Python's headers ask for since 3.13. Of these mypyc's code uses one, and a
+plain read is the same while a thread holds the interpreter's lock."""
 DIRECT = "_direct.c"
 """How the names of C files end that hold functions for direct calls (`Unit.direct`)."""
 
@@ -77,8 +80,9 @@ def together(sources: list[str], shares: int) -> list[str]:
     return made
 
 
-def side_by_side(build_ext: type[Any]) -> type[Any]:
-    """The command that builds extensions, on all processors; what is put together without optimizing."""
+def side_by_side(build_ext: type[Any], quickly: str) -> type[Any]:
+    """The command that builds extensions, on all processors; what is put together without optimizing, or by the
+    compiler `quickly`."""
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
 
     class BuildSideBySide(build_ext):  # type: ignore[misc]  # setuptools has no types of it
@@ -88,13 +92,21 @@ def side_by_side(build_ext: type[Any]) -> type[Any]:
         def build_extensions(self) -> None:
             compile_all = self.compiler.compile
 
-            def precompile(include_dirs: list[str], extra_postargs: list[str]) -> None:
+            def places(include_dirs: list[str]) -> list[str]:
                 folders = [*include_dirs, *self.compiler.include_dirs]
-                places = [word for folder in folders for word in ("-I", folder)]
-                words = [*self.compiler.compiler_so, *places, *extra_postargs, "-x", "c-header", HEADERS]
+                return [word for folder in folders for word in ("-I", folder)]
+
+            def precompile(include_dirs: list[str], extra_postargs: list[str]) -> None:
+                words = [*self.compiler.compiler_so, *places(include_dirs), *extra_postargs, "-x", "c-header", HEADERS]
                 os.makedirs(f"{HEADERS}.gch", exist_ok=True)  # the compiler takes the one that fits its options
-                for level in ([], [QUICK]):
+                for level in ([],) if quickly else ([], [UNOPTIMIZED]):
                     self.compiler.spawn([*words, *level, "-o", f"{HEADERS}.gch/{len(level)}"])
+
+            def made_quickly(source: str, include_dirs: list[str]) -> str:
+                made = f"{source}.o"
+                words = [quickly, "-c", "-DNDEBUG", *PLAIN, "-include", HEADERS, *places(include_dirs)]
+                self.compiler.spawn([*words, "-o", made, source])
+                return made
 
             def compile_each(sources: list[str], *given: Any, **named: Any) -> list[str]:
                 if HEADERS in named["extra_postargs"]:
@@ -103,7 +115,9 @@ def side_by_side(build_ext: type[Any]) -> type[Any]:
                 def one(source: str) -> list[str]:
                     options = named["extra_postargs"]
                     if os.path.basename(source).startswith(TOGETHER):
-                        options = [*options, QUICK]
+                        if quickly:
+                            return [made_quickly(source, named["include_dirs"])]
+                        options = [*options, UNOPTIMIZED]
                     made: list[str] = compile_all([source], *given, **{**named, "extra_postargs": options})
                     return made
 
@@ -128,8 +142,8 @@ def main(arguments: list[str]) -> None:
     from setuptools import Extension, setup
     from setuptools.command.build_ext import build_ext
 
-    name, seldom, *files = arguments
-    quick = {f"__native_{module.replace('.', '___')}.c" for module in seldom.split(",")}
+    name, seldom, quickly, *files = arguments
+    rare = {f"__native_{module.replace('.', '___')}.c" for module in seldom.split(",")}
     modules = [file for file in files if not file.endswith(".c")]
     direct = [file for file in files if file.endswith(DIRECT)]
     for file in direct:
@@ -153,7 +167,9 @@ def main(arguments: list[str]) -> None:
     # Calls within the extension need no detour by which another could replace them.
     whole.extra_compile_args = [*whole.extra_compile_args, "-fno-semantic-interposition", "-include", HEADERS]
     whole.extra_link_args = [*whole.extra_link_args, "-Wl,-Bsymbolic-functions"]
-    seldom_c = {source for source in whole.sources if os.path.basename(source) in quick}
+    seldom_c = {source for source in whole.sources if os.path.basename(source) in rare}
+    if quickly:
+        seldom_c = {source for source in whole.sources if os.path.basename(source).startswith("__native_")}
     often = [source for source in whole.sources if source not in seldom_c]
     processors = os.cpu_count() or 1
     whole.sources = [*often, *together(sorted(seldom_c), 2 * processors), *direct]
@@ -168,7 +184,7 @@ def main(arguments: list[str]) -> None:
         name=name,
         ext_modules=extensions,
         script_args=["--quiet", *words],
-        cmdclass={"build_ext": side_by_side(build_ext)},
+        cmdclass={"build_ext": side_by_side(build_ext, quickly)},
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cli.command_table import place
-from cli.compiled_form import AGAIN, WORTH_S, StartAgainError, want_compiled
+from cli.compiled_form import AGAIN, LONG_S, WORTH_S, StartAgainError, want_compiled
 from cli.main import main
 from common.compiled import build as building
 from common.compiled.finder import SWITCH, Form
@@ -23,24 +23,41 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A process that has imported the sources; the units of which it makes builds."""
     made: list[str] = []
     monkeypatch.setattr(compiled, "FORM", Form(False, "there is no build"))
-    monkeypatch.setattr(building, "build", lambda unit, tell: made.append(unit.name))
+    monkeypatch.setattr(building, "build", lambda unit, tell, quick: made.append(f"{unit.name} {quick}"))
     monkeypatch.delenv(SWITCH, raising=False)
     monkeypatch.delenv(AGAIN, raising=False)
     return made
 
 
-def test_a_long_command_has_the_endpoint_compiled_and_starts_again(builds: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "given", "quick"), [(WORTH_S, None, True), (LONG_S, None, False), (LONG_S, True, True)]
+)
+def test_a_long_command_has_the_endpoint_compiled_and_starts_again(
+    builds: list[str], seconds: float, given: bool | None, quick: bool
+) -> None:
     with pytest.raises(StartAgainError):
-        want_compiled(WHOLE, WORTH_S)
-    assert builds == ["endpoint"]
+        want_compiled(WHOLE, seconds, quick=given)
+    assert builds == [f"endpoint {quick}"]
 
 
+@pytest.mark.parametrize(("form", "seconds"), [(Form(True, "gcc"), 1e6), (Form(True, "tcc", quick=True), LONG_S - 1)])
 def test_a_compiled_process_goes_on_without_a_word(
+    builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], form: Form, seconds: float
+) -> None:
+    monkeypatch.setattr(compiled, "FORM", form)
+    want_compiled(WHOLE, seconds)
+    assert (builds, capsys.readouterr().err) == ([], "")
+
+
+def test_a_very_long_command_is_worth_a_full_build_and_does_without_one(
     builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(compiled, "FORM", Form(True, "gcc"))
-    want_compiled(WHOLE, 1e6)
-    assert (builds, capsys.readouterr().err) == ([], "")
+    monkeypatch.setattr(compiled, "FORM", Form(True, "tcc", quick=True))
+    with pytest.raises(StartAgainError):
+        want_compiled(WHOLE, LONG_S)
+    assert builds == ["endpoint False"]
+    want_compiled(argparse.Namespace(), LONG_S)  # a command within another
+    assert (len(builds), capsys.readouterr().err) == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +96,7 @@ def test_a_short_run_says_nothing(builds: list[str], capsys: pytest.CaptureFixtu
 def test_a_missing_compiler_is_named_and_the_command_goes_on(
     builds: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, quick: bool) -> None:
         raise building.ExtensionBuildError("there is no C compiler 'cc';\napt-get install gcc libc6-dev")
 
     monkeypatch.setattr(building, "build", refuse)
@@ -103,7 +120,7 @@ def test_every_command_of_long_runs_asks_before_it_makes_anything(
 ) -> None:
     asked: list[float] = []
 
-    def ask(arguments: argparse.Namespace, seconds: float, *, told: bool = True) -> None:
+    def ask(arguments: argparse.Namespace, seconds: float, *, told: bool = True, quick: bool | None = None) -> None:
         asked.append(seconds)
         raise KeyboardInterrupt
 
@@ -129,7 +146,7 @@ def test_a_process_starts_its_own_words_again_and_only_once(tmp_path: Path) -> N
         "from common.compiled.finder import Form\n"
         "from endpoint import compiled\n"
         "compiled.FORM = Form(False, 'the build cannot be loaded')\n"
-        "build.build = lambda unit, tell: print('built', flush=True)\n"
+        "build.build = lambda unit, tell, quick: print('built', flush=True)\n"
         "words.list_command = lambda arguments: want_compiled(arguments, 99) or print('listed') or 0\n"
         "sys.exit(main.main())\n"
     )

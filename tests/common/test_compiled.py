@@ -57,6 +57,8 @@ ROUND_IN_C = """
 size_t round_turned(size_t side, char clockwise) { return clockwise ? side : side + 2; }
 """
 BUILD = "import shapes; from common.compiled.build import build; print(build(shapes.UNIT, print).folder)"
+QUICKLY = BUILD.replace("print).folder", "print, quick=True).folder")
+FORM = "import shapes; from shapes.flat import round; print(*shapes.FORM[::2], round.whole([3, 4]))"
 LOOK = """
 import shapes
 from shapes.flat import square
@@ -193,6 +195,32 @@ def test_a_module_in_c_is_there_only_with_the_build_of_the_very_c(tree: Tree) ->
 def test_compiled_code_calls_a_function_in_c_that_a_header_declares(tree: Tree) -> None:
     assert tree.run(LOOK_AT_DIRECT) == "7 0"  # by name it is the Python one, which is the oracle of the other
     assert tree.run(LOOK_AT_DIRECT, MRCLAB_COMPILED="off") == "0 0"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(building.QUICK) is None, reason="needs tcc")
+def test_a_quick_build_does_until_a_full_one_is_there(tree: Tree) -> None:
+    tree.cube.write_text(CUBE.replace("length * length * length", "length + 1"))
+    said = tree.run(QUICKLY)
+    assert "quickly" in said
+    assert tree.run(FORM) == "True True 7"
+    assert tree.run(QUICKLY).splitlines() == said.splitlines()[-1:]  # it is found again
+    full = tree.run(BUILD).splitlines()[-1]
+    assert tree.run(FORM) == "True False 7"
+    assert tree.run(QUICKLY) == full
+    assert tree.leftovers == []
+
+
+@pytest.mark.slow
+def test_where_the_quick_compiler_fails_the_usual_one_follows(tree: Tree) -> None:
+    tree.cube.write_text(CUBE.replace("length * length * length", "length + 1"))
+    broken = tree.folder / "bin" / building.QUICK
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    assert "the usual compiler follows" in tree.run(QUICKLY, PATH=f"{broken.parent}:{os.environ['PATH']}")
+    assert tree.run(FORM) == "True False 7"
+    assert tree.leftovers == []
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """One seed is one run: in any process, and in both forms of the endpoint, compiled and interpreted."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from common.compiled import build as building
 from common.compiled import finder
 from common.compiled.unit import find
 from endpoint import compiled
@@ -41,9 +43,9 @@ print(FORM.compiled, lines, digest.hexdigest())
 """
 
 
-def runs(form: str, name: str, seed: int, transport: str, factor: float, hash_seed: str = "random") -> tuple[str, ...]:
+def runs(form: str, name: str, seed: int, transport: str, factor: float, **more: str) -> tuple[str, ...]:
     words = [sys.executable, "-c", PROGRAM, name, str(seed), transport, str(factor)]
-    environment = {**os.environ, finder.SWITCH: form, "PYTHONHASHSEED": hash_seed}
+    environment = {**os.environ, finder.SWITCH: form, "PYTHONHASHSEED": "random", **more}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     return tuple(done.stdout.split())
@@ -74,9 +76,22 @@ def test_both_forms_write_the_same_journals_to_the_byte(build: None, name: str, 
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(shutil.which(building.QUICK) is None, reason="needs tcc")
+@pytest.mark.parametrize("transport", ["mrc", "roce"])
+def test_a_quick_build_writes_the_same_journals_to_the_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: str
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert building.build(compiled.UNIT, print, quick=True).quick
+    fast, *made = runs("on", "link-flap", 7, transport, 0.02)
+    slow, *same = runs("off", "link-flap", 7, transport, 0.02)
+    assert (fast, slow, made) == ("True", "False", same)
+
+
+@pytest.mark.slow
 def test_twenty_runs_of_a_seed_have_one_hash_in_any_process_and_form(build: None) -> None:
     found = {
-        runs(form, "link-flap", 11, "mrc", 0.05, hash_seed)[1:]
+        runs(form, "link-flap", 11, "mrc", 0.05, PYTHONHASHSEED=hash_seed)[1:]
         for form in ("on", "off")
         for hash_seed in [str(number) for number in range(10)]
     }
