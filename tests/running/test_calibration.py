@@ -66,12 +66,19 @@ def test_the_timers_of_a_lab_allow_for_an_eighth_of_its_round_trip() -> None:
 
 
 @pytest.mark.parametrize(
-    ("late", "count", "beyond"), [([], 0, 0), ([9, 8], 5000, 1), ([3, 9, 8, 7, 6, 5], 5000, 3), ([4, 9], 999, 9)]
+    ("late", "usual"),
+    [
+        ({}, 1),
+        ({110: 40, 111: 38, 112: 36}, 1),  # one freeze, of whatever length
+        ({110: 40, 450: 40}, 1),
+        ({110: 40, 450: 30, 700: 20}, 20),  # in three parts of five
+        ({0: 9, 210: 9, 420: 9, 630: 9, 840: 9}, 9),
+    ],
 )
-def test_all_but_a_thousandth_of_the_wake_ups_are_not_later(late: list[int], count: int, beyond: int) -> None:
+def test_late_is_a_machine_that_is_late_in_most_thirds_of_a_second(late: dict[int, int], usual: int) -> None:
     seen = calibration.Lateness()
-    seen.wakes = [(5, late_ns) for late_ns in late] + [(5, 1)] * (count - len(late)) + [(20, 99)]
-    assert seen.beyond(Span("loaded", 0, 10)) == beyond
+    seen.wakes = [(5_000_000 + 1_430_000 * at, late.get(at, 1)) for at in range(1048)] + [(1_600_000_000, 99)]
+    assert seen.usual(Span("loaded", 5_000_000, 1_505_000_000)) == usual
 
 
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
