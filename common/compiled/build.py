@@ -56,14 +56,14 @@ def compilers() -> str:
     return f"mypyc {mypy}, {said.splitlines()[0] if said else words[0]}"
 
 
-def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False) -> Build:
+def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False, after: int = 0) -> Build:
     """The build of a unit for its sources as they are; made if there is none, or other compilers made it.
 
     Takes about half a minute of two processors. `quick` is content with any build, and if there is none makes one in a
-    fourth of that time, whose code is slower, where the machine has a compiler for that. Raises BuildError, and then
-    leaves what there was.
+    fourth of that time, whose code is slower, where the machine has a compiler for that. `after` is a process that
+    installs C compilers: none is looked for before it has ended. Raises BuildError, and then leaves what there was.
     """
-    with_what = compilers()
+    with_what = "" if after else compilers()
     directory = files.make_cache(files.cache_directory())
     with locks.held(directory / f"{unit.name}.lock", f"the lock of the {unit.name}'s builds", BUILD_S, tell):
         key = unit.key()
@@ -71,23 +71,22 @@ def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False) -> Bu
         if found is not None and (quick or found.compilers == with_what):
             return found
         _prune(unit, directory)
-        if quick and (quickly := shutil.which(QUICK)):
+        if quick and (after or shutil.which(QUICK)):
             try:
-                return _made(unit, key, directory, tell, f"{with_what}, {QUICK}", quickly)
+                return _made(unit, key, directory, tell, QUICK, after)
             except ExtensionBuildError:
-                tell(f"{QUICK} cannot compile that, or Python not load it: the usual compiler follows")
-        return _made(unit, key, directory, tell, with_what)
+                tell("the quick build failed: the usual compiler follows")
+        return _made(unit, key, directory, tell, "", after)
 
 
-def _made(
-    unit: Unit, key: str, directory: Path, tell: Callable[[str], None], with_what: str, quickly: str = ""
-) -> Build:
-    """A new build, by the compiler `quickly` if one is given."""
+def _made(unit: Unit, key: str, directory: Path, tell: Callable[[str], None], quick: str, after: int) -> Build:
+    """A new build, by the compiler `quick` if that is there, once the process `after` has ended."""
     with tempfile.TemporaryDirectory(dir=directory, prefix=f".{unit.name}-") as scratch:
-        made = _compile(unit, key, Path(scratch), tell, quickly)
+        made = _compile(unit, key, Path(scratch), tell, quick, after)
+        with_what, quickly = compilers(), Path(scratch, "quick").exists()
         tell("trying the modules")
         _try_out(unit, key, Path(scratch), made, with_what)
-        return _publish(unit, key, directory, made, with_what, quick=bool(quickly))
+        return _publish(unit, key, directory, made, f"{with_what}, {quick}" if quickly else with_what, quick=quickly)
 
 
 def _prune(unit: Unit, directory: Path) -> None:
@@ -102,7 +101,9 @@ def _prune(unit: Unit, directory: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None], quickly: str) -> dict[str, Path]:
+def _compile(
+    unit: Unit, key: str, scratch: Path, tell: Callable[[str], None], quick: str, after: int
+) -> dict[str, Path]:
     """The extensions in the scratch folder, by the names of their modules."""
     for package in unit.packages:
         ignored = shutil.ignore_patterns("__pycache__")
@@ -110,9 +111,9 @@ def _compile(unit: Unit, key: str, scratch: Path, tell: Callable[[str], None], q
     if unit._replace(root=str(scratch)).key() != key:
         raise ExtensionBuildError("the sources were edited while they were copied; try again")
     sources = {**unit.sources(), **unit.extensions()}
-    tell(f"compiling {len(sources)} modules of {unit.name}{' quickly' * bool(quickly)}")
+    tell(f"compiling {len(sources)} modules of {unit.name}{' quickly' * bool(quick)}")
     name = library(unit, key)
-    words = python(str(WORKER), name, ",".join(unit.seldom()), quickly, *sources.values(), *unit.direct())
+    words = python(str(WORKER), name, ",".join(unit.seldom()), quick, str(after), *sources.values(), *unit.direct())
     log = scratch / "log"
     with log.open("wb") as output:
         status = _run(words, scratch, output.fileno())

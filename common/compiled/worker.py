@@ -1,10 +1,12 @@
 """The process that compiles: mypyc over copies of the sources, then the C compiler, in a separate session.
 
-    MRCLAB_PARENT=PID python -P worker.py LIBRARY SELDOM QUICKLY FILE...
+    MRCLAB_PARENT=PID python -P worker.py LIBRARY SELDOM QUICK AFTER FILE...
 
-SELDOM names the modules whose code runs seldom, with commas between. QUICKLY is empty, or the Tiny C Compiler, which
-then compiles all that mypyc makes. Writes extensions below `made` in the current folder. Ends, with the C compiler,
-when its parent does. Imports no other module of the lab: the sources that it finds beside it are the copies.
+SELDOM names the modules whose code runs seldom, with commas between. QUICK is empty, or the name of the Tiny C
+Compiler: where it is installed it compiles all that mypyc makes, and there is a folder `quick` beside `made`. AFTER is
+0, or the number of a process whose end is awaited before any C compiler is called: it installs them. Writes extensions
+below `made` in the current folder. Ends, with the C compiler, when its parent does. Imports no other module of the lab:
+the sources that it finds beside it are the copies.
 """
 
 from __future__ import annotations
@@ -13,9 +15,12 @@ import ast
 import ctypes
 import os
 import re
+import select
+import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -142,7 +147,7 @@ def main(arguments: list[str]) -> None:
     from setuptools import Extension, setup
     from setuptools.command.build_ext import build_ext
 
-    name, seldom, quickly, *files = arguments
+    name, seldom, quick, after, *files = arguments
     rare = {f"__native_{module.replace('.', '___')}.c" for module in seldom.split(",")}
     modules = [file for file in files if not file.endswith(".c")]
     direct = [file for file in files if file.endswith(DIRECT)]
@@ -167,9 +172,12 @@ def main(arguments: list[str]) -> None:
     # Calls within the extension need no detour by which another could replace them.
     whole.extra_compile_args = [*whole.extra_compile_args, "-fno-semantic-interposition", "-include", HEADERS]
     whole.extra_link_args = [*whole.extra_link_args, "-Wl,-Bsymbolic-functions"]
+    with suppress(OSError):  # there is none, or it has ended
+        select.select([os.pidfd_open(int(after))], [], [])
     seldom_c = {source for source in whole.sources if os.path.basename(source) in rare}
-    if quickly:
+    if quickly := (quick and shutil.which(quick)) or "":
         seldom_c = {source for source in whole.sources if os.path.basename(source).startswith("__native_")}
+        os.mkdir("quick")
     often = [source for source in whole.sources if source not in seldom_c]
     processors = os.cpu_count() or 1
     whole.sources = [*often, *together(sorted(seldom_c), 2 * processors), *direct]
