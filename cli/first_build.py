@@ -1,9 +1,9 @@
-"""What a first run has compiled while packages are installed: the endpoint, quickly, and the switch's runtime.
+"""Compiles for a first run while packages are installed: the endpoint, quickly, and the switch's runtime.
 
     python -P -m cli.first_build PARENT AFTER
 
 Ends with the process PARENT. AFTER is the process that installs C compilers. No package has to be there but those that
-build the endpoint. What fails here is made, or explained, by the command itself.
+build the endpoint. The command itself makes, or explains, whatever fails here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main(parent: int, after: int) -> None:
 
 
 def _runtime(after: int) -> None:
-    from switch.native.build import build_runtime
+    from switch.native import build_runtime
 
     with suppress(OSError):  # it has ended
         select.select([os.pidfd_open(after)], [], [])

@@ -2,7 +2,7 @@
 
 A scenario's own workloads run for a moment, at a rate that no machine is too slow for. The lab's processor time grows
 with packets, so the rate follows from this one measurement. Lateness is an absolute time, and the lab's timers allow
-for an eighth of a base round trip (`topo.pfc.jitter_ns`): where ordinary processes are later, the lab is slower. The
+for an eighth of a base round trip (`topo.pfc.jitter_ns`): where its processes are later, the lab is slower. The
 measurement is kept in the user's cache, by machine, plan, workloads and Python. Before each run the machine is looked
 at for a second: other work and lateness of now slow the lab.
 """
@@ -12,8 +12,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import statistics
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,6 +26,7 @@ from judging import Run, Span
 from judging.arrays import np
 from judging.units import brief
 from running.choices import Choices
+from running.lateness import Lateness
 from running.launch import made
 from running.spec import RunSpec
 from running.transport_choice import transport
@@ -46,13 +45,11 @@ RATE_MAX_FACTOR = 2.5  # of the plan's own rate: a faster lab shows nothing more
 
 LOADED_S, LOADED_ROUND_TRIPS = 1.5, 12  # the longer of the two is watched, after a third of it
 LOOK_S = 1.0
-PERIOD_S = 0.002  # of timers whose lateness is watched
-LATE_PART_S = 0.3  # parts of a span, of which half may have later wake-ups than the lab's timers allow for
 
 
 class MeasuredLoad(NamedTuple):
     """How busy the machine was with a lab or without, as a share of what this process may have of it, and how late
-    wake-ups of an ordinary process were."""
+    a device's timers were."""
 
     busy: float
     late_ns: int = 0
@@ -175,49 +172,6 @@ def lab_share(run: Run, span: Span) -> float:
     edges = [span.start_ns, span.stop_ns]
     taken_ns = sum(float(np.diff(np.interp(edges, list(own), list(own.values())))[0]) for own in sums.values())
     return taken_ns / span.length_ns / capacity()
-
-
-class Lateness:
-    """How late the timers of ordinary threads fire, one on each processor, while it is entered."""
-
-    def __init__(self) -> None:
-        self.wakes: list[tuple[int, int]] = []  # instant and lateness, ns
-        self._ended = threading.Event()
-        processors = os.sched_getaffinity(0)
-        self._threads = [threading.Thread(target=self._watch, args=(one,), daemon=True) for one in processors]
-
-    def __enter__(self) -> Lateness:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        for thread in self._threads:
-            thread.join()
-
-    def usual(self, span: Span) -> int:
-        """The worst lateness of a part of a span, ns: the median of all parts.
-
-        With as many threads as processors a part has some 300 wake-ups, so about one in 400 is later. A machine that
-        freezes for a moment delays every wake-up of the moment, and that is one event: a share of all wake-ups would
-        make of one freeze in two seconds the usual lateness.
-        """
-        count = max(1, round(span.length_ns / 1e9 / LATE_PART_S))
-        worst = [0] * count
-        for t_ns, late_ns in self.wakes:
-            if span.contains(t_ns):
-                part = min(count - 1, (t_ns - span.start_ns) * count // span.length_ns)
-                worst[part] = max(worst[part], late_ns)
-        return int(statistics.median_low(worst))
-
-    def _watch(self, processor: int) -> None:
-        os.sched_setaffinity(0, {processor})  # of this thread
-        while not self._ended.is_set():
-            due_ns = time.monotonic_ns() + round(PERIOD_S * 1e9)
-            time.sleep(PERIOD_S)
-            now_ns = time.monotonic_ns()
-            self.wakes.append((now_ns, now_ns - due_ns))
 
 
 def jiffies() -> tuple[float, float]:

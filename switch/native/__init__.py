@@ -6,7 +6,7 @@ from common.door import lazy
 
 if TYPE_CHECKING:
     from switch.native.binding import NEVER, load_program
-    from switch.native.build import RUNTIME, EngineBuildError, compiler
+    from switch.native.build import RUNTIME, EngineBuildError, build_runtime, compiler
     from switch.native.dataplane import NativeDataPlane
     from switch.native.engine import NativeEngine
     from switch.native.fabric import NativeFabric
@@ -15,6 +15,6 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "NEVER", "RUNTIME", "EngineBuildError", "FabricPart", "NativeDataPlane", "NativeEngine", "NativeFabric", "compiler",
-    "load_program",
+    "NEVER", "RUNTIME", "EngineBuildError", "FabricPart", "NativeDataPlane", "NativeEngine", "NativeFabric",
+    "build_runtime", "compiler", "load_program",
 ]  # fmt: skip

@@ -1,6 +1,8 @@
 """The rate that a machine can keep follows from how busy it was at another."""
 
+import os
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from judging.run import Run, Span
 from running import calibration
 from running.calibration import MeasuredLoad
 from running.choices import Choices
+from running.lateness import Lateness
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
@@ -76,9 +79,17 @@ def test_the_timers_of_a_lab_allow_for_an_eighth_of_its_round_trip() -> None:
     ],
 )
 def test_late_is_a_machine_that_is_late_in_most_thirds_of_a_second(late: dict[int, int], usual: int) -> None:
-    seen = calibration.Lateness()
+    seen = Lateness()
     seen.wakes = [(5_000_000 + 1_430_000 * at, late.get(at, 1)) for at in range(1048)] + [(1_600_000_000, 99)]
     assert seen.usual(Span("loaded", 5_000_000, 1_505_000_000)) == usual
+
+
+def test_every_processor_is_watched_while_it_lasts() -> None:
+    begun_ns = time.monotonic_ns()
+    with Lateness() as late:
+        time.sleep(0.3)
+    assert all(begun_ns < t_ns < time.monotonic_ns() and late_ns >= 0 for t_ns, late_ns in late.wakes)
+    assert len(late.wakes) > 20 * len(os.sched_getaffinity(0))  # 150 of each if none were late
 
 
 def test_what_a_busy_machine_measured_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from common.files import open_growing
 
-__all__ = ["abandoned", "command_line", "find"]
+__all__ = ["abandoned", "command_line", "find", "go_before_others"]
 
 TOKEN_VARIABLE = "MRCLAB_LAB"
 _PROJECT = Path(__file__).resolve().parents[2]  # so that `python -m switch` works from any directory
@@ -97,10 +97,15 @@ def spawn(
             env={**os.environ, "PYTHONPATH": python_path, TOKEN_VARIABLE: token},
         )
     if device:
-        with contextlib.suppress(OSError):  # it has ended; or a container without CAP_SYS_NICE, or without autogroups
-            os.setpriority(os.PRIO_PROCESS, started.pid, DEVICE_NICE)
-            Path(f"/proc/{started.pid}/autogroup").write_text(str(DEVICE_NICE))  # each session is one
+        go_before_others(started.pid)
     return started
+
+
+def go_before_others(pid: int) -> None:
+    """Give a process, which leads a session, the priority of NICs and switches, where that is allowed."""
+    with contextlib.suppress(OSError):  # it has ended; or a container without CAP_SYS_NICE, or without autogroups
+        os.setpriority(os.PRIO_PROCESS, pid, DEVICE_NICE)
+        Path(f"/proc/{pid}/autogroup").write_text(str(DEVICE_NICE))  # each session is one
 
 
 def log_tail(log: Path, lines: int = 15) -> str:

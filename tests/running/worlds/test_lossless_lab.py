@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from running.calibration import Lateness
+from running.lateness import Lateness
 from tests.helpers.living_lab import mrclab
 from topo.emulation import state
 
