@@ -65,15 +65,21 @@ class Cost(NamedTuple):
     """The cost of a burst of faults, or of several that began in one lap.
 
     `lost_ns` is without `away_ns`, the allowance for hosts that have fewer ports meanwhile. By `noise_ns` it may
-    be more or less, by `stalled_ns` less.
+    be more or less, by `stalled_ns` less. The noise is `spread_ns`, by which the laps of a burst vary, and `pace_ns`,
+    by which the pace of the quiet laps may be wrong, for all bursts alike.
     """
 
     faults: tuple[FaultSpan, ...]
     bursts: int
     lost_ns: float
     away_ns: float
-    noise_ns: float
+    spread_ns: float
+    pace_ns: float
     stalled_ns: float
+
+    @property
+    def noise_ns(self) -> float:
+        return self.spread_ns + self.pace_ns
 
     @property
     def least_ns(self) -> float:
@@ -92,9 +98,10 @@ class PhaseCost:
 
     @property
     def together(self) -> Cost:
-        """All of them as one."""
+        """All of them as one. What differs from lap to lap adds up as its squares do."""
         faults, *numbers = zip(*self.costs, strict=True)
-        return Cost(tuple(fault for some in faults for fault in some), *map(sum, numbers))
+        every = Cost(tuple(fault for some in faults for fault in some), *map(sum, numbers))
+        return every._replace(spread_ns=float(np.hypot.reduce([one.spread_ns for one in self.costs])))
 
 
 def laps(run: Run, span: Span) -> list[Lap]:
@@ -166,9 +173,9 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
         counted = touched(run, faults, own[first:end], found, sigma_ns)
         away = sum(map(away_ns, faults)) if away_ns else 0.0
         lost_ns = sum(found.lost_ns(lap) for lap in counted) - away
-        noise_ns = sigma_ns * len(counted) ** 0.5 + each_ns * len(counted)
+        noise_ns = sigma_ns * len(counted) ** 0.5, each_ns * len(counted)
         stalled_ns = sum(stalls.held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
-        costs.append(Cost(faults, len(bursts), lost_ns, away, noise_ns, max(0.0, stalled_ns)))
+        costs.append(Cost(faults, len(bursts), lost_ns, away, *noise_ns, max(0.0, stalled_ns)))
     return PhaseCost(tuple(costs), found, drift, own[0].work == 1.0)
 
 

@@ -174,6 +174,16 @@ def test_laps_that_differ_without_faults_say_how_little_is_known() -> None:
     assert judged(run_of(dict.fromkeys(AT, 36.0), noise=60)).holds is False
 
 
+def test_laps_of_several_faults_vary_apart_and_their_pace_is_wrong_for_all_alike() -> None:
+    """Variances of independent laps add up: n laps deviate together by √n times as much as one, not n times."""
+    found = cost.of_phase(run := run_of({3: 2.0, 8: 2.0, 13: 2.0}, noise=20), run.phases["faults"])
+    assert found is not None
+    every = found.together
+    assert every.spread_ns**2 == pytest.approx(sum(one.spread_ns**2 for one in found.costs))
+    assert every.pace_ns == pytest.approx(sum(one.pace_ns for one in found.costs))
+    assert every.noise_ns == pytest.approx(every.spread_ns + every.pace_ns)
+
+
 def test_faults_of_one_step_share_its_cost() -> None:
     run = run_of({3: 5.8}, at=(3, 3), for_ms=300)
     later = [
