@@ -28,14 +28,15 @@ NAME_MAX = 48
 
 
 @contextmanager
-def named(path: Path | str) -> Iterator[None]:
-    """Give errors of writing, such as a full disk, the name of the file: the system's own say only what happened."""
+def named(path: Path | str, *, below: bool = False) -> Iterator[None]:
+    """Give errors of writing, such as a full disk, the name of the file: the system's own say only what happened, or,
+    `below` an open folder, the name there."""
     try:
         yield
     except OSError as error:
-        if error.errno is None or error.filename is not None:
+        if error.errno is None or (error.filename is not None and not below):
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def make_folder(path: Path) -> None:
@@ -70,7 +71,7 @@ def write(path: Path, content: str | bytes | Iterable[bytes], mode: int = 0o644)
     with beside(path, mode) as (handle, partial, folder):
         with named(path), os.fdopen(handle, "wb") as file:
             file.writelines([content] if isinstance(content, bytes) else content)
-        with placed(path):
+        with named(path, below=True):
             os.replace(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -95,10 +96,10 @@ def open_output(path: Path) -> int:
     root waits, and for a FIFO without a reader.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with placed(path):
+    with named(path, below=True):
         folder, name = opened_parent(path.parent), path.name
     try:
-        with placed(path):
+        with named(path, below=True):
             for _ in range(LINKS_MAX):
                 if (target := _link(name, folder, path)) is None:
                     break
@@ -164,7 +165,7 @@ def write_new(path: Path, content: str) -> None:
     with beside(path, 0o644) as (handle, partial, folder):
         with named(path), os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
-        with placed(path):
+        with named(path, below=True):
             os.link(partial, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -176,10 +177,10 @@ def beside(path: Path, mode: int = 0o600) -> Iterator[tuple[int, str, int]]:
     It has the mode from the start, less the user's umask.
     """
     partial = f".{path.name[:NAME_MAX]}.{os.urandom(8).hex()}"
-    with placed(path):
+    with named(path, below=True):
         folder = opened_parent(path.parent)
     try:
-        with placed(path):
+        with named(path, below=True):
             handle = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
         try:
             yield handle, partial, folder
@@ -188,17 +189,6 @@ def beside(path: Path, mode: int = 0o600) -> Iterator[tuple[int, str, int]]:
                 os.unlink(partial, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-@contextmanager
-def placed(path: Path) -> Iterator[None]:
-    """Give errors the name of the file instead of those below an open folder."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_json(path: Path, value: Any) -> None:
