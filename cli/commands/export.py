@@ -6,25 +6,20 @@ import argparse
 import gzip
 import io
 import sys
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from cli.command_table import add
 from cli.options import add_runs
 from cli.ownership import hand_over
 from common import files
 from common.terminal.printable import path_line
-from common.terminal.standard_streams import write_error
 from running.directory import find
 from schedules.training import MODELS, OPTIONS
 from topo import PlanError
 from topo.cli import chosen_plan
 from topo.emulation import labname
 
-T = TypeVar("T")
-LINE_S = 10.0
 PIECE_BYTES = 1 << 20
 FORMS = ("json", "frr", "sonic", "perfetto", "goal", "cm")
 SUFFIX = {"frr": ".conf", "sonic": ".json"}
@@ -72,10 +67,10 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.form == "json" and arguments.switch is not None:
         raise ValueError("--switch must be left out with json: the document holds all switches")
     plan = chosen_plan(arguments.name)
-    if arguments.form == "json":
-        from cli.exporting.document import document
+    from cli.exporting.document import document, told
 
-        return print_or_write(arguments, document(plan, told))
+    if arguments.form == "json":
+        return print_or_write(arguments, document(plan))
     from cli.exporting.frr import frr
     from cli.exporting.sonic import sonic
 
@@ -91,18 +86,6 @@ def export_command(arguments: argparse.Namespace) -> int:
         files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
     sys.stdout.write(path_line(f"wrote {plan.switch_count} files into", arguments.output))
     return 0
-
-
-def told(things: Iterable[T], count: int, what: str) -> Iterator[T]:
-    """Pass things on. Where they take long, say how many there were, and when all will have been."""
-    began_s = said_s = time.monotonic()
-    for done, thing in enumerate(things):
-        now_s = time.monotonic()
-        if done and now_s - said_s >= LINE_S:
-            said_s = now_s
-            left_s = (now_s - began_s) / done * (count - done)
-            write_error(f"mrclab: {done} of {count} {what}, about {max(1, round(left_s / 60))} min left for them")
-        yield thing
 
 
 def export_workload(arguments: argparse.Namespace) -> int:

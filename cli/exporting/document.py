@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
+from common.terminal.standard_streams import write_error
 from topo import Host, Node, Plan, plan_document
 from topo.address import host_address, switch_usid, usid_address
 from topo.graph import Link, PortRef, links, port_count, ports
 
 T = TypeVar("T")
+LINE_S = 10.0
 
 
-class Told(Protocol):
-    """Passes things on, and may tell how many of `count` there were so far."""
+def told(things: Iterable[T], count: int, what: str) -> Iterator[T]:
+    """Pass things on. Where they take long, say how many there were, and when all will have been."""
+    began_s = said_s = time.monotonic()
+    for done, thing in enumerate(things):
+        now_s = time.monotonic()
+        if done and now_s - said_s >= LINE_S:
+            said_s = now_s
+            left_s = (now_s - began_s) / done * (count - done)
+            write_error(f"mrclab: {done} of {count} {what}, about {max(1, round(left_s / 60))} min left for them")
+        yield thing
 
-    def __call__(self, things: Iterable[T], count: int, what: str, /) -> Iterable[T]: ...
 
-
-def silent(things: Iterable[T], count: int, what: str, /) -> Iterable[T]:
-    return things
-
-
-def document(plan: Plan, told: Told = silent) -> Iterator[str]:
+def document(plan: Plan) -> Iterator[str]:
     """The text, in pieces: the paper's fabric has 50 million entries. Rates in bit/s, delays in nanoseconds. Raises
     CompileError when p4/ does not compile."""
     import controller

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
-from cli.commands import export
+from cli.exporting import document
 from cli.exporting.frr import frr
 from cli.exporting.sonic import LANES, sonic
 from tests.topo.topologies.shapes import SMALL
@@ -126,7 +126,7 @@ def test_packets_follow_the_exported_routes_along_every_path(
 def test_a_long_export_says_how_far_it_is(
     form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "LINE_S", 0.0)
+    monkeypatch.setattr(document, "LINE_S", 0.0)
     monkeypatch.setattr(time, "monotonic", iter(range(0, 10**6, 60)).__next__)
     assert cli.main(["export", form, "tiny", "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().err.splitlines()
