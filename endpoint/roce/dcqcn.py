@@ -8,7 +8,7 @@ rate. Nothing happens on a timer: increases that are due are made up for when th
 from __future__ import annotations
 
 from endpoint.nic.config import NEVER
-from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnConstants, DcqcnSetting
+from endpoint.roce.dcqcn_setting import DEFAULT, DcqcnSetting
 
 RATE_MIN = 1 / 1000
 
@@ -21,7 +21,7 @@ class Dcqcn:
         self._line = float(line_bps)
         self.rate_bps = self._target = self._line
         self.alpha = 1.0
-        constants = DcqcnConstants.of(setting, line_bps, base_rtt_ns, bdp_bytes)
+        constants = setting.at(line_bps, base_rtt_ns, bdp_bytes)
         self._alpha_period_ns = constants.alpha_period_ns
         self._increase_period_ns = constants.increase_period_ns
         self._bytes_period = constants.increase_bytes

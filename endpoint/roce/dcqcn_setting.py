@@ -23,14 +23,14 @@ REFERENCE_RTT_US = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Absolute:
-    """Constants in time, bytes and rate for any link and round trip; the defaults are Zhu et al.'s."""
+class DcqcnConstants:
+    """Constants of one link, in time, bytes and rate; the defaults are Zhu et al.'s, for any link and round trip."""
 
     alpha_period_ns: int = 55_000
     increase_period_ns: int = 55_000
-    increase_bytes: int = 10_000_000
-    additive_bps: int = 40_000_000
-    hyper_bps: int = 400_000_000
+    increase_bytes: float = 10_000_000
+    additive_bps: float = 40_000_000
+    hyper_bps: float = 400_000_000
     """R_HAI. Assumed: ten times R_AI."""
     cnp_period_ns: int = 50_000
 
@@ -56,8 +56,19 @@ class DcqcnSetting:
     """R_HAI in lines. Assumed: ten times R_AI."""
     cnp_period_rtts: float = 50 / REFERENCE_RTT_US
     """Least time between two notifications of one QP, the notification point's part (Zhu et al.)."""
-    absolute: Absolute | None = None
+    absolute: DcqcnConstants | None = None
     """Constants that take the place of those above."""
+
+    def at(self, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> DcqcnConstants:
+        """The constants on a link of this rate, round trip and bandwidth-delay product."""
+        return self.absolute or DcqcnConstants(
+            max(1, int(self.alpha_period_rtts * base_rtt_ns)),
+            max(1, int(self.increase_period_rtts * base_rtt_ns)),
+            self.increase_bdps * bdp_bytes,
+            self.additive * float(line_bps),
+            self.hyper * float(line_bps),
+            int(self.cnp_period_rtts * base_rtt_ns),
+        )
 
 
 DEFAULT = DcqcnSetting()
@@ -65,47 +76,13 @@ AGGRESSIVE = replace(DEFAULT, additive=1 / 1000, hyper=10 / 1000, cnp_period_rtt
 """R_AI as published (Zhu et al.), and a notification twice as often (assumed)."""
 MOST_AGGRESSIVE = replace(AGGRESSIVE, alpha_gain=5 / 1024, cnp_period_rtts=12.5 / REFERENCE_RTT_US)
 """With NVIDIA's g, and a notification four times as often (assumed)."""
-PUBLISHED = replace(DEFAULT, absolute=Absolute())
+PUBLISHED = replace(DEFAULT, absolute=DcqcnConstants())
 SETTINGS: Mapping[str, DcqcnSetting] = {
     "default": DEFAULT,
     "aggressive": AGGRESSIVE,
     "most_aggressive": MOST_AGGRESSIVE,
     "published": PUBLISHED,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DcqcnConstants:
-    """A setting at one link: times in ns, rates in bit/s."""
-
-    alpha_period_ns: int
-    increase_period_ns: int
-    increase_bytes: float
-    additive_bps: float
-    hyper_bps: float
-    cnp_period_ns: int
-
-    @classmethod
-    def of(cls, setting: DcqcnSetting, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> DcqcnConstants:
-        """The meaning of the setting on a link of this rate, round trip and bandwidth-delay product."""
-        fixed = setting.absolute
-        if fixed is not None:
-            return cls(
-                fixed.alpha_period_ns,
-                fixed.increase_period_ns,
-                fixed.increase_bytes,
-                fixed.additive_bps,
-                fixed.hyper_bps,
-                fixed.cnp_period_ns,
-            )
-        return cls(
-            max(1, int(setting.alpha_period_rtts * base_rtt_ns)),
-            max(1, int(setting.increase_period_rtts * base_rtt_ns)),
-            setting.increase_bdps * bdp_bytes,
-            setting.additive * float(line_bps),
-            setting.hyper * float(line_bps),
-            int(setting.cnp_period_rtts * base_rtt_ns),
-        )
 
 
 def dcqcn_setting(name: str) -> DcqcnSetting:
@@ -125,7 +102,7 @@ def dcqcn_setting(name: str) -> DcqcnSetting:
 def _changed(setting: DcqcnSetting, name: str, change: str) -> DcqcnSetting:
     field, _, text = change.partition("=")
     fixed = setting.absolute
-    known = ["alpha_gain", *(each.name for each in fields(Absolute))]
+    known = ["alpha_gain", *(each.name for each in fields(DcqcnConstants))]
     if fixed is None or field not in known:
         raise ConfigError(f"dcqcn_setting is {name!r}; `published` alone can be changed, by {', '.join(known)}")
     try:
@@ -136,4 +113,4 @@ def _changed(setting: DcqcnSetting, name: str, change: str) -> DcqcnSetting:
         raise ConfigError(f"dcqcn_setting is {name!r}; {field} must be a number above 0, alpha_gain at most 1")
     if field == "alpha_gain":
         return replace(setting, alpha_gain=value)
-    return replace(setting, absolute=Absolute(**{**asdict(fixed), field: max(1, round(value))}))
+    return replace(setting, absolute=DcqcnConstants(**{**asdict(fixed), field: max(1, round(value))}))

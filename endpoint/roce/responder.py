@@ -10,7 +10,7 @@ from endpoint.nic.wire import PSN_HALF, PSN_MASK
 from endpoint.nic.work import WorkQueue
 from endpoint.roce import wire
 from endpoint.roce.context import Context
-from endpoint.roce.dcqcn_setting import DcqcnConstants, dcqcn_setting
+from endpoint.roce.dcqcn_setting import dcqcn_setting
 from endpoint.transport import CompletionStatus
 
 
@@ -25,7 +25,7 @@ class Responder:
         self._pmtu = pmtu
         setting = dcqcn_setting(context.settings.dcqcn_setting)
         limits = context.limits
-        constants = DcqcnConstants.of(setting, limits.rate_bps, limits.base_rtt_ns, limits.bdp_bytes)
+        constants = setting.at(limits.rate_bps, limits.base_rtt_ns, limits.bdp_bytes)
         self._cnp_period_ns = constants.cnp_period_ns
         self._cnp_due_ns = 0
         self.epsn = epsn

@@ -7,7 +7,7 @@ import pytest
 from endpoint.nic.config import ConfigError
 from endpoint.roce.config import make_settings
 from endpoint.roce.dcqcn import Dcqcn
-from endpoint.roce.dcqcn_setting import SETTINGS, Absolute, dcqcn_setting
+from endpoint.roce.dcqcn_setting import SETTINGS, DcqcnConstants, dcqcn_setting
 
 LINE = 100.0  # Gb/s, as the traces have it
 RTT_NS = 10_000
@@ -103,7 +103,7 @@ def test_the_published_constants_are_times_and_rates_whatever_the_link() -> None
 def test_constants_of_the_published_setting_are_changed_by_name() -> None:
     changed = dcqcn_setting("published:alpha_gain=0.5,additive_bps=4e8")
     assert changed == replace(
-        SETTINGS["published"], alpha_gain=0.5, absolute=replace(Absolute(), additive_bps=400_000_000)
+        SETTINGS["published"], alpha_gain=0.5, absolute=replace(DcqcnConstants(), additive_bps=400_000_000)
     )
     make_settings({"dcqcn_setting": "published:increase_period_ns=110000"})
 
