@@ -250,15 +250,8 @@ class Erth(Header):
     "res1:8 | res2:4 op:2 res3:2 | res4:8 | vendor:8 | port_status_mask:32 | res5:160 | tx_timestamp:16 |"
     "tsr:1 res6:7 | res7:4 ftype:4 | res8:32"
 )
-class Eeth(Header):
-    """Endpoint response, 36 bytes, with the request's id in BTH.psn[15:0] and its timestamp echoed."""
-
-    op: int
-    port_status_mask: int = 0
-    tx_timestamp: int = 0
-    tsr: int = 0
-    ftype: int = 1
-    vendor: int = 0
+class Eeth(Erth):
+    """Endpoint response, 36 bytes: the request's fields, with its id in BTH.psn[15:0] and its timestamp echoed."""
 
 
 @header(

@@ -148,7 +148,8 @@ class PacketSocket:
 
     def drops(self) -> int:
         """Frames that found the ring full since the last call."""
-        return _drops(self._socket)
+        _packets, drops = struct.unpack("II", self._socket.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
+        return int(drops)
 
     def clear_error(self) -> int:
         """Take the error that a port leaves when it goes down, and that keeps the socket readable (errno, or 0)."""
@@ -203,11 +204,6 @@ def _open(program: bpf.Program) -> socket.socket:
         opened.close()
         raise
     return opened
-
-
-def _drops(opened: socket.socket) -> int:
-    _packets, drops = struct.unpack("II", opened.getsockopt(SOL_PACKET, PACKET_STATISTICS, 8))
-    return int(drops)
 
 
 def _aligned(value: int, unit: int) -> int:

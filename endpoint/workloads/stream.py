@@ -128,9 +128,7 @@ class StreamWorkload(ContentsWorkload):
         for flows in self._outgoing.values():
             for flow in flows:
                 flow.next_post_ns = now_ns
-        for peer in self._outgoing:
-            for index in range(self._stream.qps):
-                self._post(self.links[peer], index, now_ns)
+        self._post_all(now_ns)
         self._finish_when_done(now_ns)
 
     def sent(self, link: PeerLink, index: int, completion: Completion, now_ns: int) -> None:
@@ -176,9 +174,7 @@ class StreamWorkload(ContentsWorkload):
         self._finish_when_done(now_ns)
 
     def request_stop(self, now_ns: int) -> None:
-        for peer in self._outgoing:
-            for index in range(self._stream.qps):
-                self._post(self.links[peer], index, now_ns)
+        self._post_all(now_ns)
         self._finish_when_done(now_ns)
 
     def timer(self, now_ns: int) -> None:
@@ -189,9 +185,7 @@ class StreamWorkload(ContentsWorkload):
             self._report(now_ns)
             self._report_ns = now_ns + self.setup.report_ns
         if self._stream.rate_bps and self.state not in OVER:
-            for peer in self._outgoing:
-                for index in range(self._stream.qps):
-                    self._post(self.links[peer], index, now_ns)
+            self._post_all(now_ns)
 
     def next_timer_ns(self) -> int:
         due_ns = self._report_ns
@@ -228,6 +222,11 @@ class StreamWorkload(ContentsWorkload):
                 )
             )
         return table
+
+    def _post_all(self, now_ns: int) -> None:
+        for peer in self._outgoing:
+            for index in range(self._stream.qps):
+                self._post(self.links[peer], index, now_ns)
 
     def _post(self, link: PeerLink, index: int, now_ns: int) -> None:
         """Post what depth and rate allow on this QP."""
