@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
-from topo.node import Host, Node, Switch, SwitchRole, leaf, spine
+from topo.node import Host, Node, Switch, leaf, spine
 from topo.topologies.topology import EV_BASE, Cable, Topology, Way, counted
 
 
@@ -74,10 +74,6 @@ class LeafSpine(Topology):
 
     # --- the same as in the base class, without listing cables ----------------------------------------------------
 
-    @property
-    def switch_count(self) -> int:
-        return self.planes * (self.leaves + self.spines)
-
     @cached_property
     def tier_links(self) -> tuple[float, ...]:
         return (float(self.fabric_links),)
@@ -85,10 +81,6 @@ class LeafSpine(Topology):
     @cached_property
     def fabric_links(self) -> int:
         return self.planes * self.leaves * self.spines
-
-    @cached_property
-    def switch_counts(self) -> Mapping[SwitchRole, int]:
-        return {"leaf": self.planes * self.leaves, "spine": self.planes * self.spines, "core": 0}
 
     def port_count(self, node: Node) -> int:
         if isinstance(node, Host):
@@ -121,24 +113,6 @@ class LeafSpine(Topology):
 
     def speed(self, a: Node, b: Node) -> float:
         return 1.0
-
-    def number(self, switch: Switch) -> int:
-        return (
-            switch.plane * (self.leaves + self.spines) + switch.index + (self.leaves if switch.role == "spine" else 0)
-        )
-
-    def has(self, node: Node) -> bool:
-        if isinstance(node, Host):
-            return node.index < self.host_count
-        return node.plane < self.planes and node.index < self.count(node.role)
-
-    def lacks(self, node: Node) -> str:
-        if isinstance(node, Host) or node.role == "core":
-            return super().lacks(node)
-        role: SwitchRole = node.role
-        first, last = Switch(0, role, 0), Switch(self.planes - 1, role, self.count(role) - 1)
-        kind = "leaves" if role == "leaf" else "spines"
-        return f"its {kind} are {first} to {last} ({self.planes} planes of {self.count(role)}, counted from 0)"
 
     def crossed(self, source: int, destination: int) -> int:
         return 1 if source == destination else 3

@@ -136,7 +136,7 @@ class Topology(ABC):
     @property
     def switch_count(self) -> int:
         """Of all planes."""
-        return sum(1 for _ in self.switches())
+        return len(self._numbers)
 
     @cached_property
     def evs_per_plane(self) -> int:
