@@ -52,36 +52,26 @@ static void pass_again(struct device *d, struct packet *p)
     d->waiting++;
 }
 
-static void clone_ingress(struct device *d, struct packet *p, u64 now_ns)
+/* Of the packet as it came, parsed again; or `leaving`, with the headers that it has now. */
+static void clone_packet(struct device *d, struct packet *p, bool leaving, u64 now_ns)
 {
     const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
     if (!session || !session->count || !may_descend(d, p))
         return;
-    struct packet *copy = fresh_copy(d, p);
+    struct packet *copy = leaving ? pool_copy(d->pool, p, extra_of(d)) : fresh_copy(d, p);
     if (!copy)
         return;
-    copy->instance_type = INGRESS_CLONE;
-    d->program->arrive(copy, now_ns);
-    d->program->parse(d, copy, now_ns);
-    copy->priority = (u16)session->priority;
-    d->program->preserve(copy, p, p->clone_list);
-    traffic_replicate(d, copy, session, now_ns);
-    pool_give(d->pool, copy);
-}
-
-static void clone_egress(struct device *d, struct packet *p, u64 now_ns)
-{
-    const struct replica_list *session = traffic_replicas(&d->sessions, p->clone_session);
-    if (!session || !session->count || !may_descend(d, p))
-        return;
-    struct packet *copy = pool_copy(d->pool, p, extra_of(d));
-    if (!copy)
-        return;
-    u32 parsed = copy->parsed;
-    begin_pass(copy);
-    copy->parsed = parsed;
-    copy->passes++;
-    copy->instance_type = EGRESS_CLONE;
+    if (leaving) {
+        u32 parsed = copy->parsed;
+        begin_pass(copy);
+        copy->parsed = parsed;
+        copy->passes++;
+        copy->instance_type = EGRESS_CLONE;
+    } else {
+        copy->instance_type = INGRESS_CLONE;
+        d->program->arrive(copy, now_ns);
+        d->program->parse(d, copy, now_ns);
+    }
     copy->priority = (u16)session->priority;
     d->program->preserve(copy, p, p->clone_list);
     traffic_replicate(d, copy, session, now_ns);
@@ -95,7 +85,7 @@ static void ingress_pass(struct device *d, struct packet *p, u64 now_ns)
     program->parse(d, p, now_ns);
     program->ingress(d, p, now_ns);
     if (p->clone)
-        clone_ingress(d, p, now_ns);
+        clone_packet(d, p, false, now_ns);
     if (p->resubmit) {
         if (may_pass_again(d, p)) {
             struct packet *copy = fresh_copy(d, p);
@@ -143,7 +133,7 @@ static void egress_pass(struct device *d, struct port *port, u64 t_ns)
     p->recirculate = false;
     program->egress(d, p, t_ns);
     if (p->clone)
-        clone_egress(d, p, t_ns);
+        clone_packet(d, p, true, t_ns);
     if (p->egress_spec != DROP_PORT) {
         program->deparse(d, p, t_ns);
         if (!p->recirculate)

@@ -45,48 +45,28 @@ static inline u64 interval_ns(u64 units, u64 rate)
     return rate ? (u64)(((u128)units * 1000000000u + rate - 1) / rate) : 0;
 }
 
-static inline u64 load16(const u8 *p)
-{
-    u16 v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_bswap16(v);
-}
+/* load16 and store16, load32 and store32, load64 and store64: words in network byte order. */
+#define WORD(bits)                                      \
+    static inline u64 load##bits(const u8 *p)           \
+    {                                                   \
+        u##bits v;                                      \
+        memcpy(&v, p, sizeof v);                        \
+        return __builtin_bswap##bits(v);                \
+    }                                                   \
+                                                        \
+    static inline void store##bits(u8 *p, u64 v)        \
+    {                                                   \
+        u##bits w = __builtin_bswap##bits((u##bits)v);  \
+        memcpy(p, &w, sizeof w);                        \
+    }
 
-static inline u64 load32(const u8 *p)
-{
-    u32 v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_bswap32(v);
-}
-
-static inline u64 load64(const u8 *p)
-{
-    u64 v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_bswap64(v);
-}
+WORD(16)
+WORD(32)
+WORD(64)
 
 static inline u128 load128(const u8 *p)
 {
     return (u128)load64(p) << 64 | load64(p + 8);
-}
-
-static inline void store16(u8 *p, u64 v)
-{
-    u16 w = __builtin_bswap16((u16)v);
-    memcpy(p, &w, sizeof w);
-}
-
-static inline void store32(u8 *p, u64 v)
-{
-    u32 w = __builtin_bswap32((u32)v);
-    memcpy(p, &w, sizeof w);
-}
-
-static inline void store64(u8 *p, u64 v)
-{
-    u64 w = __builtin_bswap64(v);
-    memcpy(p, &w, sizeof w);
 }
 
 static inline void store128(u8 *p, u128 v)
