@@ -59,8 +59,7 @@ def start_s(setting: Setting) -> float:
 
 def steps(setting: Setting) -> int:
     """As many as fit into the shorter of the two phases."""
-    shortest = min(setting.phases["reference"], setting.phases["faults"])
-    return max(5, int((shortest - start_s(setting)) / (STEP_SHARE * job.step_seconds(setting))))
+    return job.steps(setting, start_s(setting), STEP_SHARE)
 
 
 def programs(setting: Setting) -> Sequence[Program]:

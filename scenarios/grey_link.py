@@ -69,7 +69,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 def workloads(setting: Setting) -> Sequence[Workload]:
     options = {"size": 262144, "depth": 16, "qps": 2 * setting.queue_pairs, "bidirectional": True, "messages": 0}
-    return [Workload("write_bw", options, ranks=("h0", f"h{setting.plan.host_count - 1}"))]
+    return [Workload("write_bw", options, ranks=("h0", setting.last_host))]
 
 
 SCENARIO = Scenario(

@@ -26,10 +26,10 @@ def step_seconds(setting: Setting) -> float:
     return SLOWER * ((turns + sent) / setting.pace + STEP_MARGIN_S)
 
 
-def steps(setting: Setting) -> int:
-    """As many as fit into the shorter of the two phases."""
+def steps(setting: Setting, start_s: float = START_S, share: float = 1.0) -> int:
+    """As many as fit into the shorter of the two phases, of which each takes this share of `step_seconds`."""
     shortest = min(setting.phases["reference"], setting.phases["faults"])
-    return max(5, int((shortest - START_S) / step_seconds(setting)))
+    return max(5, int((shortest - start_s) / (share * step_seconds(setting))))
 
 
 def programs(setting: Setting) -> Sequence[Program]:

@@ -16,11 +16,6 @@ STEP_S = 5.0
 SETTLE_ROUND_TRIPS = 20  # the peer is told, windows find the new rate; the paper allows a glitch of one second
 
 
-def peer(setting: Setting) -> str:
-    """The host at the other end of the fabric."""
-    return f"h{setting.plan.host_count - 1}"
-
-
 def timeline(setting: Setting) -> list[TimedFault]:
     """All ports but one go down, a plateau apart, and come back in reverse order; then every second port at once."""
     planes = setting.plan.planes
@@ -112,7 +107,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 def workloads(setting: Setting) -> Sequence[Workload]:
     options = {"size": 262144, "depth": 16, "qps": 4 * setting.queue_pairs, "bidirectional": True, "messages": 0}
-    return [Workload("write_bw", options, ranks=(HOST, peer(setting)))]
+    return [Workload("write_bw", options, ranks=(HOST, setting.last_host))]
 
 
 def fault_seconds(planes: int) -> float:

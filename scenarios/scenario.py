@@ -125,6 +125,11 @@ class Setting:
         return Random(derive(self.seed, Purpose.TIMELINE))
 
     @property
+    def last_host(self) -> str:
+        """The host at the other end of the fabric, from h0."""
+        return f"h{self.plan.host_count - 1}"
+
+    @property
     def host_rate_bps(self) -> int:
         """The rate of all of a host's ports together: the same for MRC and the baseline."""
         return self.plan.links.host_rate_bps * self.plan.planes

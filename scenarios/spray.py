@@ -14,11 +14,6 @@ CUTS = 32
 SENDER = "h0"
 
 
-def receiver(setting: Setting) -> str:
-    """The host at the other end of the fabric."""
-    return f"h{setting.plan.host_count - 1}"
-
-
 def timeline(setting: Setting) -> list[TimedFault]:
     """CUTS different uplinks of the sender's leaves, in all planes alike, are cut at once and stay cut."""
     plan, rng = setting.plan, setting.new_rng()
@@ -36,7 +31,7 @@ def timeline(setting: Setting) -> list[TimedFault]:
 def every_path_used(run: Run, setting: Setting) -> Finding:
     """In the reference phase the sender's counters show data on every path to the receiver."""
     plan = setting.plan
-    paths = sum(1 for _ in evs(plan, plan.host(SENDER), plan.host(receiver(setting))))
+    paths = sum(1 for _ in evs(plan, plan.host(SENDER), plan.host(setting.last_host)))
     reference = run.phases.get("reference")
     if reference is None:
         return Finding("every path", None, "there was no reference phase")
@@ -63,7 +58,7 @@ def judge(setting: Setting) -> Sequence[Check]:
 
 def workloads(setting: Setting) -> Sequence[Workload]:
     options = {"size": 1 << 20, "depth": 8, "qps": setting.queue_pairs, "messages": 0}
-    return [Workload("write_bw", options, ranks=(SENDER, receiver(setting)))]
+    return [Workload("write_bw", options, ranks=(SENDER, setting.last_host))]
 
 
 SCENARIO = Scenario(
