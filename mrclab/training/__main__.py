@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from common import files
 from common.seeds import Purpose, derive
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of additions must not depend on threads
@@ -23,7 +25,6 @@ from mrclab.connection import in_virtual_time
 from mrclab.context import Context
 from mrclab.errors import JobFailedError, MRCError
 from mrclab.training import data
-from mrclab.training.meeting import meet
 from mrclab.training.model import Model
 from mrclab.training.ring import RingAllReduce
 
@@ -32,6 +33,9 @@ RATE_MAX = 1000
 
 COUNTS_MAX = {"steps": 10**9, "samples": 1 << 20, "batch": 1 << 14, "hidden": 1 << 14}
 """Of the options with these names, which must be at least 1. No array of a step or of the data is then above 1 GiB."""
+
+MEET_S, LOOK_S_MAX = 60.0, 0.05
+"""How long a rank waits for the files of others, and between two looks."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,10 +68,8 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
     pictures, labels = data.make(options.seed, options.samples)
     model = Model(options.seed, options.hidden)
     ring = RingAllReduce(context, options.rank, ranks, len(model.weights) + 1)
-    ring.connect(meet(context, options.meet, f"{options.name}-info", options.rank, ranks, ring.info()))
-    meet(
-        context, options.meet, f"{options.name}-ready", options.rank, ranks, {}
-    )  # nobody writes to who is not connected
+    ring.connect(_meet(context, options, "info", ring.info()))
+    _meet(context, options, "ready", {})  # nobody writes to who is not connected
     _journal_state(journal, options, "start", rank=options.rank, ranks=options.ranks.split(","))
     # The same batches on every rank, of which each takes its share.
     draw = np.random.default_rng(int(derive(options.seed, Purpose.BATCHES)))
@@ -99,8 +101,27 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
             words = f"step {step:4}  loss {mean:.4f}  {(ended_ns - started_ns) / 1e6:7.1f} ms"
             print(f"{words}  weights {model.digest()}", flush=True)
     # Who leaves takes its queue pairs along, and others may still want an acknowledgement.
-    meet(context, options.meet, f"{options.name}-done", options.rank, ranks, {})
+    _meet(context, options, "done", {})
     _journal_state(journal, options, "stop", outcome="finished", cause="", result={"rounds": options.steps})
+
+
+def _meet(context: Context, options: argparse.Namespace, name: str, mine: Any) -> list[Any]:
+    """The values that all ranks bring, in order of rank: each puts a file into a folder that all see, and waits for the
+    others'. TimeoutError names those that have not come. Each meeting of a job has a name of its own.
+
+    Time is the lab's, so that ranks can meet in virtual time as well.
+    """
+    options.meet.mkdir(parents=True, exist_ok=True)
+    ranks = range(len(options.ranks.split(",")))
+    places = [options.meet / f"{options.name}-{name}-{number}.json" for number in ranks]
+    files.write_json(places[options.rank], mine)
+    look_s = min(LOOK_S_MAX, context.query_device().base_rtt_ns / 1e9)
+    deadline_ns = context.now_ns() + round(MEET_S * 1e9)
+    while missing := [number for number, place in enumerate(places) if not place.exists()]:
+        if context.now_ns() > deadline_ns:
+            raise TimeoutError(f"ranks {missing} have not come within {MEET_S:g} s")
+        context.sleep(look_s)
+    return [json.loads(place.read_text()) for place in places]
 
 
 def _journal_state(journal: Journal, options: argparse.Namespace, state: str, **fields: Any) -> None:
