@@ -8,7 +8,7 @@ from dataclasses import fields
 from p4c.frontend.check import call, declaration, fold, member, operator, statement
 from p4c.frontend.check.argument import bind, parameter_infos
 from p4c.frontend.check.context import CheckContext, Handlers
-from p4c.frontend.check.key_set import key_set_element
+from p4c.frontend.check.conversion import converted
 from p4c.frontend.check.scope import Callee, Symbol
 from p4c.frontend.check.statement import declare_variable
 from p4c.frontend.check.type_ref import SIZE_MAX, constant_number, type_of
@@ -22,12 +22,14 @@ from p4c.frontend.check.types import (
     ApplicableType,
     Bits,
     CompositeType,
+    Enum,
     Extern,
     FieldType,
     Meta,
     Tuple,
     Type,
     scalar,
+    strip,
     width,
 )
 from p4c.frontend.diagnostics import Diagnostics, SourceSpan, article, choices, shown
@@ -437,3 +439,24 @@ def check(program: ast.P4Program, diagnostics: Diagnostics) -> CheckContext:
         note = "end the program with: V1Switch(…) main;"
         diagnostics.error("names", "the program has no package instance named main", program.span, note)
     return cx
+
+
+def key_set_element(cx: CheckContext, key: ast.Expression, wanted: Type) -> None:
+    """A value, mask, range or wildcard for a key of type `wanted`."""
+    if isinstance(key, ast.Default):
+        return
+    if isinstance(key, ast.BinaryExpression) and key.op in ("&&&", ".."):
+        # Masks and bounds are numbers, also where the key is an enum.
+        wanted = strip(wanted) if isinstance(wanted, Enum) else wanted
+        for side in (key.left, key.right):
+            converted(cx, side, wanted, "the key")
+            _need_constant(cx, side)
+        key.type = wanted
+        return
+    converted(cx, key, wanted, "the key")
+    _need_constant(cx, key)
+
+
+def _need_constant(cx: CheckContext, e: ast.Expression) -> None:
+    if e.value is None and e.type != ANY:
+        cx.type_error("a key must be known at compile time", e.span)
