@@ -72,7 +72,7 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
 
     seeds = range(1, arguments.seeds + 1)
     needed = max(estimate(spec(change, 1, change.flaps)).memory_bytes for change in changes)
-    with Inline(done) if real else Pool(workers_for(arguments.workers, needed, say), done) as engine:
+    with Inline(done) if real else Pool(workers_for(arguments.workers, needed, write_error), done) as engine:
 
         def made(change: Planned, tries: int) -> RehearsalResult:
             return rehearsed(change, seeds, tries, teller(change.name, arguments), real, engine)
@@ -97,10 +97,6 @@ def teller(name: str, arguments: argparse.Namespace) -> Any:
         write_error(f"{name}: {run}: {word}, {outcome.slowdown:.2f} times")
 
     return tell
-
-
-def say(line: str) -> None:
-    write_error(line)
 
 
 def _write(lines: Sequence[str]) -> None:
