@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from typing import Any, Literal
 
+from common.quoting import command
 from course.box.box import BoxLimits
 from course.exercise import NotPossibleError, StudentWork
 from course.seams.congestion import WindowCongestion
+from course.seams.held import part
 from course.seams.log import Log, Seat
 from course.seams.ports import TellingOperations
 from course.seams.selection import HealthSelection, SpraySelection
@@ -33,6 +36,7 @@ NAME = "course"
 """The name under which the endpoint finds the class of the trial that runs."""
 SETTINGS = {**LAB, "evs_active": 64, "evs_backup": 0}
 """Every path is in use, and the bounds of the labs were found with all rules of this lab on."""
+HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,13 @@ class TrialCase(Case):
         setting, _ = SEAM[self.seam]
         return {**SETTINGS, setting: NAME, **self.settings}
 
+    @property
+    def possible_bps(self) -> float:
+        """The payload that the ports of one host can carry."""
+        plan = self.plan
+        size = plan.packets.pmtu_bytes
+        return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
+
 
 @dataclass(slots=True)
 class Trial:
@@ -61,10 +72,13 @@ class Trial:
     windows: list[list[tuple[int, int]]] = field(default_factory=list)
     folder: Path | None = None
 
-    def phase(self, name: str, skip: float = 0.0) -> Span:
-        """A phase without its first share."""
-        span = self.run.phases[name]
-        return Span(name, span.start_ns + round(skip * span.length_ns), span.stop_ns)
+    def phase(self, name: str) -> Span:
+        return part(self.run, name, 0.0)
+
+    @property
+    def look(self) -> tuple[str, ...]:
+        """The commands with which a reader looks at the run."""
+        return (command("view", self.folder),)
 
 
 @contextmanager
@@ -77,6 +91,16 @@ def installed(seat: Seat, seam: Seam) -> Iterator[None]:
         yield
     finally:
         del known[NAME]
+
+
+def once(work: StudentWork, name: str, case: TrialCase) -> Trial:
+    """The trial of a name, run once per check."""
+    return work.once(name, lambda: attempt(work, case, work.folder / "runs"))
+
+
+def uplink(rng: Random, shape: Mapping[str, int], plane: int) -> str:
+    """The link of the first leaf, the sender's, to one spine of a plane."""
+    return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
 
 
 def attempt(work: StudentWork, case: TrialCase, folder: Path, limits: BoxLimits | None = None) -> Trial:

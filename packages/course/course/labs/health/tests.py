@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from common.quoting import command
 from common.seeds import Purpose, derive
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
-from course.seams.trial import Trial, TrialCase, attempt
+from course.seams.trial import Trial, TrialCase, once, uplink
 from judging import Finding, Span
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -30,7 +29,6 @@ as well. It comes when the ways back of acknowledgements, one for each plane, ar
 the sender's can prevent it."""
 LOSSY_PERCENT, FLAPS = 2.5, 5
 Shape = dict[str, int]
-HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 LOAD = (Workload("write_bw", {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}, ("h0", "h1"), name="load0"),)
 FAULT_S = 2.0
 
@@ -52,29 +50,8 @@ def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialC
     )
 
 
-def trial(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
-    """The trial of a name, run once per check."""
-    return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
-
-
-def link(rng: Random, shape: Shape, plane: int) -> str:
-    """The uplink of the sender's leaf to one spine."""
-    return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
-
-
-def possible_bps(made: TrialCase) -> float:
-    """The payload that the sender's ports can carry."""
-    plan = made.plan
-    size = plan.packets.pmtu_bytes
-    return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
-
-
 def share(done: Trial, span: Span) -> float:
-    return goodput.over(done.run, span) / possible_bps(done.case)
-
-
-def look(done: Trial) -> tuple[str, ...]:
-    return (command("view", done.folder),)
+    return goodput.over(done.run, span) / done.case.possible_bps
 
 
 def paths(made: TrialCase) -> int:
@@ -91,8 +68,8 @@ def number_of(done: Trial, target: str) -> int:
 def dead(work: StudentWork) -> tuple[Trial, int]:
     """One uplink swallows every packet for a while."""
     rng, shape = work.rng("dead link"), fabric(work.seed)
-    target = link(rng, shape, rng.randrange(2))
-    done = trial(work, "dead", (TimedFault(0.1, "blackhole", target, 1.5),))
+    target = uplink(rng, shape, rng.randrange(2))
+    done = once(work, "dead", case(work, "dead", (TimedFault(0.1, "blackhole", target, 1.5),)))
     return done, number_of(done, target)
 
 
@@ -103,7 +80,7 @@ def leaves(work: StudentWork) -> TestOutcome:
     left = [one for one in done.log.of("leave", done.phase("faults")) if one.path == path]
     told = f"path {path} went out {len(left)} times, and lost {lost} packets"
     cause = "leave with the second loss in a row" if not left else "it came back before it was whole: wait for probes"
-    return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), look(done), cause)
+    return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), done.look, cause)
 
 
 def left(work: StudentWork) -> Gate:
@@ -123,7 +100,7 @@ def keeps(work: StudentWork) -> TestOutcome:
         Gate("times that sound paths went out", sum(one != path for one in gone), SOUND_OUT, at_most=True),
     )
     told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(set(gone))}"
-    return judged(f"without path {path} the others carry the load", told, gates, look(done), "leave only what loses")
+    return judged(f"without path {path} the others carry the load", told, gates, done.look, "leave only what loses")
 
 
 def returns(work: StudentWork) -> TestOutcome:
@@ -134,14 +111,14 @@ def returns(work: StudentWork) -> TestOutcome:
     probes = sum(one.path == path for one in done.log.of("probe", Span("all", 0, 1 << 62)))
     told = f"path {path} sent {counts[path]} packets after the fault, others up to {max(counts.values())}"
     cause = "it was never probed" if not probes else f"{probes} probes were sent to it: does an answer bring it back?"
-    return judged(f"path {path} is whole again: come back to it", told, gates, look(done), cause)
+    return judged(f"path {path} is whole again: come back to it", told, gates, done.look, cause)
 
 
 def lossy(work: StudentWork) -> TestOutcome:
     """The sender's port loses four packets in a hundred: leaving the plane costs half of the rate."""
     plane = work.rng("lossy port").randrange(2)
     seed = work.rng("lossy seed").getrandbits(16)
-    done = trial(work, "lossy", (TimedFault(0.0, "loss", f"h0-p{plane}l0", 1.95, 4.0, seed),))
+    done = once(work, "lossy", case(work, "lossy", (TimedFault(0.0, "loss", f"h0-p{plane}l0", 1.95, 4.0, seed),)))
     found = share(done, part(done.run, "faults"))
     went = done.log.count("leave", done.phase("faults"))
     gates = (
@@ -151,14 +128,14 @@ def lossy(work: StudentWork) -> TestOutcome:
     )
     told = f"{found:.1%} of the ports' rate; paths went out {went} times"
     cause = "a single loss among many packets that arrive is no reason to leave; acknowledgements must count in favour"
-    return judged("a plane that loses four packets in a hundred is kept", told, gates, look(done), cause)
+    return judged("a plane that loses four packets in a hundred is kept", told, gates, done.look, cause)
 
 
 def grey(work: StudentWork) -> TestOutcome:
     """An uplink that loses a third of its packets answers most probes."""
     rng, shape = work.rng("grey link"), fabric(work.seed)
-    target = link(rng, shape, rng.randrange(2))
-    done = trial(work, "grey", (TimedFault(0.0, "loss", target, 1.95, 40.0, rng.getrandbits(16)),))
+    target = uplink(rng, shape, rng.randrange(2))
+    done = once(work, "grey", case(work, "grey", (TimedFault(0.0, "loss", target, 1.95, 40.0, rng.getrandbits(16)),)))
     path, span = number_of(done, target), done.phase("faults")
     lost = done.log.by_path("lost", span)[path]
     backs = sum(one.path == path for one in done.log.of("back", span))
@@ -168,7 +145,7 @@ def grey(work: StudentWork) -> TestOutcome:
     )
     told = f"path {path} lost {lost} packets, and came back {backs} times"
     cause = "one answered probe proves little: ask for several in a row, and for more after a relapse"
-    return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", told, gates, look(done), cause)
+    return judged(f"path {path} loses 40 % for 1.95 s: leave it, and stay away", told, gates, done.look, cause)
 
 
 def total_outage(work: StudentWork) -> TestOutcome:
@@ -179,16 +156,16 @@ def total_outage(work: StudentWork) -> TestOutcome:
         for plane in range(2)
         for spine in range(shape["spines"])
     )
-    done = trial(work, "outage", faults)
+    done = once(work, "outage", case(work, "outage", faults))
     found = share(done, part(done.run, "after"))
     gates = (left(work), Gate("goodput", 100 * found, 100 * HUNT_BACK, " %"))
     told = f"{found:.1%} of the ports' rate after the outage"
-    return judged("every path dies for 0.4 s; afterwards all are used", told, gates, look(done), "do paths come back?")
+    return judged("every path dies for 0.4 s; afterwards all are used", told, gates, done.look, "do paths come back?")
 
 
 def dead_uplink(rng: Random, shape: Shape) -> list[TimedFault]:
     """One uplink is dead for most of the time."""
-    return [TimedFault(round(rng.uniform(0.0, 0.2), 2), "blackhole", link(rng, shape, rng.randrange(2)), 1.6)]
+    return [TimedFault(round(rng.uniform(0.0, 0.2), 2), "blackhole", uplink(rng, shape, rng.randrange(2)), 1.6)]
 
 
 def lossy_port(rng: Random, shape: Shape) -> list[TimedFault]:
@@ -199,7 +176,7 @@ def lossy_port(rng: Random, shape: Shape) -> list[TimedFault]:
 
 def grey_uplink(rng: Random, shape: Shape) -> list[TimedFault]:
     """One uplink loses a good share."""
-    target, percent = link(rng, shape, rng.randrange(2)), float(rng.randrange(30, 60))
+    target, percent = uplink(rng, shape, rng.randrange(2)), float(rng.randrange(30, 60))
     return [TimedFault(0.0, "loss", target, 1.95, percent, rng.getrandbits(16))]
 
 
@@ -210,7 +187,7 @@ def dead_plane(rng: Random, shape: Shape) -> list[TimedFault]:
 
 def flapping_uplink(rng: Random, shape: Shape) -> list[TimedFault]:
     """One uplink dies again and again, and is whole for as long in between."""
-    target, length_s = link(rng, shape, rng.randrange(2)), round(rng.uniform(0.16, 0.2), 2)
+    target, length_s = uplink(rng, shape, rng.randrange(2)), round(rng.uniform(0.16, 0.2), 2)
     return [TimedFault(round(2 * turn * length_s, 2), "blackhole", target, length_s) for turn in range(FLAPS)]
 
 
@@ -218,7 +195,7 @@ def both_planes(rng: Random, shape: Shape) -> list[TimedFault]:
     """Two or three faults; in each plane at least one uplink stays whole."""
     faults = []
     for plane in range(2):
-        target = link(rng, shape, plane)
+        target = uplink(rng, shape, plane)
         at_s = round(rng.uniform(0.0, 0.3), 2)
         for _ in range(rng.randint(1, 2)):
             length_s = round(rng.uniform(0.1, 0.7), 2)
@@ -293,7 +270,7 @@ def returning(done: Trial) -> Finding:
 
 
 def findings(done: Trial) -> list[Finding]:
-    most = possible_bps(done.case)
+    most = done.case.possible_bps
     kept = HUNT_KEPT_LOSSY if all(rare(one) for one in done.case.faults) else HUNT_KEPT
     if timeouts(done) or any(one.target.startswith("h0") and not rare(one) for one in done.case.faults):
         kept = HUNT_KEPT_PLANE

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from common.quoting import command
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import Note
-from course.seams.trial import Trial, TrialCase, attempt
+from course.seams.trial import Trial, TrialCase, once
 from judging import Finding, Span
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -24,7 +23,6 @@ LOAD = (
     Workload("write_bw", OPTIONS, (WRITER, NIC), name="load0"),
     Workload("write_bw", OPTIONS, (NIC, READER), name="load1"),
 )
-HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 KNOWN, KNOWN_LOSSY, KNOWN_BOTH, WRONG = 2.0, 16.0, 8.0, 3.0  # round trips
 LOST, UPDATES, BACK = 34, 16, 0.9
 HUNT_BACK, HUNT_KNOWN, TRIES = 0.85, 20.0, 4
@@ -38,22 +36,6 @@ def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialC
         number, FABRIC, LOAD, faults, settings={"selection": "round_robin"},
         reference_s=0.5, faults_s=FAULT_S, after_s=AFTER_S, seam="ports",
     )  # fmt: skip
-
-
-def trial(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
-    """The trial of a name, run once per check."""
-    return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
-
-
-def look(done: Trial) -> tuple[str, ...]:
-    return (command("view", done.folder),)
-
-
-def possible_bps(made: TrialCase) -> float:
-    """The payload that both streams together can carry."""
-    plan = made.plan
-    size = plan.packets.pmtu_bytes
-    return 2 * plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
 
 
 def truths(done: Trial, host: str = NIC) -> list[Note]:
@@ -133,7 +115,7 @@ def plane_of(work: StudentWork, name: str) -> int:
 def down(work: StudentWork) -> Trial:
     """The NIC loses a port for a second, and gets it back."""
     plane = plane_of(work, "lost port")
-    return trial(work, "down", (TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.2),))
+    return once(work, "down", case(work, "down", (TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.2),)))
 
 
 def tells(work: StudentWork) -> TestOutcome:
@@ -143,7 +125,7 @@ def tells(work: StudentWork) -> TestOutcome:
     told = f"the slowest to know was {peer or 'no peer'}, after {rtts:.1f} round trips"
     return judged(
         f"{NIC} loses a port, and gets it back: {' and '.join(PEERS)} know within {KNOWN:g} round trips",
-        told, (gate,), look(done), why(done, NIC, peer, change),
+        told, (gate,), done.look, why(done, NIC, peer, change),
     )  # fmt: skip
 
 
@@ -155,16 +137,16 @@ def spares(work: StudentWork) -> TestOutcome:
     gate = Gate("packets sent again", lost, LOST, at_most=True)
     told = f"{lost} packets were sent again"
     advice = f"only what was under way may be lost: {WRITER} goes on sending by a plane whose port {NIC} has lost"
-    return judged("a lost port costs what was under way", told, (gate,), look(done), advice)
+    return judged("a lost port costs what was under way", told, (gate,), done.look, advice)
 
 
 def recovers(work: StudentWork) -> TestOutcome:
     done = down(work)
-    found = goodput.over(done.run, part(done.run, "after")) / possible_bps(done.case)
+    found = goodput.over(done.run, part(done.run, "after")) / (2 * done.case.possible_bps)
     gates = (spoken(done), Gate("goodput", 100 * found, 100 * BACK, " %"))
     told = f"{found:.1%} of the rate once the port is back"
     return judged(
-        "a port that is back is used again", told, gates, look(done), "does believed hold all planes of the update?"
+        "a port that is back is used again", told, gates, done.look, "does believed hold all planes of the update?"
     )
 
 
@@ -182,7 +164,7 @@ def quiet(work: StudentWork) -> TestOutcome:
     )
     told = f"up to {most} updates for one change to one peer, {len(late)} in the last second"
     advice = "an answered update must not be repeated; an unanswered one about every two round trips"
-    return judged("when all is said, the NIC is quiet", told, gates, look(done), advice)
+    return judged("when all is said, the NIC is quiet", told, gates, done.look, advice)
 
 
 def repeats(work: StudentWork) -> TestOutcome:
@@ -190,7 +172,7 @@ def repeats(work: StudentWork) -> TestOutcome:
     plane = plane_of(work, "repeat port")
     others = [one for one in range(PLANES) if one != plane]
     losses = tuple(TimedFault(0.0, "loss", f"{NIC}>p{one}l0", 0.45, 100.0, 1) for one in others)
-    done = trial(work, "repeat", (*losses, TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.4)))
+    done = once(work, "repeat", case(work, "repeat", (*losses, TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.4))))
     change = truths(done)[0]
     found = {peer: known_rtts(done, change, peer, truths(done)[1].at_ns) for peer in PEERS}
     peer = max(found, key=lambda one: found[one])
@@ -198,7 +180,7 @@ def repeats(work: StudentWork) -> TestOutcome:
     sent = len([n for n in updates(done, Span("", change.at_ns, truths(done)[1].at_ns)) if n.peer == peer])
     told = f"{peer} knew after {found[peer]:.1f} round trips; {sent} updates were sent to it"
     advice = "an update may be lost: repeat it by every port that is up until an answer comes"
-    return judged("for 0.35 s every update is lost; afterwards the peers know", told, (gate,), look(done), advice)
+    return judged("for 0.35 s every update is lost; afterwards the peers know", told, (gate,), done.look, advice)
 
 
 def ordered(work: StudentWork) -> TestOutcome:
@@ -209,7 +191,7 @@ def ordered(work: StudentWork) -> TestOutcome:
         *(TimedFault(0.0, "delay", f"p{slow}l1>{peer}", 1.5, 220.0) for peer in PEERS),
         TimedFault(0.1, "port-down", f"{NIC}.p{lost}", 0.12),
     )
-    done = trial(work, "order", faults)
+    done = once(work, "order", case(work, "order", faults))
     up = truths(done)[-1]
     found = {peer: known_rtts(done, up, peer, done.run.phases["after"].start_ns) for peer in PEERS}
     peer = max(found, key=lambda one: found[one])
@@ -224,7 +206,7 @@ def ordered(work: StudentWork) -> TestOutcome:
         planes = " and ".join(map(str, sorted(ways)))
         advice = f"{NIC} told {peer} by plane {planes} alone, and this way may be long: send by every port that is up"
     return judged(
-        f"an update that was overtaken (plane {slow} takes 220 ms) changes nothing", told, gates, look(done), advice
+        f"an update that was overtaken (plane {slow} takes 220 ms) changes nothing", told, gates, done.look, advice
     )
 
 
@@ -235,7 +217,7 @@ def both(work: StudentWork) -> TestOutcome:
         TimedFault(0.1, "port-down", f"{NIC}.p{mine}", 1.3),
         TimedFault(0.1, "port-down", f"{WRITER}.p{its}", 1.3),
     )
-    done = trial(work, "both", faults)
+    done = once(work, "both", case(work, "both", faults))
     pairs = [(NIC, WRITER), (WRITER, NIC)]
     found = {pair: slowest(done, pair[0], (pair[1],)) for pair in pairs}
     pair = max(found, key=lambda one: found[one][0])
@@ -243,7 +225,7 @@ def both(work: StudentWork) -> TestOutcome:
     gate = Gate("until both know", rtts, KNOWN_BOTH, " round trips", at_most=True)
     told = f"{pair[1]} knew of the ports of {pair[0]} after {rtts:.1f} round trips"
     advice = f"{why(done, pair[0], peer, change)}; a single port may lead nowhere: send by every port that is up"
-    return judged(f"{NIC} and {WRITER} lose ports of two planes at once", told, (gate,), look(done), advice)
+    return judged(f"{NIC} and {WRITER} lose ports of two planes at once", told, (gate,), done.look, advice)
 
 
 def drawn(work: StudentWork, number: int) -> TrialCase:
@@ -283,7 +265,7 @@ def findings(done: Trial) -> list[Finding]:
     told = wrong[0] if wrong else f"all peers knew within {HUNT_KNOWN:g} round trips"
     return [
         Finding("peers know", not wrong, told),
-        carries("after", possible_bps(done.case) * HUNT_BACK, 0.4)(done.run),
+        carries("after", 2 * done.case.possible_bps * HUNT_BACK, 0.4)(done.run),
     ]
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from random import Random
 
-from common.quoting import command
 from common.seeds import Purpose, derive
 from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, part
 from course.seams.hunt import CourseHunt
 from course.seams.log import evenness
-from course.seams.trial import Trial, TrialCase, attempt
+from course.seams.trial import Trial, TrialCase, once, uplink
 from judging import Finding
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
 
 EVEN_PLANES, EVEN_PATHS, FULL_RATE = 0.9, 0.75, 0.95
 KEPT, RETURNED, USED_AGAIN = 0.75, 0.92, 0.5
-HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 TRIES = 4
 SLOW_MBPS = {2: (2.0, 3.0), 3: (1.0, 2.0)}
 """The rate of a slow uplink by the spines of a plane: equal shares lose as much with three paths as with two."""
@@ -38,29 +36,8 @@ def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialC
     return TrialCase(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
 
 
-def run_once(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> Trial:
-    """The trial of a name, run once per check."""
-    return work.once(name, lambda: attempt(work, case(work, name, faults), work.folder / "runs"))
-
-
 def whole(work: StudentWork) -> Trial:
-    return run_once(work, "whole", ())
-
-
-def link(rng: Random, shape: dict[str, int], plane: int) -> str:
-    """The uplink of the sender's leaf to one spine."""
-    return f"p{plane}l0-p{plane}s{rng.randrange(shape['spines'])}"
-
-
-def possible_bps(case: TrialCase) -> float:
-    """The payload that the sender's ports can carry."""
-    plan = case.plan
-    frame = plan.packets.pmtu_bytes + HEADERS_BYTES
-    return plan.planes * plan.links.host_rate_bps * plan.packets.pmtu_bytes / frame
-
-
-def look(trial: Trial) -> tuple[str, ...]:
-    return (command("view", trial.folder),)
+    return once(work, "whole", case(work, "whole", ()))
 
 
 def planes(work: StudentWork) -> TestOutcome:
@@ -72,7 +49,7 @@ def planes(work: StudentWork) -> TestOutcome:
     cause = "chance is not even: prefer the plane that has fewer packets than the others"
     if len(counts) < count:
         cause = "a plane without packets: choose never returns its paths"
-    return judged("every plane carries the same number of packets", told, (gate,), look(trial), cause)
+    return judged("every plane carries the same number of packets", told, (gate,), trial.look, cause)
 
 
 def paths(work: StudentWork) -> TestOutcome:
@@ -87,19 +64,19 @@ def paths(work: StudentWork) -> TestOutcome:
     if idle:
         cause = f"path {idle[0]} is never chosen: planes are even, but spines are left out"
     return judged(
-        "every path of a plane carries its share", f"packets of each path: {told}", (gate,), look(trial), cause
+        "every path of a plane carries its share", f"packets of each path: {told}", (gate,), trial.look, cause
     )
 
 
 def rate(work: StudentWork) -> TestOutcome:
     trial = whole(work)
-    share = goodput.over(trial.run, part(trial.run, "reference")) / possible_bps(trial.case)
+    share = goodput.over(trial.run, part(trial.run, "reference")) / trial.case.possible_bps
     gate = Gate("goodput", 100 * share, 100 * FULL_RATE, " %")
     return judged(
         "with nothing broken the ports are never idle",
         f"{share:.1%} of the rate of all ports",
         (gate,),
-        look(trial),
+        trial.look,
         "ports idle while choose returns None, or sticks to one",
     )
 
@@ -108,11 +85,11 @@ def slow_path(work: StudentWork) -> TestOutcome:
     """One uplink per plane is slow: the others have room for its packets."""
     rng, shape = work.rng("slow link"), fabric(work.seed)
     faults = tuple(
-        TimedFault(0.0, "rate", link(rng, shape, plane), 1.99, round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1))
+        TimedFault(0.0, "rate", uplink(rng, shape, plane), 1.99, round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1))
         for plane in range(shape["planes"])
     )
-    trial = run_once(work, "slow", faults)
-    share = goodput.over(trial.run, part(trial.run, "faults")) / possible_bps(trial.case)
+    trial = once(work, "slow", case(work, "slow", faults))
+    share = goodput.over(trial.run, part(trial.run, "faults")) / trial.case.possible_bps
     gate = Gate("goodput", 100 * share, 100 * KEPT, " %")
     span = part(trial.run, "faults")
     told = ", ".join(f"path {path}: {count}" for path, count in sorted(trial.log.by_path("sent", span).items()))
@@ -120,7 +97,7 @@ def slow_path(work: StudentWork) -> TestOutcome:
         "with one slow uplink in every plane the other uplinks carry the load",
         f"{share:.1%} of the rate of all ports; packets {told}",
         (gate,),
-        look(trial),
+        trial.look,
         "a slow path must get fewer packets than a fast one, or the whole window waits in its queue",
     )
 
@@ -128,8 +105,8 @@ def slow_path(work: StudentWork) -> TestOutcome:
 def lost_path(work: StudentWork) -> TestOutcome:
     """One uplink swallows packets for a while; afterwards it is used like the others."""
     rng, shape = work.rng("dead link"), fabric(work.seed)
-    target = link(rng, shape, rng.randrange(shape["planes"]))
-    trial = run_once(work, "dead", (TimedFault(0.1, "blackhole", target, 1.2),))
+    target = uplink(rng, shape, rng.randrange(shape["planes"]))
+    trial = once(work, "dead", case(work, "dead", (TimedFault(0.1, "blackhole", target, 1.2),)))
     counts = trial.log.by_path("sent", part(trial.run, "after"))
     number = shape["planes"] * shape["spines"]
     gate = Gate("fewest/most", evenness(counts, number), USED_AGAIN)
@@ -143,7 +120,7 @@ def lost_path(work: StudentWork) -> TestOutcome:
         f"{target} swallows every packet for 1.2 s; once it is whole, its path carries its share again",
         f"after the fault, packets of each path: {told}",
         (gate,),
-        look(trial),
+        trial.look,
         cause,
     )
 
@@ -162,7 +139,7 @@ def drawn(work: StudentWork, number: int) -> TrialCase:
 
 
 def findings(trial: Trial) -> list[Finding]:
-    most = possible_bps(trial.case)
+    most = trial.case.possible_bps
     delayed = any(one.verb == "delay" for one in trial.case.faults)
     kept = carries("faults", most * KEPT * (0.85 if delayed else 1.0))
     return [kept(trial.run), carries("after", most * RETURNED)(trial.run)]

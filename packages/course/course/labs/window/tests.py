@@ -7,7 +7,7 @@ from course.exercise import Exercise, StudentWork, Test
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
-from course.seams.trial import Trial, TrialCase, attempt
+from course.seams.trial import Trial, TrialCase, once
 from judging import Finding
 from judging.measures import goodput
 from scenarios import TimedFault, Workload
@@ -17,7 +17,6 @@ ALONE, FULL, FAIR, TRIMS, BACK = 0.96, 0.95, 0.9, 0.003, 0.9
 delay trims nothing once it has settled."""
 HUNT_BACK, TRIES = 0.85, 3
 SETTLED = 0.5
-HEADERS_BYTES = 138  # of a write's packet: Ethernet 14, IPv6 40 + 40, UDP 8, BTH 12, METH 4, RETH 16, ICRC 4
 OPTIONS = {"size": 65_536, "depth": 24, "qps": 1, "messages": 0}
 RECEIVER = "h4"
 FABRIC = {"planes": 2, "leaves": 2, "spines": 2, "hosts_per_leaf": 4}
@@ -43,33 +42,21 @@ def case(
     )  # fmt: skip
 
 
-def trial(work: StudentWork, name: str, made: TrialCase) -> Trial:
-    """The trial of a name, run once per check."""
-    return work.once(name, lambda: attempt(work, made, work.folder / "runs"))
-
-
 def alone(work: StudentWork) -> Trial:
-    return trial(work, "alone", case(work, "alone", 1, (), reference_s=2.5))
+    return once(work, "alone", case(work, "alone", 1, (), reference_s=2.5))
 
 
 def incast(work: StudentWork) -> Trial:
-    return trial(work, "incast", case(work, "incast", senders(work), (), reference_s=5.0))
-
-
-def possible_bps(made: TrialCase) -> float:
-    """The payload that the receiver's ports can carry."""
-    plan = made.plan
-    size = plan.packets.pmtu_bytes
-    return plan.planes * plan.links.host_rate_bps * size / (size + HEADERS_BYTES)
+    return once(work, "incast", case(work, "incast", senders(work), (), reference_s=5.0))
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (command("view", done.folder), command("report", done.folder))
+    return (*done.look, command("report", done.folder))
 
 
 def full_alone(work: StudentWork) -> TestOutcome:
     done = alone(work)
-    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
+    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / done.case.possible_bps
     gate = Gate("goodput", 100 * share, 100 * ALONE, " %")
     windows = [window for _, window in done.windows[0]]
     told = f"{share:.1%} of the ports' rate; the window went from {windows[0]} to {windows[-1]} bytes"
@@ -78,7 +65,7 @@ def full_alone(work: StudentWork) -> TestOutcome:
 
 def full_incast(work: StudentWork) -> TestOutcome:
     done = incast(work)
-    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / possible_bps(done.case)
+    share = goodput.over(done.run, part(done.run, "reference", SETTLED)) / done.case.possible_bps
     gates = (moving(done), Gate("goodput", 100 * share, 100 * FULL, " %"))
     told = f"{senders(work)} senders together reach {share:.1%} of the receiver's rate"
     return judged("an incast fills the receiver's ports", told, gates, look(done), "windows are cut too deep")
@@ -121,8 +108,8 @@ def fair(work: StudentWork) -> TestOutcome:
 def comes_back(work: StudentWork) -> TestOutcome:
     mbps = round(work.rng("slow").uniform(1.5, 3.0), 1)
     faults = tuple(TimedFault(0.0, "rate", f"p{plane}l1>{RECEIVER}", 1.9, mbps) for plane in range(2))
-    done = trial(work, "back", case(work, "back", 1, faults))
-    share = goodput.over(done.run, part(done.run, "after")) / possible_bps(done.case)
+    done = once(work, "back", case(work, "back", 1, faults))
+    share = goodput.over(done.run, part(done.run, "after")) / done.case.possible_bps
     gate = Gate("goodput", 100 * share, 100 * BACK, " %")
     windows = [window for at, window in done.windows[0] if at >= done.run.phases["after"].start_ns] or [0]
     told = f"{share:.1%} of the rate; the window grew from {windows[0]} to {windows[-1]} bytes"
@@ -147,7 +134,7 @@ def drawn(work: StudentWork, number: int) -> TrialCase:
 
 
 def findings(done: Trial) -> list[Finding]:
-    return [carries("after", possible_bps(done.case) * HUNT_BACK)(done.run)]
+    return [carries("after", done.case.possible_bps * HUNT_BACK)(done.run)]
 
 
 HUNT = CourseHunt(TRIES, drawn, findings, f"after {TRIES} drawn schedules of slow ports the rate is back")
