@@ -21,15 +21,16 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.planted import KINDS, planted
-from benchmarks.rig import kept
 
 SCENARIOS = ("link-flap", "switch-reboot", "nic-port", "spray", "incast", "grey-link", "collision")
 LENGTHS = {"incast": ("--time", "0.6"), "grey-link": ("--time", "0.6")}  # of those without a short form
+JUDGED = (0, 1, 3)  # exit statuses of `./lab run` with a verdict: true, false and unknown
 BROKEN = (("spray", "mrc-oblivious"), ("link-flap", "roce"))
 
 
@@ -62,15 +63,25 @@ def cases(noises: Sequence[str], scenarios: Sequence[str], seeds: Iterable[int])
 def read(path: Path) -> dict[Case, Outcome]:
     """The outcomes kept in a file; none where there is no file."""
     found: dict[Case, Outcome] = {}
-    for data in kept.lines(path):
-        case = Case(*(data[name] for name in Case.__dataclass_fields__))
-        found[case] = Outcome(*(data[name] for name in Outcome.__dataclass_fields__))
+    for line in path.read_text().splitlines() if path.exists() else []:
+        with suppress(ValueError):  # a line that a crash has torn
+            data = json.loads(line)
+            case = Case(*(data[name] for name in Case.__dataclass_fields__))
+            found[case] = Outcome(*(data[name] for name in Outcome.__dataclass_fields__))
     return found
 
 
 def keep(path: Path, case: Case, outcome: Outcome) -> None:
-    """Add an outcome to the file."""
-    kept.keep(path, {**asdict(case), **asdict(outcome)})
+    """Add an outcome to the file, even after a torn line."""
+    torn = path.exists() and not path.read_text().endswith("\n") and path.stat().st_size > 0
+    with path.open("a") as file:
+        file.write("\n" * torn + json.dumps({**asdict(case), **asdict(outcome)}) + "\n")
+
+
+def commit() -> str:
+    """The commit that is checked out, with a + when files differ from it; "" outside a repository."""
+    words = ["git", "describe", "--always", "--exclude=*", "--dirty=+"]
+    return subprocess.run(words, cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
 
 
 def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
@@ -90,11 +101,11 @@ def run(case: Case, folder: Path, extra: Sequence[str]) -> Outcome:
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
         with planted(case.noise, process.pid, case.seed):
             status = process.wait()
-    if status not in kept.JUDGED and (folder / "latest").resolve() == before:
-        return Outcome("failed", f"exit status {status}", kept.commit())
+    if status not in JUDGED and (folder / "latest").resolve() == before:
+        return Outcome("failed", f"exit status {status}", commit())
     document = json.loads((folder / "latest" / "verdict.json").read_text())
     verdict = document["verdict"]  # a run that an error ends has one as well
-    return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), kept.commit())
+    return Outcome(verdict, "" if verdict == "true" else reasons(document["findings"]), commit())
 
 
 def reasons(findings: Sequence[Mapping[str, Any]]) -> str:
