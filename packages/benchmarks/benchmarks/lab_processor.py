@@ -20,10 +20,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 ROOT = Path(__file__).parents[3]
 TICK_S = os.sysconf("SC_CLK_TCK")
@@ -31,25 +33,8 @@ POLL_S = 0.05
 ROLES = ("agents", "switches", "runner", "kernel threads")
 
 
-@dataclass(slots=True)
-class Spent:
-    """The use of processes: seconds of processor, ticks in user and kernel mode, voluntary waits."""
-
-    seconds: float = 0.0
-    user: int = 0
-    kernel: int = 0
-    waits: int = 0
-
-    def __sub__(self, other: Spent) -> Spent:
-        names = ("seconds", "user", "kernel", "waits")
-        return Spent(*(getattr(self, name) - getattr(other, name) for name in names))
-
-    def __iadd__(self, other: Spent) -> Spent:
-        self.seconds += other.seconds
-        self.user += other.user
-        self.kernel += other.kernel
-        self.waits += other.waits
-        return self
+Spent = Counter[str]
+"""The use of processes: `ns` of processor, ticks in `user` and `kernel` mode, voluntary `waits`."""
 
 
 @dataclass(slots=True)
@@ -94,14 +79,14 @@ def snapshot() -> Snapshot:
             fields = (entry / "stat").read_text().rpartition(")")[2].split()
             spent = Spent(user=int(fields[11]), kernel=int(fields[12]))
             for task in (entry / "task").iterdir():
-                spent.seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
+                spent["ns"] += int((task / "schedstat").read_text().split()[0])
                 lines = (task / "status").read_text().splitlines()
-                spent.waits += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
+                spent["waits"] += sum(int(line.split()[1]) for line in lines if line.startswith("voluntary"))
             found.processes[int(entry.name), fields[19]] = (role(int(entry.name)), spent)
     return found
 
 
-def lines_of(path: Path) -> Iterator[dict[str, object]]:
+def lines_of(path: Path) -> Iterator[dict[str, Any]]:
     for line in path.read_text().splitlines():
         with contextlib.suppress(ValueError):
             yield json.loads(line)
@@ -121,12 +106,9 @@ def packets(journal: Path, start_ns: int, stop_ns: int) -> tuple[int, int]:
     data, both = [], []
     for line in lines_of(journal):
         if line["kind"] == "sample":
-            at = int(str(line["t_ns"]))
-            ports, qps = line["ports"], line["qps"]
-            assert isinstance(ports, list)
-            assert isinstance(qps, list)
-            data.append((at, sum(row.get("data_packets", 0) for row in qps)))
-            both.append((at, sum(row["tx_packets"] + row["rx_packets"] for row in ports)))
+            at = int(line["t_ns"])
+            data.append((at, sum(row.get("data_packets", 0) for row in line["qps"])))
+            both.append((at, sum(row["tx_packets"] + row["rx_packets"] for row in line["ports"])))
     return _between(data, start_ns, stop_ns), _between(both, start_ns, stop_ns)
 
 
@@ -151,7 +133,9 @@ def run(checkout: Path, words: list[str]) -> Figures:
         status = process.wait()
         roles = {name: Spent() for name in (*ROLES, "others")}
         for key, (name, spent) in after.processes.items():
-            roles[name] += spent - before.processes[key][1] if key in before.processes else spent
+            roles[name].update(spent)
+            if key in before.processes:
+                roles[name].subtract(before.processes[key][1])
         hosts = list(folder.glob("*/*/journal/h*.jsonl"))
         sent = [packets(path, before.at_ns, after.at_ns) for path in hosts]
         return Figures(
@@ -172,21 +156,17 @@ def show(name: str, runs: list[Figures]) -> None:
     print(f"\n{name}: {len(runs)} runs, {data} data packets, {rate:.0f}/s, {cores:.2f} cores busy")
     print(f"{'per data packet':16} {'processor':>10} {'kernel':>7} {'waits':>6}")
     for role_name in ROLES:
-        spent = Spent()
-        for one in runs:
-            spent += one.roles[role_name]
-        share = spent.kernel / max(1, spent.user + spent.kernel)
-        print(f"{role_name:16} {spent.seconds / data * 1e6:7.1f} µs {share:7.0%} {spent.waits / data:6.2f}")
-    whole = [sum(one.roles[name].seconds for name in ROLES) / one.data_packets * 1e6 for one in runs]
+        spent = sum((one.roles[role_name] for one in runs), Spent())
+        share = spent["kernel"] / max(1, spent["user"] + spent["kernel"])
+        print(f"{role_name:16} {spent['ns'] / data / 1e3:7.1f} µs {share:7.0%} {spent['waits'] / data:6.2f}")
+    whole = [sum(one.roles[name]["ns"] for name in ROLES) / one.data_packets / 1e3 for one in runs]
     print(f"{'whole run':16} {mean(whole):7.1f} µs   ({', '.join(f'{value:.1f}' for value in whole)})")
-    agents = sum(one.roles["agents"].seconds for one in runs) / sum(one.agent_packets for one in runs)
-    print(
-        f"{'packet, agent':16} {agents * 1e6:7.1f} µs   ({sum(one.agent_packets for one in runs) / data:.2f} packets)"
-    )
-    others = sum(one.roles["others"].seconds for one in runs)
-    print(
-        f"other processes: {others / busy:.0%} of the machine's busy time; exit statuses {[one.status for one in runs]}"
-    )
+    agent_packets = sum(one.agent_packets for one in runs)
+    agents_us = sum(one.roles["agents"]["ns"] for one in runs) / agent_packets / 1e3
+    print(f"{'packet, agent':16} {agents_us:7.1f} µs   ({agent_packets / data:.2f} packets)")
+    others_s = sum(one.roles["others"]["ns"] for one in runs) / 1e9
+    statuses = [one.status for one in runs]
+    print(f"other processes: {others_s / busy:.0%} of the machine's busy time; exit statuses {statuses}")
 
 
 def main() -> int:
