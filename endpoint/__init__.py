@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from endpoint.__main__ import main
     from endpoint.decoder import Decoder, acknowledges
     from endpoint.denylist import FAULTS
     from endpoint.frame_filter import ACCEPT_WHOLE
@@ -21,6 +20,6 @@ else:
 
 __all__ = [
     "ACCEPT_WHOLE", "FAULTS", "AgentClient", "Decoder", "HostNic", "Transport", "VirtualHost", "WorkloadGroup",
-    "acknowledges", "blame", "compiled", "factory", "main", "mrc", "nic", "packet_sockets", "plugins", "profile",
+    "acknowledges", "blame", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
     "uverbs", "workloads",
 ]  # fmt: skip

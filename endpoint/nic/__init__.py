@@ -7,13 +7,10 @@ from common.door import lazy
 if TYPE_CHECKING:
     from endpoint.nic.config import NEVER, AlgorithmError, Settings
     from endpoint.nic.events import EventLog
-    from endpoint.nic.message import Message
-    from endpoint.nic.packet import VARIANT_MASKED, WritePacker
     from endpoint.nic.port import PortSet
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "NEVER", "VARIANT_MASKED", "AlgorithmError", "EventLog", "Message", "PortSet", "Settings", "WritePacker", "dialect",
-    "frame", "icrc", "wire",
+    "NEVER", "AlgorithmError", "EventLog", "PortSet", "Settings", "dialect", "frame", "icrc", "wire",
 ]  # fmt: skip

@@ -1,23 +1,21 @@
 """One queue pair between two namespaces over four veth ports, beside a bare sender and receiver on the same rings.
 
-    python -m benchmarks.endpoint [--seconds 5] [--transport mrc] [--stages]
+    python -m benchmarks.endpoint [--seconds 5] [--transport mrc]
 
 Needs root. Goodput counts payload that the receiver has verified; packets are data packets of 4 KiB. Processor time a
-packet is what each process used, so other load on the machine hardly shows in it, while it does in the rates. With
-`--stages` a second run tells where in the two processes that time goes.
+packet is what each process used, so other load on the machine hardly shows in it, while it does in the rates.
 """
 
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
 import os
 import select
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +24,7 @@ from benchmarks.rig.namespaces import back_to_back
 from benchmarks.rig.processor import cpu_ns
 from common.linux.bpf import RETURN, Instruction, Program
 from endpoint import ACCEPT_WHOLE, WorkloadGroup
-from endpoint.packet_sockets import RING_BYTES, FrameRing, PacketSocket
+from endpoint.packet_sockets import RING_BYTES, PacketSocket
 from topo.emulation.namespace import enter, path_of
 
 PORTS = 4
@@ -86,11 +84,11 @@ def _bare_receive(go: int) -> dict[str, float]:
     return {"packets_per_s": rate, "gbps": rate * PAYLOAD_BYTES * 8 / 1e9, "receiver_us": spent_ns / count / 1e3}
 
 
-def endpoint(transport: str, seconds: float, program: tuple[str, ...] = ("-m", "endpoint")) -> dict[str, float]:
+def endpoint(transport: str, seconds: float) -> dict[str, float]:
     """`write_bw` on one QP between two agents."""
     with (
         tempfile.TemporaryDirectory() as directory,
-        agents(Path(directory), "--transport", transport, program=program, **PROFILE) as (pair, _names),
+        agents(Path(directory), "--transport", transport, **PROFILE) as (pair, _names),
     ):
         result, spent_ns = write_bw(pair, seconds)
         counters = [agent.client.call("counters") for agent in pair]
@@ -119,111 +117,10 @@ def write_bw(pair: Sequence[AgentProcess], seconds: float) -> tuple[dict[str, An
     return result, [cpu_ns(agent.process.pid) - start_ns for agent, start_ns in zip(pair, before, strict=True)]
 
 
-# --- where the time goes ---------------------------------------------------------------------------------------
-
-
-class Stages:
-    """Wraps methods so that each notes the processor time spent in it, less that in wrapped methods it calls.
-
-    Reading the clock costs about 0.2 µs, mostly seen in "socket send", which is timed once a frame.
-    """
-
-    def __init__(self) -> None:
-        self.spent_ns: dict[str, int] = {}
-        self._inner_ns = 0
-
-    def wrap(self, owner: Any, name: str, stage: str) -> None:
-        method, spent, clock = getattr(owner, name), self.spent_ns, time.thread_time_ns
-        spent.setdefault(stage, 0)
-
-        def timed(*arguments: Any, **keywords: Any) -> Any:
-            outer_ns, self._inner_ns = self._inner_ns, 0
-            start_ns = clock()
-            try:
-                return method(*arguments, **keywords)
-            finally:
-                elapsed_ns = clock() - start_ns
-                spent[stage] += elapsed_ns - self._inner_ns
-                self._inner_ns = outer_ns + elapsed_ns
-
-        setattr(owner, name, timed)
-
-
-def staged_agent(arguments: list[str]) -> int:
-    """Be an agent whose stages are timed; the figures are written beside its journal when it ends."""
-    from endpoint import HostNic, main
-    from endpoint.mrc import Endpoint
-    from endpoint.packet_sockets import Loop
-    from endpoint.workloads import StreamWorkload
-
-    stages = Stages()
-    for name in ("receive", "release"):
-        stages.wrap(FrameRing, name, "ring")
-    stages.wrap(FrameRing, "send", "socket send")
-    stages.wrap(Endpoint, "receive", "transport: receive")
-    stages.wrap(Endpoint, "packets_to_send", "transport: packets to send")
-    stages.wrap(Endpoint, "handle_timer", "transport: timers")
-    stages.wrap(Endpoint, "next_timer_ns", "transport: timers")
-    stages.wrap(StreamWorkload, "received", "workload: verify")
-    stages.wrap(HostNic, "_step", "workload: the rest")
-    stages.wrap(HostNic, "counters", "samples")
-    stages.wrap(Loop, "_wait", "waiting")
-    stages.wrap(Loop, "run", "driver loop")
-    journal = Path(arguments[arguments.index("--journal") + 1])
-    atexit.register(lambda: journal.with_suffix(".stages").write_text(json.dumps(stages.spent_ns)))
-    return main(arguments)
-
-
-def stages(transport: str, seconds: float) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        shares: list[dict[str, int]] = []
-        with agents(Path(directory), "--transport", transport, program=(str(Path(__file__)), "staged"), **PROFILE) as (
-            pair,
-            _names,
-        ):
-            packets = write_bw(pair, seconds)[0]["bytes_verified"] / PAYLOAD_BYTES
-            for agent in pair:
-                agent.close()
-                shares.append(json.loads(agent.journal.with_suffix(".stages").read_text()))
-    print(f"\n{'stage, µs a data packet':28} {'sender':>8} {'receiver':>8}")
-    for stage in shares[0]:
-        figures = [share[stage] / packets / 1e3 for share in shares]
-        print(f"{stage:28} {figures[0]:8.2f} {figures[1]:8.2f}")
-
-
-def primitives() -> None:
-    """The least time of any implementation in Python: the library calls on one packet's bytes."""
-    from zlib import crc32
-
-    data, memory, view = os.urandom(FRAME_BYTES), bytearray(1 << 20), memoryview(bytearray(FRAME_BYTES))
-    payload = view[-PAYLOAD_BYTES:]
-
-    def place() -> None:
-        memory[:PAYLOAD_BYTES] = payload
-
-    for name, call in {
-        "invariant CRC (zlib.crc32)": lambda: crc32(data),
-        "copy into memory": place,
-        "make the frame (join)": lambda: b"".join((data[:138], payload)),
-        "verify (memcmp in place)": lambda: memory.startswith(payload),
-    }.items():
-        print(f"{name:28} {_time_us(call):8.2f}")
-
-
-def _time_us(call: Callable[[], Any], count: int = 20_000) -> float:
-    start_ns = time.process_time_ns()
-    for _ in range(count):
-        call()
-    return (time.process_time_ns() - start_ns) / count / 1e3
-
-
 def main() -> int:
-    if sys.argv[1:2] == ["staged"]:
-        return staged_agent(sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--transport", default="mrc", choices=("mrc", "roce"))
-    parser.add_argument("--stages", action="store_true", help="also say where the time goes")
     options = parser.parse_args()
     if os.geteuid() != 0:
         print("benchmarks/endpoint.py needs root: it makes network namespaces", file=sys.stderr)
@@ -236,9 +133,6 @@ def main() -> int:
     row = rows[options.transport]
     print(f"of bare: {row['gbps'] / rows['bare']['gbps']:.0%}")
     print(f"{row['packets']:,.0f} packets verified, {row['retransmits']} sent again, {row['drop_socket']} ring drops")
-    if options.stages:
-        stages(options.transport, options.seconds)
-        primitives()
     return 0
 
 

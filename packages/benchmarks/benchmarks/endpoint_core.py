@@ -2,7 +2,7 @@
 
     python -m benchmarks.endpoint_core [--messages 4000] [--size 65536]
 
-Each row is one call into the core; the rows below are parts of it, timed on their own. Needs no root.
+Each row is one call into the core. Needs no root.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from collections.abc import Callable
 from random import Random
 from time import process_time_ns
 from typing import Any
-from zlib import crc32
 
 from benchmarks.rig.profiles import profile as profile_data
 from endpoint import profile as profiles
-from endpoint.mrc import SEAMS, Endpoint
-from endpoint.nic import VARIANT_MASKED, Message, WritePacker, icrc
+from endpoint.mrc import Endpoint
 
 STEP_NS = 100_000
 BATCH = 32
 SLOTS = 16
-REPEATS = 20_000
 
 
 def endpoint(number: int) -> Endpoint:
@@ -81,43 +78,6 @@ def transfer(messages: int, size: int) -> tuple[dict[str, float], int]:
     return {stage: spent / packets / 1000 for stage, spent in watch.spent_ns.items()}, packets
 
 
-def parts() -> dict[str, float]:
-    """Microseconds of single steps, each repeated on its own."""
-    a, b = endpoint(0), endpoint(1)
-    region = a.register_memory(bytearray(1 << 16))
-    qp, peer = a.create_qp(a.create_cq(1)), b.create_qp(b.create_cq(1))
-    qp.connect(peer.info(), 0)
-    peer.connect(qp.info(), 0)
-    message = Message(0, region, 0, 1 << 16, 0x1000, 1, None, 4096)
-    message.last_psn = 15
-    packer = WritePacker(VARIANT_MASKED | peer.qpn, 4096, 0, 0)
-    route = a.peers.named("h1").routes[0]
-    traffic_class = a.profile.dscp.trimmable << 2
-    selection = SEAMS["selection"]["mrc"](qp.evs, Random(1), {})
-    payload = bytes(4096)
-    inner = memoryview(packer.pack(message, 3, 4096, 0, route, traffic_class, 0))[54:]
-    arrival = b.ports[0]
-
-    def acknowledge() -> None:
-        peer.responder.acknowledge(0, arrival, 1, 1, 0, 0)
-        arrival.control.clear()
-
-    steps: dict[str, Callable[[], Any]] = {
-        "choose plane and EV": lambda: selection.next(0xF),
-        "pack a write (headers, ICRC, join)": lambda: packer.pack(message, 3, 4096, 0, route, traffic_class, 0),
-        "CRC-32 of 4 KiB": lambda: crc32(payload),
-        "verify an ICRC": lambda: icrc.verify(inner),
-        "make a SACK": acknowledge,
-    }
-    found = {}
-    for name, step in steps.items():
-        start_ns = process_time_ns()
-        for _ in range(REPEATS):
-            step()
-        found[name] = (process_time_ns() - start_ns) / REPEATS / 1000
-    return found
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--messages", type=int, default=4000)
@@ -130,9 +90,6 @@ def main() -> None:
         for name, spent in rows.items():
             print(f"  {name:<40}{spent:6.2f}")
         print(f"  {side + ', in all':<40}{sum(rows.values()):6.2f}")
-    print("single steps, µs each")
-    for name, spent in parts().items():
-        print(f"  {name:<40}{spent:6.2f}")
 
 
 if __name__ == "__main__":

@@ -1,22 +1,15 @@
-/* The programs that `benchmarks/libmrc.py` measures.
- *
- *   write SIZE COUNT DEVICE DEVICE   writes in a queue of 64, one in 16 signaled; prints ns of processor time
- *   copies                           what each way to use memory that a program has already costs; prints rows */
+/* The program that `benchmarks/libmrc.py` measures: SIZE COUNT DEVICE DEVICE. Writes in a queue of 64, one in 16 signaled;
+ * prints ns of processor time. */
 #include <mrc.h>
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 #define CHECK(what) ((what) ? (void)0 : (perror(#what), exit(1)))
 
-enum { DEPTH = 64, SIGNALED = 16, PACKET = 4096 };
+enum { DEPTH = 64, SIGNALED = 16 };
 
 static long spent_ns(void)
 {
@@ -25,8 +18,6 @@ static long spent_ns(void)
     return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000L +
            (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000L;
 }
-
-/* --- writes ------------------------------------------------------------------------------------------------------ */
 
 struct end {
     struct ibv_context *verbs;
@@ -97,68 +88,10 @@ static void writes(uint32_t size, int count, const char *here, const char *there
     CHECK(!memcmp(from.memory, to.memory, size));
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------ */
-
-enum { BYTES = 64 << 20, PAGE = 4096 };
-
-static uint8_t *shared_file(int *fd)
-{
-    *fd = memfd_create("benchmark", 0);
-    CHECK(*fd >= 0 && !ftruncate(*fd, BYTES));
-    uint8_t *mapped = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-    CHECK(mapped != MAP_FAILED);
-    return mapped;
-}
-
-static void row(const char *what, long ns)
-{
-    printf("%s\t%.3f\n", what, (double)ns / BYTES);
-}
-
-static void copies(void)
-{
-    int fd, mem = open("/proc/self/mem", O_RDWR);
-    uint8_t *own = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHECK(own != MAP_FAILED && mem >= 0);
-    memset(own, 1, BYTES);
-    long start_ns = spent_ns();
-    uint8_t *shadow = shared_file(&fd);
-    row("copies: register", spent_ns() - start_ns);
-    memset(shadow, 0, BYTES); /* its pages are there from the first use on */
-    start_ns = spent_ns();
-    for (size_t at = 0; at < BYTES; at += 1 << 16) {
-        struct iovec source = {own + at, 1 << 16}, target = {shadow + at, 1 << 16};
-        CHECK(process_vm_readv(getpid(), &target, 1, &source, 1, 0) == 1 << 16);
-    }
-    row("copies: send 64 KiB", spent_ns() - start_ns);
-    start_ns = spent_ns();
-    for (size_t at = 0; at < BYTES; at += PACKET)
-        CHECK(pwrite(mem, shadow + at, PACKET, (off_t)(uintptr_t)(own + at)) == PACKET);
-    row("copies: place a packet", spent_ns() - start_ns);
-    munmap(shadow, BYTES);
-    close(fd);
-
-    start_ns = spent_ns(); /* the program's bytes go into the file, and the file takes the place of its pages */
-    shadow = shared_file(&fd);
-    memcpy(shadow, own, BYTES);
-    CHECK(mmap(own, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == own);
-    row("mapping: register", spent_ns() - start_ns);
-    for (size_t at = 0; at < BYTES; at += PAGE)
-        own[at]++;
-    static uint8_t packet[PACKET];
-    start_ns = spent_ns();
-    for (size_t at = 0; at < BYTES; at += PACKET)
-        memcpy(shadow + at, packet, PACKET);
-    row("mapping: place a packet", spent_ns() - start_ns);
-}
-
 int main(int count, char **words)
 {
-    if (count == 2 && !strcmp(words[1], "copies"))
-        copies();
-    else if (count == 6 && !strcmp(words[1], "write"))
-        writes((uint32_t)atoi(words[2]), atoi(words[3]), words[4], words[5]);
-    else
+    if (count != 5)
         return 2;
+    writes((uint32_t)atoi(words[1]), atoi(words[2]), words[3], words[4]);
     return 0;
 }

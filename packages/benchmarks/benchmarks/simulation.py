@@ -1,13 +1,12 @@
 """How fast virtual time is: data packets and packet-hops a second of one core, beside uet-htsim where it is given.
 
     python -m benchmarks.simulation [--round-trips 100] [--hosts 1024] [--bytes 2000000] [--port-gbps 100]
-        [--payload counted|real] [--processes N] [--spine-lost-us 50] [--htsim DIRECTORY] [--turns 5]
+        [--payload counted|real] [--processes N] [--htsim DIRECTORY] [--turns 5]
 
 Two runs of the lab, each in a separate process. `collision` on `rack`: the scenario's workload without faults, after it
 has filled its windows. The permutation: every host writes `--bytes` to another, on a two-tier fabric of 4 planes with
 full bisection and cables of 1 us, until all is there. A packet-hop is a frame that a switch puts on a cable. Figures
-are in processor time; building and provisioning are counted apart. With `--spine-lost-us` a spine of plane 0 crashes in
-the midst of it.
+are in processor time; building and provisioning are counted apart.
 
 `--htsim` is the directory `htsim/sim/datacenter` of uet-htsim with `htsim_uec` built: the same permutation on its
 `leaf_spine_1024.topo`, one plane with ports of 100 Gb/s and cables of 1 us, before ours, `--turns` times by turns. The
@@ -28,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -43,7 +42,6 @@ from running.worlds import SimulatedWorld, call
 from scenarios import Setting, Workload, library
 from switch.native import NativeFabric
 from topo import Plan, load_plan
-from topo.graph import links
 from topo.plan import Links
 
 ROOT = Path(__file__).parents[3]
@@ -63,20 +61,18 @@ HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """As `./lab` sets it for virtual time; uet-htsim also gains by it."""
 
 
-def make_world(
-    plan: Plan, directory: str, settings: Mapping[str, Any] | None = None, payload: Payload = "real"
-) -> SimulatedWorld:
+def make_world(plan: Plan, directory: str, payload: Payload = "real") -> SimulatedWorld:
     run = RunDirectory.create(Path(directory), "benchmark", SEED)
-    chosen = replace(transport("mrc", settings or {}), payload=payload)
+    chosen = replace(transport("mrc"), payload=payload)
     return SimulatedWorld(plan, chosen, SEED, run, lambda event: None)
 
 
 def make_part(ranks: communicator.Ranks) -> Callable[..., SimulatedWorld]:
     """Makes a world as `make_world` does, of which this process has its part."""
 
-    def make(plan: Plan, place: str, settings: Mapping[str, Any] | None, payload: Payload) -> SimulatedWorld:
+    def make(plan: Plan, place: str, payload: Payload) -> SimulatedWorld:
         own = RunDirectory.create(Path(place), "benchmark", SEED) if ranks.rank == 0 else None
-        chosen = replace(transport("mrc", settings or {}), payload=payload)
+        chosen = replace(transport("mrc"), payload=payload)
         shared = ranks.comm.bcast(own, root=0)
         return PartWorld(ranks, lambda now_ns: None, plan, chosen, SEED, shared, lambda event: None)
 
@@ -97,11 +93,6 @@ def divided(processes: int, measured: Callable[[Callable[..., SimulatedWorld]], 
     return {**whole, "rank": ranks.rank}
 
 
-def starter(processes: int) -> list[str]:
-    """The words that start so many processes of a program."""
-    return [mpiexec(), "-n", str(processes)] if processes > 1 else []
-
-
 def data_packets(world: SimulatedWorld) -> int:
     return sum(qp["data_packets"] for client in world.clients.values() for qp in call(client, "counters")["qps"])
 
@@ -113,10 +104,9 @@ def hops(world: SimulatedWorld) -> int:
 
 
 def measure(
-    world: SimulatedWorld, workloads: Sequence[Workload], build_s: float, plan: Plan, trips: int, spine_lost_ns: int = 0
+    world: SimulatedWorld, workloads: Sequence[Workload], build_s: float, plan: Plan, trips: int
 ) -> dict[str, Any]:
-    """Processor seconds and what was moved in them; `trips` 0: until every workload is over, with a spine that stops
-    forwarding after `spine_lost_ns`, if that is not 0."""
+    """Processor seconds and what was moved in them; `trips` 0: until every workload is over."""
     groups = [group(workload, world) for workload in workloads]
     prepared_s = time.process_time()
     start_ns = world.now_ns()
@@ -127,12 +117,8 @@ def measure(
     if trips:
         world.wait_until(WARM_ROUND_TRIPS * plan.base_rtt_ns)
         before = data_packets(world), hops(world), time.process_time(), world.now_ns()
-    if trips:
         world.wait_until((WARM_ROUND_TRIPS + trips) * plan.base_rtt_ns)
     else:
-        if spine_lost_ns:
-            world.wait_until(start_ns + spine_lost_ns)
-            world.active.inject("switch-crash", "p0s0")
         for running in groups:
             stuck = [status for status in running.wait(60.0).values() if status["state"] != "finished"]
             assert not stuck, stuck[:1]
@@ -159,38 +145,23 @@ def collision(trips: int, directory: str) -> dict[str, Any]:
 
 
 def permutation(
-    hosts: int,
-    size: int,
-    directory: str,
-    *,
-    port_bps: int,
-    planes: int = PLANES,
-    settings: Mapping[str, Any] | None = None,
-    losses: int = 0,
-    payload: Payload = "real",
-    message_bytes: int = MESSAGE_BYTES,
-    spine_lost_ns: int = 0,
-    make: Callable[..., SimulatedWorld] = make_world,
+    hosts: int, size: int, directory: str, *, port_bps: int, payload: Payload, make: Callable[..., SimulatedWorld]
 ) -> dict[str, Any]:
-    """`losses` links of the fabric lose 1 % each, all the time; a spine is lost after `spine_lost_ns`, if not 0. `make`
-    makes the world, as `make_world` does."""
+    """`make` makes the world, as `make_world` does."""
     leaves = max(2, hosts // HOSTS_A_LEAF)
     rates = Links(port_bps, port_bps, CABLE_NS, CABLE_NS)
-    plan = Plan("permutation", planes, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
-    world = make(plan, directory, settings, payload)
+    plan = Plan("permutation", PLANES, leaves, HOSTS_A_LEAF, hosts // leaves, links=rates)
+    world = make(plan, directory, payload)
     for client in world.clients.values():
         call(client, "sample", interval_ns=0, paths=False)
-    cables = [link for link in links(plan) if link.kind == "fabric"]
-    for number in range(losses):
-        cable = cables[number * len(cables) // losses]
-        world.active.inject("loss", f"{cable.a.node}-{cable.b.node}", 1.0, seed=number)
-    stream = {"size": message_bytes, "depth": 4, "messages": -(-size // message_bytes), "shift": hosts // 2 + 1}
-    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0, spine_lost_ns)
+    stream = {"size": MESSAGE_BYTES, "depth": 4, "messages": -(-size // MESSAGE_BYTES), "shift": hosts // 2 + 1}
+    return measure(world, [Workload("permutation", stream)], time.process_time(), plan, 0)
 
 
-def own_row(program: str, name: str, *arguments: str, starter: Sequence[str] = ()) -> dict[str, Any]:
-    """A run in a separate process, so that its memory is its own; `starter` are the words that start several."""
-    words = [*starter, sys.executable, program, "--row", name, *arguments]
+def own_row(name: str, *arguments: str, processes: int = 1) -> dict[str, Any]:
+    """A run in a separate process, or in several, so that its memory is its own."""
+    starter = [mpiexec(), "-n", str(processes)] if processes > 1 else []
+    words = [*starter, sys.executable, __file__, "--row", name, *arguments]
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, **HUGE_PAGES}
     )
@@ -252,7 +223,6 @@ def print_row(options: argparse.Namespace) -> None:
                 directory,
                 port_bps=options.port_gbps * 1_000_000_000,
                 payload=options.payload,
-                spine_lost_ns=options.spine_lost_us * 1000,
             )
             row = divided(options.processes, lambda make: permute(make=make))
             if not row.pop("rank", 0):
@@ -267,7 +237,6 @@ def main() -> None:
     parser.add_argument("--port-gbps", type=int, default=100, help="of each port of the permutation")
     parser.add_argument("--payload", choices=("counted", "real"), default="counted", help="of the permutation")
     parser.add_argument("--processes", type=int, default=1, help="that the permutation is divided among")
-    parser.add_argument("--spine-lost-us", type=int, default=0, help="after so long a spine crashes, for good")
     parser.add_argument("--htsim", type=Path, metavar="DIRECTORY", help="of a built uet-htsim: htsim/sim/datacenter")
     parser.add_argument("--turns", type=int, default=TURNS_LEAST, help="how often uet-htsim and the permutation run")
     parser.add_argument("--row", choices=("collision", "permutation"), help=argparse.SUPPRESS)
@@ -276,7 +245,7 @@ def main() -> None:
         print_row(options)
         return
     print(f"{'':24} {'hosts':>6} {'data':>10} {'CPU, s':>9} {'data/s':>12} {'packet-hops/s':>14} {'MB':>8}")
-    rows = {"collision on rack": own_row(__file__, "collision", "--round-trips", str(options.round_trips))}
+    rows = {"collision on rack": own_row("collision", "--round-trips", str(options.round_trips))}
     show("collision on rack", rows["collision on rack"])
     arguments = {
         "--hosts": options.hosts,
@@ -284,7 +253,6 @@ def main() -> None:
         "--port-gbps": options.port_gbps,
         "--payload": options.payload,
         "--processes": options.processes,
-        "--spine-lost-us": options.spine_lost_us,
     }
     rates: dict[str, list[float]] = {}
     for _ in range(options.turns):
@@ -293,7 +261,7 @@ def main() -> None:
             show("uet-htsim permutation", theirs)
             rates.setdefault("uet-htsim", []).append(theirs["hops"] / theirs["seconds"])
         words = [word for pair in arguments.items() for word in map(str, pair)]
-        ours = own_row(__file__, "permutation", *words, starter=starter(options.processes))
+        ours = own_row("permutation", *words, processes=options.processes)
         show("our permutation", ours)
         print(
             f"{ours['switches']} switches and {ours['hosts']} hosts built and provisioned in {ours['build_s']:.1f} s,"

@@ -1,6 +1,6 @@
 """Packets a second and CPU a packet of the embedded switch running leaf.p4 between two veth pairs.
 
-    python -m benchmarks.switch_pps [--sizes 128,1100,4200] [--seconds 1.0] [--json FILE]
+    python -m benchmarks.switch_pps [--sizes 128,1100,4200] [--seconds 1.0]
 
 For each frame size, the highest offered rate at which at most 1 % of the frames is missing at the receiver (bisected),
 and the CPU time a packet at that rate and at 10,000 packets/s, of
@@ -31,17 +31,15 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[3]
-
-from benchmarks.rig.namespaces import namespaces  # noqa: E402
-from benchmarks.rig.processor import cpu_ns  # noqa: E402
-from benchmarks.switch_leaf import FRAME_HEADER_BYTES, compile_leaf, frame, install, simple_switch_entries  # noqa: E402
-from switch.native import RUNTIME, compiler  # noqa: E402
-from topo.emulation.namespace import entered, offloads_off, path_of  # noqa: E402
+from benchmarks.rig.namespaces import namespaces
+from benchmarks.rig.processor import cpu_ns
+from benchmarks.switch_leaf import FRAME_HEADER_BYTES, compile_leaf, frame, install, simple_switch_entries
+from switch.native import RUNTIME, compiler
+from topo.emulation.namespace import entered, offloads_off, path_of
 
 LOSS_MAX = 0.01
 COMMON_RATE = 10_000
@@ -262,32 +260,11 @@ def serve(program: Path, netns: str) -> None:
     plane.close()
 
 
-def load_times(program: Path) -> dict[str, float]:
-    """Seconds to compile and load leaf.p4 (and the runtime) in a fresh process, with an empty and with a full cache."""
-    code = (
-        "import sys, time; from pathlib import Path; from p4c.model import load\n"
-        "from switch.native.engine import NativeEngine\n"
-        "t = time.perf_counter(); NativeEngine().load(load(Path(sys.argv[1]))); print(time.perf_counter() - t)"
-    )
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "XDG_CACHE_HOME": cache, "PYTHONPATH": str(ROOT)}
-        times = [
-            float(
-                subprocess.check_output(
-                    [sys.executable, "-c", code, str(program)], env=environment, text=True, cwd=ROOT
-                )
-            )
-            for _ in range(2)
-        ]
-    return {"cold_s": times[0], "cached_s": times[1]}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="128,1100,4200", help="frame sizes in bytes, comma-separated")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each trial")
     parser.add_argument("--devices", default="embedded,bare,bmv2", help="which to measure")
-    parser.add_argument("--json", type=Path, help="write the results here too")
     parser.add_argument("--serve", nargs=2, metavar=("PROGRAM", "NETNS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -307,8 +284,6 @@ def main() -> None:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         program = compile_leaf(scratch)
         tool = build_tool(scratch)
-        times = load_times(program)
-        print(f"compile and load leaf.p4: {times['cold_s']:.2f} s cold, {times['cached_s']:.3f} s cached")
         devices = {}
         for name in names:
             wires = Wires(stack)
@@ -321,11 +296,8 @@ def main() -> None:
                 mbps = result.best_pps * result.frame_bytes * 8 / 1e6
                 columns = f"{result.device:10} {result.frame_bytes:6} {result.best_pps:10.0f} {mbps:8.0f}"
                 print(f"{columns} {result.cpu_us:14.2f} {common:>9}", flush=True)
-    ratios = compare(results)
-    for line in ratios:
+    for line in compare(results):
         print(line)
-    if options.json:
-        options.json.write_text(json.dumps({"load": times, "results": [asdict(r) for r in results]}, indent=1) + "\n")
 
 
 def compare(results: list[Result]) -> list[str]:

@@ -115,7 +115,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--plan", default="lab")
     parser.add_argument("--rounds", type=int, default=5, help="all-reduces per size and algorithm, after one more (5)")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="BYTES")
-    parser.add_argument("--rows", type=Path, metavar="FILE", help="write the rows to this file, as JSON")
     chosen = parser.parse_args(arguments)
     plan = load_plan(chosen.plan)
     tell = partial(print, file=sys.stderr, flush=True)
@@ -133,8 +132,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = ours(world, directory, chosen.sizes, chosen.rounds)
         finally:
             world.close()
-    if chosen.rows:
-        chosen.rows.write_text(json.dumps({"rings": rings, "rows": rows}))
     print("\n".join(table(rows, rings, plan)))
     if wrong := wrong_picks(rows):
         print(f"\nthe slower algorithm is picked for {', '.join(f'{size:,}' for size in wrong)} bytes")

@@ -21,14 +21,7 @@ ROOT = Path(__file__).parents[4]
 
 
 class AgentProcess:
-    def __init__(
-        self,
-        directory: Path,
-        namespace: str,
-        data: dict[str, Any],
-        *options: str,
-        program: Sequence[str] = ("-m", "endpoint"),
-    ) -> None:
+    def __init__(self, directory: Path, namespace: str, data: dict[str, Any], *options: str) -> None:
         host = data["host"]
         self.journal = directory / f"{host}.jsonl"
         self.socket = directory / f"{host}.sock"
@@ -36,7 +29,7 @@ class AgentProcess:
         profile.write_text(json.dumps(data))
         words = ["--profile", profile, "--socket", self.socket, "--journal", self.journal, "--exit-with-parent"]
         self.process = subprocess.Popen(
-            [sys.executable, *program, "agent", *map(str, words), *options],
+            [sys.executable, "-m", "endpoint", "agent", *map(str, words), *options],
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
@@ -66,13 +59,13 @@ class AgentProcess:
 
 @contextmanager
 def agents(
-    directory: Path, *options: str, planes: int = 4, program: Sequence[str] = ("-m", "endpoint"), **changes: Any
+    directory: Path, *options: str, planes: int = 4, **changes: Any
 ) -> Iterator[tuple[Sequence[AgentProcess], list[str]]]:
     """Agents of h0 and h1, back to back without switches, and their namespaces."""
     with back_to_back(planes) as names, ExitStack() as stack:
         started = []
         for host, name in enumerate(names):
-            agent = AgentProcess(directory, name, example(host, planes=planes, **changes), *options, program=program)
+            agent = AgentProcess(directory, name, example(host, planes=planes, **changes), *options)
             stack.callback(agent.close)
             started.append(agent)
         yield started, names
