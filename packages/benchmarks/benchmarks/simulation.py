@@ -161,7 +161,7 @@ def permutation(
 def own_row(name: str, *arguments: str, processes: int = 1) -> dict[str, Any]:
     """A run in a separate process, or in several, so that its memory is its own."""
     starter = [mpiexec(), "-n", str(processes)] if processes > 1 else []
-    words = [*starter, sys.executable, __file__, "--row", name, *arguments]
+    words = [*starter, sys.executable, "-m", "benchmarks.simulation", "--row", name, *arguments]
     done = subprocess.run(
         words, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, **HUGE_PAGES}
     )
