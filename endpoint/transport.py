@@ -95,7 +95,7 @@ class QueuePair(Protocol):
     def post_write(
         self,
         wr_id: int,
-        region: MemoryRegion,
+        region: MemoryRegion | None,
         offset: int,
         length: int,
         remote_va: int,
@@ -105,7 +105,8 @@ class QueuePair(Protocol):
         signaled: bool = True,
         solicited: bool = False,
     ) -> None:
-        """Write `length` bytes of `region` from byte `offset` to `remote_va` under `rkey`, in RTS only.
+        """Write `length` bytes of `region` from byte `offset` to `remote_va` under `rkey`, in RTS only. A write of no
+        bytes has no memory at either end, so that none of these is checked.
 
         An immediate (32 bits) takes one of the peer's receives, in order of posting. Raises ValueError for bytes
         outside of the region and the like, and QueueFull when completions must be polled first.

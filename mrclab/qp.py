@@ -17,14 +17,15 @@ from mrclab.memory import MR
 
 @dataclass(frozen=True, slots=True)
 class SendWR:
-    """A write of `length` bytes of `mr` from byte `offset` to the peer's `remote_addr` under its `rkey`.
+    """A write of `length` bytes of `mr` from byte `offset` to the peer's `remote_addr` under its `rkey`. A write of no
+    bytes needs no `mr`, and its `remote_addr` and `rkey` are not checked.
 
     With `imm_data`, 32 bits, it takes one of the peer's receives, whose completion carries the value. Writes with
     immediate complete at the peer in the order of posting, each after everything that was posted before.
     """
 
     wr_id: int
-    mr: MR
+    mr: MR | None
     offset: int
     length: int
     remote_addr: int
@@ -196,20 +197,20 @@ class QP:
             self._sends -= 1
 
     def _row(self, request: SendWR) -> uverbs.Request:
-        if not 0 <= request.offset <= request.mr.length - request.length or request.length < 1:
-            raise RefusedError(
-                f"a write of {request.length} bytes from byte {request.offset} of a region of {request.mr.length}"
-            )
+        room = request.mr.length if request.mr else 0
+        if request.length and not 0 <= request.offset <= room - request.length:
+            raise RefusedError(f"a write of {request.length} bytes from byte {request.offset} of a region of {room}")
+        offset, lkey = (request.offset, request.mr.lkey) if request.length and request.mr else (0, 0)
         imm_data = 0 if request.imm_data is None else request.imm_data
         _within("wr_id", request.wr_id, 64)
-        _within("remote_addr + length", request.remote_addr + request.length - 1, 64)
+        _within("remote_addr + length", request.remote_addr + max(request.length - 1, 0), 64)
         _within("length", request.length, 32)
         _within("rkey", request.rkey, 32)
         _within("imm_data", imm_data, 32)
         opcode = uverbs.WRITE if request.imm_data is None else uverbs.WRITE_WITH_IMM
         flags = (0 if request.signaled else uverbs.UNSIGNALED) | (uverbs.SOLICITED if request.solicited else 0)
-        place = request.offset, request.remote_addr, self.qp_num, request.length
-        return uverbs.Request(request.wr_id, *place, request.mr.lkey, request.rkey, imm_data, opcode, flags)
+        place = offset, request.remote_addr, self.qp_num, request.length
+        return uverbs.Request(request.wr_id, *place, lkey, request.rkey, imm_data, opcode, flags)
 
     def _room(self, what: str, posted: int, limit: int, more: int) -> None:
         if posted + more > limit:

@@ -256,6 +256,12 @@ def duplicates() -> Iterable[Vector]:
     yield case
 
 
+EMPTY = (
+    "Deliver the immediate; write nothing. InfiniBand's C9-88: for each zero-length RDMA WRITE request the R_Key shall "
+    "not be validated, even if the request includes Immediate data."
+)
+
+
 def refusing() -> Iterable[Vector]:
     """Vectors of packets that must not be placed, of immediates and of endpoint operations."""
     only = write(Opcode.WRITE_ONLY, 1000, 0, payload(0), PMTU, flags=wire.ACK_REQUEST)
@@ -294,6 +300,16 @@ def refusing() -> Iterable[Vector]:
     case.expect(*told(control(acknowledge(1001, 2))))
     case.memory = [{"offset": number * PMTU, "hex": payload(number).hex()} for number in (0, 1)]
     case.completions = [{"immediate": 0xA0 + number, "bytes": PMTU} for number in (0, 1)]
+    yield case
+
+    case = responder("empty", "A write with immediate of no bytes", EMPTY, receives=1)
+    built = write(
+        Opcode.WRITE_ONLY_IMM, 1000, 1 << 40, b"", 0, flags=wire.ACK_REQUEST, rkey=RKEY ^ 1, immediate=0xC0FFEE
+    )
+    case.get(*told(data_in(built), "neither its address nor its rkey is one of the device's"))
+    case.expect(*told(control(sack(1000))))
+    case.expect(*told(control(acknowledge(1000, 1))))
+    case.completions = [{"immediate": 0xC0FFEE, "bytes": 0}]
     yield case
 
     for name, op, title in (

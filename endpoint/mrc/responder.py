@@ -194,7 +194,7 @@ class Responder:
             self._crediting.arrived(now_ns, self, size, bool(mark))
         region = self._memory.written(write.rkey)
         at = write.va - region.va if region is not None else -1
-        if region is None or at < 0 or at + size > region.length:
+        if size and (region is None or at < 0 or at + size > region.length):  # C9-88: no key of an empty write
             return self._refuse_access(now_ns, f"write of {size} bytes to {write.va:#x} rkey {write.rkey:#x}")
         if write.opcode >= wire.OP_WRITE_LAST:
             if not self._may_end(now_ns, write, psn):
@@ -203,7 +203,7 @@ class Responder:
         elif size != self._pmtu:
             self._invalid(now_ns, write, psn, f"{Opcode(write.opcode).name} of {size} bytes")
             return False
-        if not place(region, at, frame, write.start, size):
+        if size and region is not None and not place(region, at, frame, write.start, size):
             gone = f"write of {size} bytes to {write.va:#x}, where the program has no memory any more"
             return self._refuse_access(now_ns, gone)
         self.bitmap |= bit
@@ -226,7 +226,8 @@ class Responder:
         size, opcode = write.size, write.opcode
         ahead = write.length - size  # what the message's other packets carry: whole ones, and none before an Only
         pmtu = self._pmtu
-        if not 0 < size <= pmtu or ahead < 0 or (ahead if opcode >= wire.OP_WRITE_ONLY else ahead % pmtu):
+        only = opcode >= wire.OP_WRITE_ONLY
+        if size > pmtu or ahead < 0 or (ahead if only else not size or ahead % pmtu):
             what = f"{Opcode(opcode).name} of {size} bytes in a message of {write.length}"
             self._invalid(now_ns, write, psn, what)
             return False

@@ -12,6 +12,8 @@ from endpoint.region import MemoryRegion
 VA_START = 0x1_0000_0000
 VA_ALIGN = 1 << 21
 RECENT: Final = 16
+NOTHING: Final = MemoryRegion(0, 0, -1, -1, memoryview(bytearray()))
+"""The local memory of a write of no bytes. Its keys are no region's, and no packet has them."""
 
 
 class MemoryTable:
@@ -24,7 +26,7 @@ class MemoryTable:
         """Regions that peers may write to, by rkey."""
         self._recent: list[MemoryRegion | None] = [None] * RECENT
         """Some of these by the last bits of their rkeys: quicker to look in than a dictionary."""
-        self._regions: dict[int, MemoryRegion] = {}
+        self._regions: dict[int, MemoryRegion] = {NOTHING.lkey: NOTHING}
 
     def register(
         self,

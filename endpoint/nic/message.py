@@ -37,5 +37,5 @@ class Message:
         """Whether success is told of."""
         self.solicited = False
         """Whether the peer's completion is to be solicited."""
-        self.unacked = -(-length // pmtu)
-        """Packets that the peer has not acknowledged; 0 once all have been placed."""
+        self.unacked = -(-length // pmtu) or 1
+        """Packets that the peer has not acknowledged, of a write of no bytes one; 0 once all have been placed."""

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from endpoint.nic.attributes import PMTU_MAX, PMTU_MIN, VerbError, When, check_modification
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
-from endpoint.nic.memory import MemoryTable
+from endpoint.nic.memory import NOTHING, MemoryTable
 from endpoint.nic.message import Message
 from endpoint.nic.scheduler import Agenda, Scheduler
 from endpoint.nic.wire import PSN_MASK
@@ -244,7 +244,7 @@ class VerbQueuePair:
     def post_write(
         self,
         wr_id: int,
-        region: MemoryRegion,
+        region: MemoryRegion | None,
         offset: int,
         length: int,
         remote_va: int,
@@ -257,17 +257,22 @@ class VerbQueuePair:
         """Write `length` bytes of `region` from `offset` to the peer. Raises `VerbError`, or `QueueFull` to wait.
 
         A write that is not `signaled` completes only if it fails; the next signaled one tells of its end. `solicited`
-        makes the completion of the peer's receive a solicited one.
+        makes the completion of the peer's receive a solicited one. A write of no bytes needs no region, and its place
+        and keys are checked by neither end (InfiniBand, C9-88).
         """
         if not self.sending:
             raise VerbError(f"QP {self.qpn} is in {self.state.name}; writes can be posted in RTS only")
-        if not 0 < length <= MESSAGE_MAX:
-            raise VerbError(f"a write of {length} bytes; its length must be from 1 to {MESSAGE_MAX}")
+        if not 0 <= length <= MESSAGE_MAX:
+            raise VerbError(f"a write of {length} bytes; its length must be from 0 to {MESSAGE_MAX}")
+        if not length:
+            region, offset = NOTHING, 0
+        if region is None:
+            raise VerbError(f"a write of {length} bytes needs a region")
         if offset < 0 or offset + length > region.length:
             raise VerbError(f"bytes {offset} to {offset + length} are outside of a region of {region.length}")
         if not self._memory.holds(region):
             raise VerbError(f"the region with lkey {region.lkey:#x} is not registered here")
-        if not 0 <= remote_va <= (1 << 64) - length:
+        if not 0 <= remote_va <= (1 << 64) - max(length, 1):
             raise VerbError(f"remote address {remote_va:#x} and length {length} do not fit 64 bits")
         if immediate is not None and not 0 <= immediate < 1 << 32:
             raise VerbError(f"immediate {immediate:#x} does not fit 32 bits")

@@ -67,16 +67,16 @@ class Responder:
             self._va, self._rkey, self._left = reth.va, reth.rkey, reth.length
             self._length = reth.length
         last = opcode in wire.LASTS
-        if size > self._left or size == 0 or (size != self._left if last else size != self._pmtu):
+        if size > self._left or (size != self._left if last else size != self._pmtu):
             self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, f"{wire.Opcode(opcode).name} of {size} bytes")
             return
         region = self._writable.get(self._rkey)
         at = self._va - region.va if region is not None else -1
-        if region is None or at < 0 or at + size > region.length:
+        if size and (region is None or at < 0 or at + size > region.length):  # C9-88: no key of an empty write
             what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
             self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
             return
-        if not place(region, at, frame, start, size):
+        if size and region is not None and not place(region, at, frame, start, size):
             what = f"write of {size} bytes to {self._va:#x}, where the program has no memory any more"
             self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
             return

@@ -201,7 +201,7 @@ class Session:
 
     def _post_write(self, guest: GuestQp, request: uverbs.Request) -> None:
         region = self._regions.get(request.lkey)
-        if region is None:
+        if region is None and request.length:
             raise Violation(f"a write from memory with lkey {request.lkey:#x}, which is not this program's")
         guest.qp.post_write(
             request.wr_id,

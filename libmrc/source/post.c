@@ -23,6 +23,12 @@ static int flush(struct nic *nic, struct batch *batch, uint32_t id)
     return error;
 }
 
+/* The bytes of a write of one range or none. A write of no bytes has no memory: its range and keys are not checked. */
+static uint32_t length_of(const struct ibv_send_wr *wr)
+{
+    return wr->num_sge ? wr->sg_list->length : 0;
+}
+
 /* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
 static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
@@ -30,12 +36,14 @@ static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct i
         return refuse(EINVAL, "a write on a queue pair in state %d: writes can be posted in RTS only", qp->verbs.state);
     if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
         return refuse(EOPNOTSUPP, "opcode %d of a work request: MRC carries RDMA writes, with and without immediate", wr->opcode);
-    if (wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED))
+    if (wr->num_sge != 0 && wr->num_sge != 1)
+        return refuse(EINVAL, "a write takes one range or none (%d ranges given)", wr->num_sge);
+    if (wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | (length_of(wr) ? 0 : IBV_SEND_INLINE)))
         return refuse(EINVAL, "send flags %#x: SIGNALED and SOLICITED are offered (no INLINE, no FENCE)", wr->send_flags);
-    if (wr->num_sge != 1 || !wr->sg_list->length)
-        return refuse(EINVAL, "a write takes one range of at least one byte (%d ranges given)", wr->num_sge);
     if (qp->sends + ahead >= qp->made.cap.max_send_wr)
         return ENOMEM;
+    if (!length_of(wr))
+        return 0;
     struct region *region = region_of(nic, wr->sg_list->lkey);
     if (!region)
         return refuse(EINVAL, "lkey %#x is not registered", wr->sg_list->lkey);
@@ -50,11 +58,11 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
-        .offset = wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova,
+        .offset = length_of(wr) ? wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova : 0,
         .remote_addr = wr->wr.rdma.remote_addr,
         .qpn = qp->verbs.qp_num,
-        .length = wr->sg_list->length,
-        .lkey = wr->sg_list->lkey,
+        .length = length_of(wr),
+        .lkey = length_of(wr) ? wr->sg_list->lkey : 0,
         .rkey = wr->wr.rdma.rkey,
         .imm_data = immediate ? ntohl(wr->imm_data) : 0,
         .opcode = immediate ? OP_WRITE_WITH_IMM : OP_WRITE,
@@ -197,14 +205,15 @@ static void set_sge_list(struct ibv_qp_ex *extended, size_t count, const struct 
 {
     if (count == 1)
         set_sge(extended, list->lkey, list->addr, list->length);
-    else
-        pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "a write takes one range (%zu given)", count);
+    else if (count)
+        pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "a write takes one range or none (%zu given)", count);
 }
 
 static void set_inline(struct ibv_qp_ex *extended, void *addr, size_t length)
 {
     (void)addr;
-    pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "%zu bytes of inline data: there is none", length);
+    if (length)
+        pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "%zu bytes of inline data: there is none", length);
 }
 
 static void set_inline_list(struct ibv_qp_ex *extended, size_t count, const struct ibv_data_buf *list)

@@ -232,6 +232,55 @@ static void built(struct end *ends)
     CHECK(ibv_wr_complete(qp) == EINVAL);
 }
 
+/* A request without bytes needs no memory, here or there: NCCL posts `num_sge = 0`, and drivers skip ranges of no length. */
+static void empty(struct end *ends)
+{
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(*(struct ibv_qp **)ends[0].qp);
+    struct ibv_sge range = {0xdead, 0, ends[0].mr->lkey + 99};
+    struct ibv_send_wr *bad, wr = {.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .imm_data = htonl(70)};
+    wr.wr.rdma.remote_addr = UINT64_MAX; /* C9-88: the responder does not look at the key of an empty write */
+    wr.wr.rdma.rkey = ends[1].mr->rkey + 99;
+    for (uint32_t number = 0; number < 7; number++)
+        CHECK(!post_receive(&ends[1], 100 + number));
+    CHECK(!mrc_post_send(ends[0].qp, &wr, &bad));
+    wr.sg_list = &range;
+    wr.num_sge = 1;
+    wr.imm_data = htonl(71);
+    CHECK(!mrc_post_send(ends[0].qp, &wr, &bad));
+    wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SOLICITED;
+    wr.imm_data = htonl(72);
+    CHECK(!mrc_post_send(ends[0].qp, &wr, &bad));
+    ibv_wr_start(qp);
+    for (uint32_t number = 3; number < 7; number++) {
+        qp->wr_id = number;
+        qp->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_rdma_write_imm(qp, 0, 0, htonl(70 + number));
+        if (number == 3)
+            ibv_wr_set_sge(qp, range.lkey, range.addr, 0);
+        if (number == 4)
+            ibv_wr_set_sge_list(qp, 0, NULL);
+        if (number == 5)
+            ibv_wr_set_inline_data(qp, NULL, 0);
+    }
+    CHECK(!ibv_wr_complete(qp));
+    for (uint32_t number = 0; number < 7; number++) {
+        struct ibv_wc wc = next(ends[1].arrived);
+        CHECK(wc.status == IBV_WC_SUCCESS && wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && wc.wr_id == 100 + number);
+        CHECK(ntohl(wc.imm_data) == 70 + number && wc.byte_len == 0);
+    }
+    for (uint64_t number = 3; number < 7; number++)
+        CHECK(next(ends[0].sent).wr_id == number);
+    wr = (struct ibv_send_wr){.wr_id = 9, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED};
+    CHECK(!mrc_post_send(ends[0].qp, &wr, &bad)); /* without immediate it takes no receive */
+    struct ibv_wc wc = next(ends[0].sent);
+    CHECK(wc.status == IBV_WC_SUCCESS && wc.wr_id == 9 && wc.opcode == IBV_WC_RDMA_WRITE);
+    wr.num_sge = 2;
+    wr.sg_list = &range;
+    CHECK(mrc_post_send(ends[0].qp, &wr, &bad) == EINVAL && bad == &wr);
+    for (uint32_t byte = 0; byte < LENGTH; byte++)
+        CHECK(!ends[1].memory[byte]);
+}
+
 static void *writer(void *given)
 {
     struct end *ends = given;
@@ -531,7 +580,7 @@ int main(int count, char **words)
         {"threads", threads},       {"refusals", refusals},     {"attributes", attributes},
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
-        {"versions", versions},     {"busy", busy},
+        {"versions", versions},     {"busy", busy},             {"empty", empty},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);

@@ -39,7 +39,7 @@ class TwoHosts(RuleBasedStateMachine):
         keys = list(self.wire.links)
         return keys[number % len(keys)]
 
-    @rule(which=st.integers(0, 1), length=st.sampled_from([1, 4097, 40_000, 150_000]), immediate=st.booleans())
+    @rule(which=st.integers(0, 1), length=st.sampled_from([0, 1, 4097, 40_000, 150_000]), immediate=st.booleans())
     def post(self, which: int, length: int, immediate: bool) -> None:
         flow = self.flows[which]
         flow.post(length, immediate=len(flow.posted) if immediate else None)

@@ -82,7 +82,9 @@ def test_state_changes_are_events() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"length": 0}, "length must be from 1 to 4294967295"),
+        ({"length": -1}, "length must be from 0 to 4294967295"),
+        ({"length": 1 << 32}, "length must be from 0 to 4294967295"),
+        ({"region": None}, "a write of 10 bytes needs a region"),
         ({"offset": -1}, "outside of a region"),
         ({"offset": 1 << 18}, "outside of a region"),
         ({"remote_va": -1}, "do not fit 64 bits"),
@@ -92,9 +94,10 @@ def test_state_changes_are_events() -> None:
 )
 def test_a_bad_write_is_refused_by_name_and_changes_nothing(change: dict[str, Any], message: str) -> None:
     bench = Bench()
-    good: dict[str, Any] = {"offset": 0, "length": 10, "remote_va": bench.target.va, "rkey": bench.target.rkey}
+    good: dict[str, Any] = {"region": bench.region, "offset": 0, "length": 10}
+    good |= {"remote_va": bench.target.va, "rkey": bench.target.rkey}
     with pytest.raises(VerbError, match=message):
-        bench.qp_a.post_write(1, bench.region, **{**good, **change})
+        bench.qp_a.post_write(1, **{**good, **change})
     assert bench.writes() == []
 
 

@@ -51,7 +51,7 @@ class TwoBaselineHosts(RuleBasedStateMachine):
     @rule(
         which=st.integers(0, 1),
         messages=st.lists(
-            st.tuples(st.sampled_from([1, 4096, 5000, 40_000, 100_000]), st.booleans()), min_size=1, max_size=8
+            st.tuples(st.sampled_from([0, 1, 4096, 5000, 40_000, 100_000]), st.booleans()), min_size=1, max_size=8
         ),
     )
     def post(self, which: int, messages: list[tuple[int, bool]]) -> None:

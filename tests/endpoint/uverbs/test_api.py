@@ -153,6 +153,25 @@ def test_an_unsignaled_write_that_fails_is_told_of(pair):
     assert one.cq.outstanding == 0
 
 
+# --- writes of no bytes ----------------------------------------------------------------------------------------
+
+
+def test_a_write_of_no_bytes_takes_no_memory_and_a_receive_only_with_its_immediate(pair):
+    _, one, other = pair
+    other.qp.post_recv(5, 6)
+    one.qp.post_send(
+        SendWR(1, one.mr, 0, 64, other.mr.addr, other.mr.rkey),
+        SendWR(2, None, 0, 0, 0, 0, imm_data=7),
+        SendWR(3, None, 0, 0, (1 << 64) - 1, 0xFFFFFFFF),
+        SendWR(4, one.mr, 1 << 30, 0, 0, other.mr.rkey ^ 1, imm_data=8),
+    )
+    assert statuses(one, 4) == dict.fromkeys((1, 2, 3, 4), WCStatus.SUCCESS)
+    arrived = [done for _ in range(2) for done in other.cq.wait(20)]
+    assert [(done.wr_id, done.byte_len, done.imm_data) for done in arrived] == [(5, 0, 7), (6, 0, 8)]
+    with pytest.raises(mrclab.RefusedError, match="a write of 1 bytes from byte 0 of a region of 0"):
+        one.qp.post_send(SendWR(5, None, 0, 1, 0, 0))
+
+
 # --- channels --------------------------------------------------------------------------------------------------
 
 

@@ -74,7 +74,7 @@ def test_a_full_queue_is_refused_before_anything_is_posted_and_is_free_again_aft
 
 
 @pytest.mark.parametrize(
-    ("offset", "length", "imm_data"), [(-1, 10, None), (0, 0, None), (1 << 20, 1, None), (0, 1, 1 << 32)]
+    ("offset", "length", "imm_data"), [(-1, 10, None), (0, -1, None), (1 << 20, 1, None), (0, 1, 1 << 32)]
 )
 def test_a_write_from_outside_of_the_memory_is_refused_before_it_is_posted(pair, offset, length, imm_data):
     _, one, other = pair
