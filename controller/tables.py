@@ -55,7 +55,7 @@ def _classes(plan: Plan) -> Iterator[Entity]:
     for value, traffic_class, priority in (
         (dscp.no_trim, NO_TRIM, PRIORITY_DATA),
         (dscp.trimmable, TRIMMABLE, PRIORITY_DATA),
-        (dscp.trimmable_retransmit, TRIMMABLE_RETRANSMIT, PRIORITY_DATA),
+        (dscp.trimmable_retransmit, TRIMMABLE_RETRANSMIT, plan.queues.retransmit_priority),
         (dscp.trimmed, TRIMMED, PRIORITY_CONTROL),
         (dscp.trimmed_lasthop, TRIMMED_LAST_HOP, PRIORITY_CONTROL),
         (dscp.control, CONTROL, PRIORITY_CONTROL),

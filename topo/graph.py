@@ -125,7 +125,9 @@ class QueuePlan:
 
 def port_queues(plan: Plan) -> tuple[QueuePlan, ...]:
     """The queues that the plan bounds, the same on every switch port."""
-    return (QueuePlan(PRIORITY_DATA, plan.depth_packets), QueuePlan(PRIORITY_CONTROL, plan.control_depth_packets))
+    data = sorted({PRIORITY_DATA, plan.queues.retransmit_priority})
+    depths = [QueuePlan(priority, plan.depth_packets) for priority in data]
+    return (*depths, QueuePlan(PRIORITY_CONTROL, plan.control_depth_packets))
 
 
 def device_id(plan: Plan, switch: Switch) -> int:

@@ -84,7 +84,7 @@ class Packets:
 
 @dataclass(frozen=True, slots=True)
 class Queues:
-    """Multiples of Plane_BDP."""
+    """Lengths are multiples of Plane_BDP."""
 
     ecn_min: float = 0.2  # marking starts
     ecn_max: float = 0.8  # marking is certain
@@ -93,6 +93,7 @@ class Queues:
     no_trim_drop: float = 3.0  # a longer queue drops data that may not be trimmed
     depth: float = 5.0  # tail drop in the traffic manager, above all others
     control_depth: float = 1.0  # of the priority queue, in trimmed packets
+    retransmit_priority: int = 0  # of MRC's retransmissions: 0 is data's queue, a higher one is a queue before it
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from topo.errors import PlanError as PlanError
 from topo.plan import (
     ENCAPSULATIONS,
     OVERHEAD_BYTES,
+    PRIORITY_CONTROL,
+    PRIORITY_DATA,
+    PRIORITY_LOSSLESS,
     SWITCH_KINDS,
     TRIM_SIZE_BYTES_MIN,
     Dscp,
@@ -60,6 +63,7 @@ _RANGES: dict[str, dict[str, tuple[float, float]]] = {
         "no_trim_drop": (0.01, 100.0),
         "depth": (0.01, 1000.0),
         "control_depth": (0.01, 100.0),
+        "retransmit_priority": (PRIORITY_DATA, PRIORITY_CONTROL - 1),
     },
     "trimming": {"size_bytes": (TRIM_SIZE_BYTES_MIN, 512), "share": (0.01, 0.5)},
     "dscp": {f.name: (0, 63) for f in fields(Dscp)},
@@ -306,6 +310,10 @@ def check_pfc(plan: Plan) -> None:
         raise PlanError(f"pfc.xon must not exceed pfc.xoff: {pfc.xon} > {pfc.xoff} (multiples of Plane_BDP)")
     if not pfc.enabled:
         return
+    if plan.queues.retransmit_priority == PRIORITY_LOSSLESS:
+        raise PlanError(
+            f"queues.retransmit_priority must not be {PRIORITY_LOSSLESS}, the lossless one, with pfc.enabled"
+        )
     if plan.encapsulation != "none":
         raise PlanError(
             "pfc.enabled: flow control is the single-plane baseline's, and MRC runs without it: set"

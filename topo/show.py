@@ -78,11 +78,17 @@ def show_plan(plan: Plan) -> str:
         ("queues", f"in full frames of {plan.frame_bytes_max}: ECN {plan.threshold_packets(queues.ecn_min)} to"
                    f" {plan.threshold_packets(queues.ecn_max)}, trim {plan.threshold_packets(queues.trim)}"
                    f" (last hop {plan.threshold_packets(queues.trim_lasthop)}), no-trim drop"
-                   f" {plan.threshold_packets(queues.no_trim_drop)}, depth {plan.depth_packets}"),
+                   f" {plan.threshold_packets(queues.no_trim_drop)}, depth {plan.depth_packets}"
+                   f"{_retransmissions(plan)}"),
         ("MTU", f"{links.mtu_bytes} = payload {plan.packets.pmtu_bytes} + headers {plan.overhead_bytes}"
                 f" + {links.mtu_bytes - plan.packets.pmtu_bytes - plan.overhead_bytes} to spare"),
     ]  # fmt: skip
     return "\n".join([*_aligned(rows), "", *_comparison(plan, count)])
+
+
+def _retransmissions(plan: Plan) -> str:
+    priority = plan.queues.retransmit_priority
+    return f"; retransmissions in a queue of priority {priority}" if priority else ""
 
 
 def _time_scale(plan: Plan) -> str:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from topo.graph import port_queues
 from topo.plan import OVERHEAD_BYTES, Plan
 from topo.planfile import (
     PLANS_DIR,
@@ -18,6 +19,7 @@ from topo.planfile import (
     shipped_plans,
     switch_of_environment,
 )
+from topo.show import show_plan
 
 MINIMAL = 'name = "x"\n[fabric]\nplanes = 2\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n'
 
@@ -172,6 +174,32 @@ def test_an_unknown_plan_is_refused_with_the_shipped_ones():
 def test_a_priority_queue_has_room_for_16_trimmed_packets_at_least():
     assert load_plan("tiny", {"queues.control_depth": "0.01"}).control_depth_packets == 16
     assert load_plan("tiny").control_depth_packets == 68_024 // 128
+
+
+def test_retransmissions_have_a_queue_of_their_own_only_where_the_plan_says_so():
+    both = [(0, load_plan("tiny").depth_packets), (7, load_plan("tiny").control_depth_packets)]
+    found = {}
+    for priority in (0, 1, 6):
+        plan = load_plan("tiny", {"queues.retransmit_priority": str(priority)})
+        found[priority] = [(queue.priority, queue.depth_packets) for queue in port_queues(plan)]
+        assert ("retransmissions in a queue of priority" in show_plan(plan)) is (priority > 0)
+    assert found == {0: both, 1: [both[0], (1, both[0][1]), both[1]], 6: [both[0], (6, both[0][1]), both[1]]}
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"queues.retransmit_priority": "7"}, "retransmit_priority is 7; it must be .*from 0 to 6"),
+        ({"queues.retransmit_priority": "1.5"}, "retransmit_priority is 1.5; it must be an integer from 0 to 6"),
+        (
+            {"queues.retransmit_priority": "3", "pfc.enabled": "true", "encapsulation": "none", "fabric.planes": "1"},
+            "retransmit_priority must not be 3, the lossless one, with pfc.enabled",
+        ),
+    ],
+)
+def test_retransmissions_share_no_queue_with_control_packets_or_lossless_data(keys, message):
+    with pytest.raises(PlanError, match=message):
+        load_plan("tiny", keys)
 
 
 def test_lab_thresholds_leave_room_for_a_scheduler_hiccup():

@@ -1,6 +1,6 @@
 """BMv2: one `simple_switch_grpc` a switch, in the namespace of its ports, with P4Runtime on a Unix socket.
 
-BMv2's queues can be set through Thrift only: depth in packets and rate in packets per second, for each priority. The
+BMv2's queues can be set through Thrift only: depth in packets and rate in packets per second, for each priority. A
 data queue's rate is the port's in full frames; the priority queue's in trimmed packets.
 
 BMv2 stops reading all its ports while an interface that it has opened is down (libpcap waits for it). So BMv2
@@ -23,19 +23,19 @@ from topo.emulation.state import LabError
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
 from topo.graph import PortRef, device_id, link_at, port_queues, ports
 from topo.node import Switch
-from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, Plan
+from topo.plan import PRIORITY_CONTROL, Plan
 
 THRIFT_PORT_BASE = 9090
 
 
 def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
-    """(priority, depth in packets, rate in packets/s) of a port's two queues at this line rate."""
-    bytes_per_s, around = rate_bps / 8, plan.links.wire_overhead_bytes
-    rates = {
-        PRIORITY_DATA: max(1, round(bytes_per_s / (plan.frame_bytes_max + around))),
-        PRIORITY_CONTROL: max(1, round(bytes_per_s / (plan.trimming.size_bytes + around))),
-    }
-    return [(queue.priority, queue.depth_packets, rates[queue.priority]) for queue in port_queues(plan)]
+    """(priority, depth in packets, rate in packets/s) of a port's queues at this line rate."""
+    found = []
+    for queue in port_queues(plan):
+        size = plan.trimming.size_bytes if queue.priority == PRIORITY_CONTROL else plan.frame_bytes_max
+        rate_pps = max(1, round(rate_bps / 8 / (size + plan.links.wire_overhead_bytes)))
+        found.append((queue.priority, queue.depth_packets, rate_pps))
+    return found
 
 
 def _macvlan(ref: PortRef) -> str:

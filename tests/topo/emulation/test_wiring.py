@@ -140,6 +140,12 @@ def test_bmv2_queues_are_paced_in_full_frames_and_in_trimmed_packets():
     assert (control, control_depth, control_rate) == (PRIORITY_CONTROL, 531, 9766)
 
 
+def test_bmv2_paces_a_queue_of_retransmissions_as_that_of_data():
+    plan = load_plan("lab", {"queues.retransmit_priority": "1"})
+    data, copies, _ = queue_settings(plan, 10_000_000)
+    assert copies == (1, *data[1:])
+
+
 @pytest.mark.parametrize(("loss", "threshold"), [(0.0, 0), (0.25, 1 << 30), (0.5, 1 << 31)])
 def test_the_loss_program_compares_one_random_word_with_its_share(loss, threshold):
     assert tc.loss_program(loss) == f"4,32 0 0 {0xFFFFF038},53 1 0 {threshold},6 0 0 4,6 0 0 {0xFFFFFFFF}"
