@@ -111,6 +111,8 @@ class NicProfile:
     jitter_ns: int
     """How late a process may be scheduled in this world (0 when the file does not say): timers allow for it."""
     dscp: Dscp
+    retransmit_priority: int
+    """Of the queue of retransmissions in switches; 0, or not in the file: that of data. Else they overtake data."""
     pfc_classes: int
     """Lossless priorities (IEEE 802.1Qbb), bit n for priority n; 0, or not in the file: no flow control."""
     trimming: bool
@@ -168,6 +170,7 @@ def parse(data: Any) -> NicProfile:
         base_rtt_ns=base_rtt_ns,
         jitter_ns=top.integer("jitter_ns", 0, default=0),
         dscp=_dscp(top.fields("dscp")),
+        retransmit_priority=top.integer("retransmit_priority", 0, 7, default=0),
         pfc_classes=top.integer("pfc_classes", 0, 255, default=0),
         trimming=top.boolean("trimming", default=True),
         encapsulation=encapsulation,

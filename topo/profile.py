@@ -44,6 +44,7 @@ def nic_profile(
         "plane_bdp_bytes": plan.plane_bdp_bytes,
         "time_scale": plan.time_scale,
         "dscp": asdict(plan.dscp),
+        "retransmit_priority": plan.queues.retransmit_priority,
         "pfc_classes": classes(plan),
         "trimming": plan.trimming.enabled,
         "encapsulation": plan.encapsulation,

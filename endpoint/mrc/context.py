@@ -38,14 +38,17 @@ class TrafficClasses:
     retransmit: int
     probe: int
     control: int
+    copies_overtake: bool
+    """Whether retransmissions wait in a separate queue, before that of data."""
 
     @classmethod
-    def of(cls, dscp: Dscp) -> TrafficClasses:
+    def of(cls, dscp: Dscp, retransmit_priority: int) -> TrafficClasses:
         return cls(
             data=dscp.trimmable << 2 | frame.ECN_CAPABLE,
             retransmit=dscp.trimmable_retransmit << 2 | frame.ECN_CAPABLE,
             probe=dscp.no_trim << 2 | frame.ECN_CAPABLE,
             control=dscp.control << 2,
+            copies_overtake=retransmit_priority > 0,
         )
 
 

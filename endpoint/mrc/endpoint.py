@@ -86,7 +86,7 @@ class Endpoint(Nic[QueuePair]):
             memory=self.memory,
             scheduler=self.scheduler,
             log=self.log,
-            classes=TrafficClasses.of(profile.dscp),
+            classes=TrafficClasses.of(profile.dscp, profile.retransmit_priority),
             stamps=Stamps.lasting(limits.timeout_ns) if self.settings.timestamps else Stamps(),
             path=path,
             chosen=chosen,

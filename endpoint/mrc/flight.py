@@ -69,6 +69,8 @@ class Flight(PacketWindow):
         """The message that a packet is of, until the packet is acknowledged."""
         self.blamed: list[Blame | None] = []
         """A ring as the others; empty until a packet is first taken for lost."""
+        self.copies_prove = True
+        """Whether a copy that arrives proves the loss of what was sent before: not where copies overtake data."""
         self.late_ns = 0
         """How long this host has not run, in all; what is under way counts as sent so much later."""
         self.resumed_ns = 0
@@ -164,7 +166,7 @@ class Flight(PacketWindow):
         sizes, tries, sent_ns, messages, paths = self.sizes, self.tries, self.sent_ns, self.messages, self.paths
         self.acked |= fresh
         rule = self.rule
-        newest_ns = rule.newest_ns
+        newest_ns, copies_prove = rule.newest_ns, self.copies_prove
         total = freed = 0
         while fresh:
             low = fresh & -fresh
@@ -185,7 +187,7 @@ class Flight(PacketWindow):
                         sent = -1  # too soon to be the answer to the copy
                     elif (blame := self.blame_of(slot)) is not None and blame.proved:
                         rule.true_loss()
-                if sent > newest_ns:
+                if sent > newest_ns and (copies_prove or not tries[slot]):
                     newest_ns = sent
                 path = paths[slot]
                 if path is not None and sent >= 0:

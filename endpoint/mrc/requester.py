@@ -65,6 +65,7 @@ class Requester(Sender):
         self._confirmations = Confirmations(work, terms.max_write_imm, terms.confirm_writes)
         psn, window, placed = terms.psn, terms.window, self._confirmations.placed
         self.flight = Flight(psn, window, self._rule, self._rtt, self._arrived_late, placed, terms.granted)
+        self.flight.copies_prove = not context.classes.copies_overtake
         self.credit = CreditHeard(self.cc, self.flight)
         self._dynamic = terms.granted is not None
         self._queue: deque[Message] = deque()

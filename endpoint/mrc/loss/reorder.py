@@ -16,6 +16,8 @@ Two rules, because packets are sprayed over paths of unequal and changing delay,
              + what late arrivals have taught (up to four base round trips and jitters)
              + the patience of this NIC (0 unless a device profile says otherwise)
 
+Where the plan gives retransmissions a queue before data's, copies overtake data, and prove nothing by this rule either.
+
 `window_ns`, how long a requester waits in silence before probes ask, has a whole base round trip in place of the guard:
 probes of many queue pairs that wait for their own port would take the port from data.
 

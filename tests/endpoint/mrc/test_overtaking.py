@@ -12,8 +12,8 @@ from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_set import EvPath
 from endpoint.nic.message import Message
 from endpoint.nic.rtt import RttEstimator
-from endpoint.transport import MemoryRegion
-from tests.helpers.transport.bench import ev_set
+from endpoint.transport import CompletionStatus, MemoryRegion
+from tests.helpers.transport.bench import Bench, ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Faults, Wire
 
@@ -247,3 +247,22 @@ def test_a_packet_out_on_a_path_that_later_packets_pass_is_sent_again_within_a_r
     link.faults = Faults()
     wire.run(start_ns + 10 * base, stop=lambda: flow.qp.requester.retransmits > before)
     assert wire.now_ns - start_ns < 2.5 * base
+
+
+@pytest.mark.parametrize("priority", [0, 1])
+def test_a_copy_from_a_queue_of_its_own_proves_no_loss_of_data(priority: int) -> None:
+    """Ten packets wait in a long queue. A copy of one of them, sent a round trip later, overtakes the others there."""
+    bench = Bench(changes={"retransmit_priority": priority})
+    bench.post(10)
+    first, *waiting = bench.writes()
+    bench.wait()
+    bench.to_b(first.trimmed())
+    bench.to_a(*bench.answers())
+    (copy,) = bench.writes()
+    bench.to_b(copy)
+    bench.to_a(*bench.answers())
+    assert len(bench.writes()) == (0 if priority else 9)
+    assert bench.qp_a.requester.flight.una == 1
+    bench.to_b(*waiting)
+    bench.to_a(*bench.answers())
+    assert [done.status for done in bench.completions()] == [CompletionStatus.SUCCESS]
