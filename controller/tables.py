@@ -13,7 +13,15 @@ from controller.entries import DefaultEntry, Entity, GroupEntry, MeterEntry, Sel
 from p4c.entries import Exact, Lpm
 from switch import MeterConfig
 from topo import Host, Plan, Switch
-from topo.address import adjacency_usid, host_prefix, leaf_prefix, neighbour_usid, switch_usid, usid_prefix
+from topo.address import (
+    adjacency_usid,
+    host_prefix,
+    leaf_prefix,
+    neighbour_usid,
+    switch_address,
+    switch_usid,
+    usid_prefix,
+)
 from topo.graph import link_at, peer, ports, towards_host
 from topo.plain_routes import live_ports, plain_route
 from topo.plan import PRIORITY_CONTROL, PRIORITY_DATA, PRIORITY_LOSSLESS
@@ -27,6 +35,7 @@ MRC_DATA = (NO_TRIM, TRIMMABLE, TRIMMABLE_RETRANSMIT)
 PATIENCE_US_MIN = 10_000  # in real time; a descheduled switch process must not look like an empty queue
 PATIENCE_US_MIN_VIRTUAL = 10
 TRIMMED_BURST_PACKETS = 32
+TIME_EXCEEDED = MeterConfig(10, 10, 10, 10)  # a second, and at once: RFC 4443, 2.4 (f), of a small or mid-size device
 ECMP_PROFILE = "ecmp_selector"
 
 DeadLinks = Collection[tuple[str, str]]
@@ -37,6 +46,8 @@ def tables(plan: Plan, switch: Switch, *, dead_links: DeadLinks = (), virtual_ti
     """All entries of one switch, in an order in which they can be written. Only plain routes heed `dead_links`."""
     return [
         *_classes(plan),
+        DefaultEntry("hop_limit_exceeded", "send_time_exceeded", (int(switch_address(plan, switch)),)),
+        MeterEntry("time_exceeded_meter", 0, TIME_EXCEEDED),
         *_next_hops(plan, switch),
         *(_segments(plan, switch) if plan.encapsulation == "srv6" else ()),
         *_routes(plan, switch, {frozenset(link) for link in dead_links}),

@@ -15,6 +15,7 @@
 #include "parts/parser.p4"
 #include "parts/checksum.p4"
 #include "parts/classify.p4"
+#include "parts/time_exceeded.p4"
 #include "parts/validate.p4"
 #include "parts/segments.p4"
 #include "parts/route.p4"
@@ -59,4 +60,4 @@ control SwitchIngress(inout headers_t hdr,
     }
 }
 
-V1Switch(PacketParser(), NoChecksum(), SwitchIngress(), SwitchEgress(), NoChecksum(), PacketDeparser()) main;
+V1Switch(PacketParser(), NoChecksum(), SwitchIngress(), SwitchEgress(), IcmpChecksum(), PacketDeparser()) main;

@@ -5,6 +5,7 @@
 | T0 uSID | `0x1000 + plane·512 + leaf` |
 | T1 uSID | `0x2000 + plane·256 + spine` |
 | T2 uSID | `0x4000 + plane·512 + core` |
+| a switch's address | its T0, T1 or T2 uSID behind the block, as in `traceroute` |
 | NIC uSID | `0x3000 + downlink`, local to its T0 |
 | uA uSID | `0xE000 + port`, local to its switch |
 | host's own address | `fd00:<leaf>:<downlink>::1` |
@@ -24,7 +25,7 @@ from topo.plan import Plan
 
 __all__ = [
     "address_usids", "adjacency_usid", "host_address", "host_prefix", "leaf_prefix", "neighbour_usid", "nic_usid",
-    "port_address", "switch_usid", "usid_address", "usid_prefix",
+    "port_address", "switch_address", "switch_usid", "usid_address", "usid_prefix",
 ]  # fmt: skip
 
 T0_USID_BASE = 0x1000
@@ -69,6 +70,11 @@ def usid_address(plan: Plan, usids: Sequence[int]) -> ipaddress.IPv6Address:
             raise ValueError(f"a uSID has 16 bits and is not zero: {usid:#x}")
         value |= usid << (80 - 16 * position)
     return ipaddress.IPv6Address(value)
+
+
+def switch_address(plan: Plan, switch: Switch) -> ipaddress.IPv6Address:
+    """The source of what a switch says itself: the container with nothing but its uN."""
+    return usid_address(plan, (switch_usid(switch),))
 
 
 def address_usids(plan: Plan, address: ipaddress.IPv6Address) -> list[int]:

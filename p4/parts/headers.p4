@@ -25,9 +25,27 @@ header udp_t {
     bit<16> checksum;
 }
 
+// ICMPv6 Time Exceeded, and the IPv6 header that it quotes: one header, because each costs every packet something.
+header time_exceeded_t {
+    bit<8> icmp_type;
+    bit<8> code;
+    bit<16> checksum;
+    bit<32> unused;
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> src_addr;
+    bit<128> dst_addr;
+}
+
 struct headers_t {
     ethernet_t ethernet;
     ipv6_t ipv6;
+    time_exceeded_t answer; // of this switch; behind it, `udp` is of the packet that it quotes
     udp_t udp;
 }
 
@@ -38,6 +56,8 @@ struct metadata_t {
     bit<16> ecmp_group;
     bit<16> udp_src_port; // 0 unless the packet is plain UDP over IPv6
     bit<16> udp_dst_port;
+    bit<8> icmp_type; // of ICMPv6 behind the IPv6 header
+    bit<2> quote; // what an answer of this switch quotes; 0: the packet is no answer
     // queue admission
     bool limited; // the class has a limit at the egress port, so the packet counts in the queue's account
     bool trimmable;

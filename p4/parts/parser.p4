@@ -1,4 +1,4 @@
-// Ethernet, IPv6 and, for the ECMP hash, UDP. A frame too short for a header leaves that header invalid.
+// Ethernet, IPv6 and, for the ECMP hash, UDP; of ICMPv6 the type. A frame too short for a header leaves that header invalid.
 
 parser PacketParser(packet_in packet,
                     out headers_t hdr,
@@ -16,8 +16,14 @@ parser PacketParser(packet_in packet,
         packet.extract(hdr.ipv6);
         transition select(hdr.ipv6.next_header) {
             NEXT_HEADER_UDP: parse_udp;
+            NEXT_HEADER_ICMPV6: peek_icmp;
             default: accept;
         }
+    }
+
+    state peek_icmp {
+        meta.icmp_type = packet.lookahead<bit<8>>();
+        transition accept;
     }
 
     state parse_udp {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from running.view.lab_view import Crossing, LabView
 from running.view.port_rows import PAUSES, Row, Rows, class_rows, classes_of, managed_row, plain_row
 from topo import Host, Node, Plan, Switch
-from topo.address import host_address, port_address, switch_usid, usid_address
+from topo.address import host_address, port_address, switch_address
 from topo.fault import arrival
 from topo.graph import PortRef, link_between, peer, ports
 from topo.path import Path, path_of_ev, paths
@@ -71,7 +71,7 @@ def described(view: LabView, nodes: Collection[Node]) -> list[Row]:
         if isinstance(node, Host):
             kind, address = "host", str(host_address(plan, node))
         else:
-            kind, address = f"{node.role}, {plan.kind_of(node)}", str(usid_address(plan, [switch_usid(node)]))
+            kind, address = f"{node.role}, {plan.kind_of(node)}", str(switch_address(plan, node))
         row = {"node": node.name, "kind": kind, "state": states[node.name], "address": address, **view.facts(node)}
         told, counts = view.interfaces(node), paused.get(node.name, {})
         row["interfaces"] = [

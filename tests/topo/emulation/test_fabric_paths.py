@@ -4,8 +4,10 @@ Truth comes from packet sockets on every port of the fabric and from the kernel'
 knows a switch's tables.
 """
 
+import ipaddress
 import mmap
 import re
+import select
 import socket
 import statistics
 import struct
@@ -22,7 +24,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from tests.topo.topologies.shapes import SMALL
-from topo.address import host_address, port_address
+from topo.address import host_address, port_address, switch_address
 from topo.emulation import namespace
 from topo.emulation.lab import Lab
 from topo.graph import PortRef, peer, ports
@@ -38,6 +40,8 @@ TP_STATUS_USER = 1
 TPACKET_ADDRESS = 32  # struct tpacket_hdr, aligned; then struct sockaddr_ll
 FRAME_BYTES, FRAMES = 512, 256
 UDP_PORT = 4791
+IPV6_RECVERR = 25  # linux/in6.h
+TIME_EXCEEDED = 3, 3, 0  # of a sock_extended_err: from ICMPv6, type and code; behind its 16 bytes the sender's address
 MARK = b"mrclab path test"
 TINY = load_plan("tiny")
 PODS = load_plan("pods", {"fabric.planes": "1", "fabric.hosts_per_leaf": "1"})
@@ -217,6 +221,29 @@ def test_host_kernels_reach_each_other_and_can_be_steered(lab):
         for hop in hops(plan, path):
             assert lab.counters(hop.switch)[hop.port_out]["tx_packets"] == before[hop.switch] + 1, hop
     lab.unsteer(source, destination)
+
+
+def test_the_kernel_hears_from_each_switch_of_a_path_what_a_traceroute_asks(lab):
+    """The answers' checksums, and whether they are about a socket's packet, are the kernel's to judge (RFC 4443)."""
+    plan = lab.plan
+    if {plan.kind_of(switch) for switch in plan.switches()} & {"linux"}:
+        pytest.skip("a switch that is a kernel has no address")
+    source = plan.host("h0")
+    for path in paths(plan, source, plan.host(f"h{plan.host_count - 1}")):
+        with namespace.entered(source.name):
+            probes = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        with probes:
+            probes.bind((str(port_address(plan, source, path.plane)), 0))
+            probes.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVERR, 1)
+            for hop_limit, hop in enumerate(hops(plan, path), 1):
+                probes.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, hop_limit)
+                probes.sendto(b"probe", (str(path_da(plan, path)), 33434 + hop_limit))
+                assert select.select([probes], [], [], 10)[0], (path, hop_limit)
+                data, ((_, _, told), *_), _, _ = probes.recvmsg(100, 200, socket.MSG_ERRQUEUE)
+                assert (data, *struct.unpack_from("=4xBBB", told)) == (b"probe", *TIME_EXCEEDED)
+                assert ipaddress.IPv6Address(told[24:40]) == switch_address(plan, hop.switch)
+    ping = lab.run(source, ["ping", "-c", "1", "-W", "5", "-t", "1", str(path_da(plan, path))])
+    assert f"From {switch_address(plan, path.switches[0])} icmp_seq=1 Time exceeded: Hop limit" in ping.stdout
 
 
 def test_a_round_trip_takes_the_time_that_the_plan_says(lab):
