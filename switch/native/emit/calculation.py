@@ -42,7 +42,8 @@ class Calculations:
         selectors = [(selector_name(p), p.selector) for p in self.program.profiles if p.selector]
         named = [(f"calculation_{calculation.index}", calculation) for calculation in self.program.calculations]
         for name, calculation in named + selectors:
-            lines += [f"static u64 {name}({SCOPE})", "{"]
+            # Apart: its registers and stack would cost a caller that does not come to it.
+            lines += [f"static __attribute__((noinline)) u64 {name}({SCOPE})", "{"]
             lines += [f"    {line}" for line in self._body(calculation)]
             lines += ["}", ""]
         return lines

@@ -229,20 +229,20 @@ class Parsers:
         lines += [f"    {line}" for line in self.calculations.update()]
         for primitive in deparser.primitives:
             lines += ["    {", *(f"        {line}" for line in self.actions.primitive(primitive, None)), "    }"]
-        lines.append("    u32 size = 0;")
-        for header in deparser.order:
-            lines.append(f"    if ({self.layout.header(header)}.valid)")
-            lines.append(f"        size += {self.actions.header_bytes(header, f'(&{self.layout.header(header)})')};")
-        lines += [
-            "    p->data += p->parsed;",
-            "    p->data -= size;",
+        lines.append("    u8 *payload = p->data + p->parsed, *first = payload;")
+        for header in reversed(deparser.order):  # backwards from the payload, since its place is known
+            pointer = f"(&{self.layout.header(header)})"
+            body = store_header(self.layout, header.type, pointer, "b")
+            size = self.actions.header_bytes(header, pointer)
+            lines += [f"    if ({pointer}->valid) {{", f"        u8 *b = first -= {size};"]
+            lines += [*(f"        {line}" for line in body), "    }"]
+        return [
+            *lines,
+            "    u32 size = (u32)(payload - first);",
             "    p->length = p->length - p->parsed + size;",
             "    p->stored = p->stored - p->parsed + size;",
             "    p->parsed = size;",
-            "    u8 *b = p->data;",
-            "    (void)b;",
+            "    p->data = first;",
+            "}",
+            "",
         ]
-        for header in deparser.order:
-            body = store_header(self.layout, header.type, f"(&{self.layout.header(header)})", "b")
-            lines += [f"    if ({self.layout.header(header)}.valid) {{", *(f"        {line}" for line in body), "    }"]
-        return [*lines, "}", ""]
