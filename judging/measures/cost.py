@@ -98,7 +98,7 @@ class PhaseCost:
 
     @property
     def together(self) -> Cost:
-        """All of them as one. What differs from lap to lap adds up as its squares do."""
+        """All of them as one. Differences from lap to lap add up by their squares."""
         faults, *numbers = zip(*self.costs, strict=True)
         every = Cost(tuple(fault for some in faults for fault in some), *map(sum, numbers))
         return every._replace(spread_ns=float(np.hypot.reduce([one.spread_ns for one in self.costs])))

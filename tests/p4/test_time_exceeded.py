@@ -180,7 +180,7 @@ def test_a_traceroute_over_a_list_of_usids_names_each_switch_of_its_path(name: s
             assert host == source
             told = IPv6(data[14:])
             assert (told.dst, told[ICMPv6TimeExceeded].code) == (str(own), 0)
-            assert bytes(told.payload)[48:] == UDP, "what traceroute knows its probe by"
+            assert bytes(told.payload)[48:] == UDP, "the part by which traceroute knows its probe"
             named.append(told.src)
         assert named == [str(switch_address(plan, hop.switch)) for hop in hops(plan, path)]
 
