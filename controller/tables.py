@@ -114,9 +114,17 @@ def _routes(plan: Plan, switch: Switch, dead: Collection[frozenset[str]]) -> Ite
             group_id = index + 1
             yield SelectorGroup(ECMP_PROFILE, group_id, alive, max_size=len(route.ports))
             yield GroupEntry("ecmp", (("ecmp_group", Exact(group_id)),), group_id)
-            yield TableEntry("ipv6_route", prefix, "set_ecmp_group", (group_id,))
+            yield TableEntry("ipv6_route", prefix, "set_ecmp_group", (group_id, _hash_shift(switch)))
         elif alive:
             yield TableEntry("ipv6_route", prefix, "set_next_hop", alive)
+
+
+def _hash_shift(switch: Switch) -> int:
+    """How many low bits of the hash a switch leaves out. The second switch on a way must not repeat the first's choice.
+
+    Eight bits for groups of up to 256 at a leaf; neighbours above differ as well.
+    """
+    return 0 if switch.role == "leaf" else 8 + switch.index % 8
 
 
 def _queues(plan: Plan, switch: Switch, patience_us_min: int) -> Iterator[Entity]:

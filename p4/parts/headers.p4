@@ -54,6 +54,7 @@ struct metadata_t {
     bit<3> traffic_class;
     bit<16> next_hop;
     bit<16> ecmp_group;
+    bit<32> ecmp_hash;
     bit<16> udp_src_port; // 0 unless the packet is plain UDP over IPv6
     bit<16> udp_dst_port;
     bit<8> icmp_type; // of ICMPv6 behind the IPv6 header

@@ -7,7 +7,7 @@ control Route(inout headers_t hdr,
     counter(PORT_CLASSES, CounterType.packets) no_route_drops;
     counter(PORT_CLASSES, CounterType.packets) unknown_usid_drops;
     counter(PORT_CLASSES, CounterType.packets) no_next_hop_drops;
-    action_selector(HashAlgorithm.crc32, ECMP_MEMBERS, 16) ecmp_selector;
+    action_selector(HashAlgorithm.identity, ECMP_MEMBERS, 32) ecmp_selector;
 
     action drop_no_route() {
         no_route_drops.count((bit<32>)(standard_metadata.ingress_port ++ meta.traffic_class));
@@ -32,8 +32,16 @@ control Route(inout headers_t hdr,
         meta.next_hop = next_hop;
     }
 
-    action set_ecmp_group(bit<16> ecmp_group) {
+    // CRC-32 is linear: with a seed in its input, flows that one switch has sent to the same member would still all go to
+    // the same member of the next. So each switch leaves out other low bits of the hash.
+    action set_ecmp_group(bit<16> ecmp_group, bit<8> hash_shift) {
         meta.ecmp_group = ecmp_group;
+        hash(meta.ecmp_hash,
+             HashAlgorithm.crc32,
+             32w0,
+             { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, hdr.ipv6.flow_label, meta.udp_src_port, meta.udp_dst_port },
+             64w0x100000000);
+        meta.ecmp_hash = meta.ecmp_hash >> hash_shift;
     }
 
     action set_adjacency(bit<9> port, bit<48> src_mac, bit<48> dst_mac) {
@@ -60,11 +68,7 @@ control Route(inout headers_t hdr,
     table ecmp {
         key = {
             meta.ecmp_group: exact @name("ecmp_group");
-            hdr.ipv6.src_addr: selector;
-            hdr.ipv6.dst_addr: selector;
-            hdr.ipv6.flow_label: selector;
-            meta.udp_src_port: selector;
-            meta.udp_dst_port: selector;
+            meta.ecmp_hash: selector;
         }
         actions = {
             set_next_hop;

@@ -84,7 +84,7 @@ class Lookup:
                 members = self.groups[self.exact["ecmp", (hop,)].group_id]
                 if not members:
                     return None
-                hop = self.members[members[hash_value % len(members)]]
+                hop = self.members[members[(hash_value >> route.args[1]) % len(members)]]
         adjacency = self.exact["next_hop", (hop,)]
         return address, adjacency.args
 

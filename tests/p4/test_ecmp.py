@@ -1,6 +1,7 @@
 """ECMP for plain IPv6: what tells flows apart, and that one flow keeps to one member."""
 
 import ipaddress
+import zlib
 from collections.abc import Callable
 
 import pytest
@@ -22,7 +23,7 @@ def node(request: pytest.FixtureRequest) -> Node:
     program, kind = request.param
     made = Node(engine(kind), compiled(program).program)
     made.wire(1, *PORTS)
-    made.add("ipv6_route", (Lpm(NETWORK, 32),), "set_ecmp_group", 1)
+    made.add("ipv6_route", (Lpm(NETWORK, 32),), "set_ecmp_group", 1, 0)
     for port in PORTS:
         made.engine.set_member(PROFILE, port, ActionCall("SwitchIngress.route.set_next_hop", (port,)))
     made.engine.set_group(PROFILE, 1, [(port, 1) for port in PORTS])
@@ -61,6 +62,26 @@ def test_each_field_alone_spreads_flows_over_every_member(node: Node, vary: Call
     used = members(node, [vary(i) for i in range(FLOWS)])
     assert len(used) == FLOWS
     assert set(used) == set(PORTS)
+
+
+def hashed(sport: int) -> int:
+    """The CRC-32 of addresses, flow label (20 bits) and UDP ports, padded to whole bytes, by zlib."""
+    made = flow(sport=sport)
+    return zlib.crc32(made[22:54] + ((sport << 16 | 4791) << 4).to_bytes(7, "big"))
+
+
+@pytest.mark.parametrize("shift", [0, 8, 15])
+def test_the_member_is_the_shifted_crc_32_modulo_the_size_of_the_group(node: Node, shift: int) -> None:
+    node.add("ipv6_route", (Lpm(NETWORK, 48),), "set_ecmp_group", 1, shift)
+    sports = range(49152, 49152 + FLOWS)
+    used = members(node, [flow(sport=sport) for sport in sports])
+    assert used == [PORTS[(hashed(sport) >> shift) % len(PORTS)] for sport in sports]
+
+
+def test_flows_that_one_switch_has_sent_one_way_part_at_the_next(node: Node) -> None:
+    node.add("ipv6_route", (Lpm(NETWORK, 48),), "set_ecmp_group", 1, 8)
+    together = [sport for sport in range(49152, 49152 + 8 * FLOWS) if hashed(sport) % len(PORTS) == 2]
+    assert set(members(node, [flow(sport=sport) for sport in together])) == set(PORTS)
 
 
 def test_a_flow_keeps_to_its_member(node: Node) -> None:

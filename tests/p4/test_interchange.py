@@ -34,8 +34,8 @@ def configure(switch: Engine, program: str, compiler: str = "mrclab") -> Node:
     node.add("my_sid", (Lpm(0xFCBBBBBB0001E003 << 64, 64),), "end_un_ua", 3)
     node.add("ipv6_route", (Lpm(0xFCBBBBBB << 96, 32),), "drop_unknown_usid")
     node.add("ipv6_route", (Lpm(0xFCBBBBBB0004 << 80, 48),), "set_next_hop", 4)
-    node.add("ipv6_route", (Lpm(0x20010DB9 << 96, 32),), "set_ecmp_group", 1)
-    node.add("ipv6_route", (Lpm(0x20010DBA << 96, 32),), "set_ecmp_group", 9)
+    node.add("ipv6_route", (Lpm(0x20010DB9 << 96, 32),), "set_ecmp_group", 1, 0)
+    node.add("ipv6_route", (Lpm(0x20010DBA << 96, 32),), "set_ecmp_group", 9, 8)
     profile = "SwitchIngress.route.ecmp_selector"
     for port in PORTS:
         switch.set_member(profile, port, ActionCall("SwitchIngress.route.set_next_hop", (port,)))

@@ -60,7 +60,7 @@ def populate_entries(life: Scenario) -> None:
         meter = next(m for m in program.meters if m.name.endswith("trimmed_meter"))
         pair("set_meter", meter.name, port, MeterConfig(100, draw((1, 3)), 200, draw((1, 5))))
     insert("ipv6_route", (Lpm(usid_address(), 32),), "drop_unknown_usid")
-    insert("ipv6_route", (Lpm(0xFD00 << 112, 16),), "set_ecmp_group", 4)
+    insert("ipv6_route", (Lpm(0xFD00 << 112, 16),), "set_ecmp_group", 4, 8)
     ecmp = next(t for t in program.tables if t.name.endswith("ecmp"))
     assert ecmp.profile
     hop = next(a.name for a in ecmp.actions if a.name.endswith("set_next_hop"))
