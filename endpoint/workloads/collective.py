@@ -65,8 +65,8 @@ class CollectiveOptions(Options):
 
     What the host costs: `call_ns` before a round's communication; in a ring, for each slice that arrives, `slice_ns`
     and its bytes at `copy_gbps` (Gb/s; 0: at once), one slice after the other, before its data goes on. `slices` cuts
-    each chunk into so many slices, however large, which take the queue pairs of a link round robin (as NCCL's do since
-    2.20); with 0 `segment` says how large segments are, and a segment has the same queue pair in every step. With
+    each chunk into so many slices, however large; with 0 `segment` says how large segments are. Segments take the queue
+    pairs of a link round robin, through all steps and rounds (as NCCL's messages do since 2.20). With
     `split` each segment is a write on every queue pair of the link, in parts of whole `PART_BYTES`, and has arrived
     when all parts have (NCCL's NCCL_IB_SPLIT_DATA_ON_QPS=1).
     """
@@ -251,7 +251,7 @@ class Collective(Workload):
         if self.options.split:
             self._send_parts(link, segment, source, self.inbox_place(step) + start, immediate)
             return
-        turn = step * self.segments + segment if self.options.slices else segment
+        turn = (self.round * self.steps() + step) * self.segments + segment
         self.post(link, turn % len(link.qps), segment, source, self.inbox_place(step) + start, immediate)
 
     def _send_parts(

@@ -184,14 +184,30 @@ def test_a_stream_with_a_slow_host_verifies_every_slot_before_it_is_written_agai
         assert result["bytes_wrong"] == 0
 
 
-@pytest.mark.parametrize(("slices", "sent"), [(2, [4] * 4 * 5), (0, [8] * 5)])
-def test_slices_take_the_queue_pairs_round_robin_and_a_segment_keeps_its_own(slices, sent):
-    """A ring of five has eight steps: with two slices 16 writes a rank on four queue pairs, with one segment eight."""
-    net = FakeNet(seed=7, hosts=5)
-    running = group(net, "all_reduce", 5, size=4000, rounds=1, slices=slices, qps=4)
+@pytest.mark.parametrize(
+    ("kind", "options", "each"),
+    [
+        ("write_bw", {"size": 1024, "messages": 64}, 4 * 1024),
+        ("permutation", {"size": 1024, "messages": 64}, 4 * 1024),
+        ("incast", {"size": 1024, "messages": 64}, 4 * 1024),
+        # a ring of five has eight steps (all-gather: four), an all-to-all one per round
+        ("all_reduce", {"size": 5 * 4096, "rounds": 1, "slices": 2}, 2048),
+        ("all_reduce", {"size": 5 * 4096, "rounds": 2}, 4096),
+        ("all_reduce", {"size": 5 * 4096, "rounds": 1, "split": True}, 8 * 256),
+        ("training", {"size": 5 * 4096, "steps": 2, "compute_ns": 1_000}, 4096),
+        ("all_gather", {"size": 5 * 4096, "rounds": 4}, 4096),
+        ("all_to_all", {"size": 5 * 4096, "rounds": 8, "segment": 2048}, 2048),
+    ],
+)
+def test_all_sixteen_queue_pairs_of_a_link_carry_as_many_bytes(kind, options, each):
+    hosts = 2 if kind == "write_bw" else 5
+    net = FakeNet(seed=7, hosts=hosts)
+    running = group(net, kind, hosts, qps=16, **options)
     pairs = [qp for transport in net.transports.values() for qp in transport.qps.values()]
     finished(net, running)
-    assert [qp.sent for qp in pairs if qp.sent] == sent
+    sent = [qp.bytes_sent for qp in pairs if qp.bytes_sent]
+    assert set(sent) == {each}
+    assert len(sent) % 16 == 0
 
 
 def test_a_training_loop_writes_a_step_a_rank_and_counts_from_zero():
