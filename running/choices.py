@@ -16,6 +16,11 @@ TIME_MAX = 100
 SECONDS_MAX = 1_000_000
 """The longest time of an option in seconds, over eleven days. The system calls that wait take no more than 24 days."""
 RECONVERGENCE_MAX_S = 60
+RECONVERGENCE_S = 0.1
+"""As deployed: in a Clos of eBGP a switch sees in milliseconds that its link is down, and all others have taken the
+withdrawal in well under a second (RFC 7938, section 7)."""
+AS_DEPLOYED_S = -1.0
+NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Choices:
     short: bool = False  # the scenario's short phases
     record_packets_s: tuple[float, float] | None = None  # lab time in which packets are recorded, in virtual time
     until_s: float | None = None  # lab time at which the run is broken off, in virtual time
-    reconvergence_s: float | None = None  # baseline: the time that routing needs to find its way around a dead link
+    reconvergence_s: float | None = AS_DEPLOYED_S  # baseline: until no switch routes over a dead link; None: never
     overrides: Mapping[str, str] = field(default_factory=dict)
     setting_changes: Mapping[str, Any] = field(default_factory=dict)  # the transport's, as --setting gave them
     added_faults: tuple[TimedFault, ...] = ()  # beside the scenario's own, at the usual lengths of its phases
@@ -55,6 +60,8 @@ class Choices:
         if until is not None and not 0 < until <= SECONDS_MAX:
             raise ValueError(f"--until must be above 0 and at most {SECONDS_MAX} s (got {until:.15g})")
         most, single = RECONVERGENCE_MAX_S, self.transport.single_plane
+        if self.reconvergence_s == AS_DEPLOYED_S:
+            object.__setattr__(self, "reconvergence_s", RECONVERGENCE_S if single else None)
         if self.reconvergence_s is not None and not (single and 0 <= self.reconvergence_s <= most):
             raise ValueError(
                 f"--reconvergence: 0 to {most} s, and only with a RoCE transport: MRC's tables never change"
@@ -64,6 +71,11 @@ class Choices:
     def running_plan(self) -> Plan:
         """The plan that is built: for the baseline, the single-plane equivalent."""
         return self.transport.fabric(self.plan)
+
+    @property
+    def never_rerouted(self) -> bool:
+        """Whether this is a baseline whose switches keep to their tables, as MRC's always do."""
+        return self.transport.single_plane and self.reconvergence_s is None
 
     @property
     def pace(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from running import fault_words
+from running.choices import AS_DEPLOYED_S, NEVER, RECONVERGENCE_S
 from running.transport_choice import TRANSPORTS
 from topo.summaries import SET
 
@@ -64,6 +65,13 @@ def _row(
     return Option(name, stored, {"help": help, "default": default, **words}, decides, told, usual)
 
 
+def _seconds_or_never(text: str) -> float | None:
+    try:
+        return None if text == NEVER else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds or {NEVER!r} (got {text!r})") from None
+
+
 def _table() -> Iterator[Option]:
     flag: Mapping[str, Any] = {"default": False, "action": "store_true"}
     yield _row(
@@ -90,9 +98,10 @@ def _table() -> Iterator[Option]:
     yield _row("until", "until_s", text, decides=True, type=float, metavar="SECONDS")
     text = "log every packet between these seconds of the run (virtual time, at lab rates): packets.jsonl"
     yield _row("record_packets", "record_packets_s", text, metavar="START..END")
-    text = "RoCE: routing avoids a dead link this long after its failure"
-    yield _row("reconvergence", "reconvergence_s", text, decides=True, type=float, metavar="SECONDS")
-    many: Mapping[str, Any] = {"default": [], "action": "append"}
+    text = f"RoCE: no switch routes over a dead link this long after it fails ({RECONVERGENCE_S}), or never"
+    many: Mapping[str, Any] = {"type": _seconds_or_never, "metavar": "SECONDS"}
+    yield _row("reconvergence", "reconvergence_s", text, AS_DEPLOYED_S, usual=RECONVERGENCE_S, decides=True, **many)
+    many = {"default": [], "action": "append"}
     text = "a setting of the transport (selection=…)"
     yield _row("setting", "setting_changes", text, usual={}, metavar="NAME=VALUE", **many)
     yield _row("set", "overrides", SET, usual={}, metavar="KEY=VALUE", **many)
@@ -117,7 +126,7 @@ def heading(options: Mapping[str, Any]) -> str:
     chosen: list[str] = []
     for one in OPTIONS.values():
         value = options.get(one.stored, one.usual)
-        if not one.stored or one.told is False or (one.told is None and value == one.usual):
+        if not one.stored or one.told is False or (one.told is None and value in (None, one.usual)):
             continue
         if isinstance(value, Mapping):
             chosen += [f"{one.stored}.{name}={entry}" for name, entry in value.items()]

@@ -40,6 +40,7 @@ class Runner:
         self.directory = directory
         self.tell = tell
         self._clock: Callable[[], float] | None = None
+        self._dead: set[tuple[str, str]] = set()  # links that the tables leave out
 
     def seconds(self) -> float | None:
         """The time since the first phase began, as reports tell it. None before that."""
@@ -72,6 +73,8 @@ class Runner:
                 self._sample(world)
                 self._phases(world, journal)
                 self.tell("verifying tables")
+                if self._dead:  # a run that ended early, or a fault by hand that has been undone
+                    self._reconverge(world)
                 journal.write("tables", action="verify", differences=world.verify())
             except BaseException as error:
                 gone = isinstance(error, Exception) and world is not None and not world.is_up(settled=True)
@@ -170,9 +173,9 @@ class Runner:
         return True
 
     def _reconverge(self, world: World) -> None:
-        dead = dead_links(self.spec.plan, world.active.faults())
-        world.reconverge(dead)
-        self.tell(f"routing has converged around {len(dead)} dead links")
+        self._dead = dead_links(self.spec.plan, world.active.faults())
+        world.reconverge(self._dead)
+        self.tell(f"routes without {len(self._dead)} dead links" if self._dead else "routes with all links again")
 
     def _mark(self, journal: Journal, phase: Phase, state: str) -> None:
         journal.write("phase", name=phase.name, state=state)

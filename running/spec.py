@@ -17,7 +17,7 @@ from common.fields import document
 from common.seeds import Purpose, derive
 from judging.checks import Check
 from running import identity
-from running.choices import Choices
+from running.choices import NEVER, Choices
 from running.fault_words import words
 from running.options import OPTIONS
 from scenarios import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
@@ -132,6 +132,7 @@ class RunSpec:
             "payload": transport.payload,
             "single_plane": transport.single_plane,
             "priority_flow_control": plan.pfc.enabled,
+            "reconvergence_s": NEVER if choices.never_rerouted else choices.reconvergence_s,
             "pace": choices.pace,
             "phases": self.lengths_s,
             "added_faults": [words(fault) for fault in choices.added_faults],

@@ -23,7 +23,7 @@ from common.quoting import command
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_out
 from running import RunDirectory
-from running.options import OPTIONS
+from running.options import DEFAULTS, OPTIONS
 from running.transport_choice import TRANSPORTS, transport
 from scenarios import library
 from topo.emulation import labname
@@ -125,8 +125,9 @@ def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: La
     found: list[PreparedRun] = []
     for name in names:
         # In a race, options that only RoCE has are RoCE's.
-        roce_alone = {"reconvergence": None} if len(names) > 1 and not TRANSPORTS[name].single_plane else {}
-        own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed, **roce_alone})
+        own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed})
+        if len(names) > 1 and not TRANSPORTS[name].single_plane:
+            own.reconvergence = DEFAULTS["reconvergence"]
         tell = console.tell if not found else lambda line: None
         spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False, quick=True))
         found.append(prepare(spec))

@@ -118,8 +118,9 @@ def files_named(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Settings follow from the transport: they are a separate difference only under the same one."""
-    if key == "settings" and one.get("transport") != other.get("transport"):
+    """Settings follow from the transport, and only a single plane is rerouted: alone these make no difference."""
+    follows = {"settings": "transport", "reconvergence_s": "single_plane"}
+    if key in follows and one.get(follows[key]) != other.get(follows[key]):
         return False
     return bool((one.get(key) or None) != (other.get(key) or None))
 
@@ -202,15 +203,30 @@ def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
         return [Finding("like with like", None, reason)]
     but_for = alike.subject or "nothing: it was repeated"
     found = [Finding("like with like", True, f"the same experiment, but for {but_for}")]
+    found += [Finding("one plane", True, on_one_plane(name, run)) for name, run in named if single_plane(run)]
     outcomes = [outcome(name, run) for name, run in named]
     found += ratios(outcomes)
-    single = [bool(run.options.get("single_plane")) for _, run in named]
+    single = [single_plane(run) for _, run in named]
     if single.count(True) == 1:
         found.append(baseline_worse(outcomes[single.index(False)], outcomes[single.index(True)]))
     off = [trimming_off(run) for _, run in named]
     if off.count(True) == 1 and not any(single):
         found.append(trimming_matters(named[off.index(False)], named[off.index(True)]))
     return found
+
+
+def single_plane(run: Run) -> bool:
+    """Whether a run had the single-plane equivalent of its plan."""
+    return bool(run.options.get("single_plane"))
+
+
+def on_one_plane(name: str, run: Run) -> str:
+    """The fabric of the baseline, and how long its switches go on using a link that has failed."""
+    after_s = run.options.get("reconvergence_s")
+    routes = (
+        f"its routes avoid a dead link after {after_s:g} s" if isinstance(after_s, float) else "its routes never change"
+    )
+    return f"{name} has all planes' rate on one, {tables.rate(run.options['host_rate_bps'])} per host; {routes}"
 
 
 def ratios(outcomes: list[RunOutcome]) -> list[Finding]:
@@ -392,13 +408,10 @@ def html(runs: Sequence[Run]) -> str:
     named = list(zip(titles, runs, strict=True))
     bin_ns = max(recovery.bin_ns(run) for run in runs)
     title = " against ".join(titles)
-    single = [name for name, run in named if run.options.get("single_plane")]
-    note = f"{', '.join(single)} ran on the single-plane equivalent of the plan." if single else ""
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
-        page.paragraph(note, soft=True) if note else "",
         page.section("What they show", page.table(["", "", ""], report.finding_rows(shown(runs)))),
         page.section("Goodput", plots.goodput_over_time(named, bin_ns)),
         page.section("Training steps", plots.step_times(named)),

@@ -199,8 +199,9 @@ def again(run: Run) -> str:
         words += ["--fault", str(fault)]
     if options.get("time_factor") not in (None, 1.0):
         words += ["--time", exact(options["time_factor"])]
-    if options.get("reconvergence_s") is not None:
-        words += ["--reconvergence", exact(options["reconvergence_s"])]
+    if options.get("single_plane"):
+        after_s = options.get("reconvergence_s")
+        words += ["--reconvergence", exact(after_s) if isinstance(after_s, float) else "never"]
     calibrated = options.get("calibration") or {}
     if calibrated.get("source", "the plan") != "the plan":
         words += ["--rate", exact(calibrated["port_rate_bps"] / 1e6)]

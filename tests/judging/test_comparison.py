@@ -48,6 +48,25 @@ def test_the_sentences_name_both_runs_and_their_ratios(made_up: Build) -> None:
     assert "2.50 times mrc's" in findings["baseline worse"].reason
 
 
+@pytest.mark.parametrize(
+    ("after_s", "routes"),
+    [(None, "its routes never change"), (0.1, "its routes avoid a dead link after 0.1 s"), (0.0, "after 0 s")],
+)
+def test_a_comparison_says_that_the_baseline_has_one_plane_and_when_it_is_rerouted(
+    made_up: Build, after_s: float | None, routes: str
+) -> None:
+    """Only the baseline is ever rerouted: beside another transport this is no second difference."""
+    findings = found(made_up(), made_up(changed={**ROCE, "reconvergence_s": after_s}))
+    assert findings["like with like"].holds is True
+    assert findings["one plane"].reason.startswith("roce has all planes' rate on one, ")
+    assert routes in findings["one plane"].reason
+
+
+def test_two_baselines_that_are_rerouted_otherwise_differ_in_that(made_up: Build) -> None:
+    often, never = (made_up(changed={**ROCE, "reconvergence_s": after_s}) for after_s in (0.1, None))
+    assert "routing's reconvergence, 0.1 against none" in found(often, never)["like with like"].reason
+
+
 def test_the_order_of_the_runs_does_not_change_who_is_the_baseline(made_up: Build) -> None:
     claim = found(made_up(slow_step_ns=10**9, changed=ROCE), made_up())["baseline worse"]
     assert claim.holds is True

@@ -22,7 +22,7 @@ from cli.root import need_root
 from common.outcome import told
 from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_error, write_out
-from running.options import OPTIONS
+from running.options import DEFAULTS, OPTIONS
 from running.transport_choice import TRANSPORTS
 from studies.farm import ClusterAddress
 
@@ -43,7 +43,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     for name in ("plan", "set", "setting"):
         OPTIONS[name].add_several(sweep)
     add("--until", metavar="SHARE", help="stop when it is known, or refuted, that so many seeds are true (99%%)")
-    for name in ("short", "time", "rate"):
+    for name in ("short", "time", "rate", "reconvergence"):
         OPTIONS[name].add(sweep)
     OPTIONS["world"].add(sweep, default="simulated", help="virtual time, or Mininet one by one (simulated)")
     OPTIONS["payload"].add(sweep, default=None, help="counted: frames leave payload out (default in virtual time)")
@@ -92,9 +92,14 @@ def asked(arguments: argparse.Namespace) -> list[Variant]:
     others["payload"] = arguments.payload or counted
     others |= {"rate": arguments.rate} if arguments.rate is not None else {}
     plans = [name for name in (arguments.plan or "").split(",") if name]
-    return variants(
+    found = variants(
         arguments.scenarios, arguments.transport.split(","), plans, arguments.set, arguments.setting, others
     )
+    if arguments.reconvergence == DEFAULTS["reconvergence"]:
+        return found
+    roce = {name for name, transport in TRANSPORTS.items() if transport.single_plane}
+    own = ("reconvergence", arguments.reconvergence)
+    return [replace(one, others=(*one.others, own)) if one.transport in roce else one for one in found]
 
 
 def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
