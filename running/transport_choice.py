@@ -59,10 +59,13 @@ LOSSLESS: Mapping[str, Any] = {"dcqcn": False, "window_bdps": 16.0, "timeout_rtt
 paused queues for many round trips is not sent again. Both numbers are assumed: NICs track more, and wait longer."""
 PAIRS = (1, 8, 16)
 _ROCE = "RoCEv2 RC on one plane, one path per queue pair by ECMP"
+SELECTIVE: Mapping[str, Any] = {"selective_repeat": True}
 
 
-def _roce_pfc() -> Iterator[TransportChoice]:
+def _roce() -> Iterator[TransportChoice]:
     for name, what, settings in (
+        ("roce", "go-back-N, no PFC", {}),
+        ("roce-sr", "selective repeat, no PFC", SELECTIVE),
         ("roce-pfc", "lossless by PFC, always at line rate", LOSSLESS),
         ("roce-pfc-dcqcn", "lossless by PFC, with DCQCN", {**LOSSLESS, "dcqcn": True}),
     ):
@@ -70,9 +73,8 @@ def _roce_pfc() -> Iterator[TransportChoice]:
             suffix = "" if pairs == 1 else f"-{pairs}qp"
             counted = "one queue pair" if pairs == 1 else f"{pairs} queue pairs"
             description = f"{_ROCE}, {what}, {counted}"
-            yield TransportChoice(
-                name + suffix, description, "roce", settings, single_plane=True, queue_pairs=pairs, pfc=True
-            )
+            made = TransportChoice(name + suffix, description, "roce", settings, single_plane=True, queue_pairs=pairs)
+            yield replace(made, pfc=name.startswith("roce-pfc"))
 
 
 TRANSPORTS: Mapping[str, TransportChoice] = {
@@ -87,12 +89,7 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
             "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"selection": "oblivious"}
         ),
         TransportChoice("mrc-single-path", "MRC on one path until it fails", "mrc", {"selection": "single_path"}),
-        TransportChoice(
-            "roce", "RoCEv2 RC, one queue pair: one path by ECMP, go-back-N, no PFC", "roce", single_plane=True
-        ),
-        TransportChoice("roce-8qp", "the same on eight queue pairs", "roce", single_plane=True, queue_pairs=8),
-        TransportChoice("roce-16qp", "the same on sixteen queue pairs", "roce", single_plane=True, queue_pairs=16),
-        *_roce_pfc(),
+        *_roce(),
     )
 }
 """Every transport that a run can choose, by its name on the command line."""

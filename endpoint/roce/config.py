@@ -21,6 +21,8 @@ class Settings:
     """How long this NIC takes to go back after silence: a device's own. 0: by `timeout`."""
     nak_repair_ns: int | None = None
     """The same after a NAK. None: as long as after silence; 0: at once."""
+    selective_repeat: bool = False
+    """Packets behind a gap are kept, and only lost ones are sent again (IRN). False: go-back-N."""
     retry_count: int = 7
     """Timeouts in a row without progress before the QP goes to ERROR."""
     window_bdps: float = 2.0

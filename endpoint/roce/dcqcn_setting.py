@@ -1,4 +1,4 @@
-"""DCQCN's parameters, in three settings from hasty to cautious, as figure 22 of the MRC paper compares them.
+"""DCQCN's parameters, in settings from hasty to cautious, as figure 22 of the MRC paper compares them.
 
 The paper does not say which numbers its settings have. Here each has a source:
 
@@ -9,7 +9,8 @@ The paper does not say which numbers its settings have. Here each has a source:
 
 In these three rates are shares of the line and times are base round trips, of which one represents the 50 µs of a
 loaded network there (assumed), so that they behave alike on slowed links. `published` has the constants of the
-publication as they are, in time, bytes and bit/s: for links at hardware rates.
+publication as they are, in time, bytes and bit/s: for links at hardware rates. `scaled` has them for faster links:
+times as published, and rates and bytes in proportion to the line, which was 40 Gb/s there.
 """
 
 from __future__ import annotations
@@ -58,10 +59,20 @@ class DcqcnSetting:
     """Least time between two notifications of one QP, the notification point's part (Zhu et al.)."""
     absolute: DcqcnConstants | None = None
     """Constants that take the place of those above."""
+    absolute_line_bps: int = 0
+    """The line to which their rates and bytes belong, with which these grow. 0: they are what they are."""
 
     def at(self, line_bps: int, base_rtt_ns: int, bdp_bytes: int) -> DcqcnConstants:
         """The constants on a link of this rate, round trip and bandwidth-delay product."""
-        return self.absolute or DcqcnConstants(
+        if (fixed := self.absolute) is not None:
+            faster = line_bps / self.absolute_line_bps if self.absolute_line_bps else 1.0
+            return replace(
+                fixed,
+                increase_bytes=fixed.increase_bytes * faster,
+                additive_bps=fixed.additive_bps * faster,
+                hyper_bps=fixed.hyper_bps * faster,
+            )
+        return DcqcnConstants(
             max(1, int(self.alpha_period_rtts * base_rtt_ns)),
             max(1, int(self.increase_period_rtts * base_rtt_ns)),
             self.increase_bdps * bdp_bytes,
@@ -77,11 +88,13 @@ AGGRESSIVE = replace(DEFAULT, additive=1 / 1000, hyper=10 / 1000, cnp_period_rtt
 MOST_AGGRESSIVE = replace(AGGRESSIVE, alpha_gain=5 / 1024, cnp_period_rtts=12.5 / REFERENCE_RTT_US)
 """With NVIDIA's g, and a notification four times as often (assumed)."""
 PUBLISHED = replace(DEFAULT, absolute=DcqcnConstants())
+SCALED = replace(PUBLISHED, absolute_line_bps=40_000_000_000)
 SETTINGS: Mapping[str, DcqcnSetting] = {
     "default": DEFAULT,
     "aggressive": AGGRESSIVE,
     "most_aggressive": MOST_AGGRESSIVE,
     "published": PUBLISHED,
+    "scaled": SCALED,
 }
 
 
@@ -104,7 +117,7 @@ def _changed(setting: DcqcnSetting, name: str, change: str) -> DcqcnSetting:
     fixed = setting.absolute
     known = ["alpha_gain", *(each.name for each in fields(DcqcnConstants))]
     if fixed is None or field not in known:
-        raise ConfigError(f"dcqcn_setting is {name!r}; `published` alone can be changed, by {', '.join(known)}")
+        raise ConfigError(f"dcqcn_setting is {name!r}; `published` and `scaled` can be changed, by {', '.join(known)}")
     try:
         value = float(text)
     except ValueError:

@@ -202,7 +202,8 @@ class Endpoint(Nic[QueuePair]):
         elif not qp.sending:
             self.log.count("no_qp")
         elif bth.opcode == wire.Opcode.ACKNOWLEDGE:
-            qp.requester.receive_ack(now_ns, shared.Aeth.unpack(view, at).syndrome, bth.psn)
+            aeth = shared.Aeth.unpack(view, at)
+            qp.requester.receive_ack(now_ns, aeth.syndrome, bth.psn, aeth.msn)
         elif bth.opcode == wire.Opcode.CNP:
             qp.requester.receive_cnp(now_ns)
             qp.agenda.wake()

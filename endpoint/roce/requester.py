@@ -1,4 +1,9 @@
-"""The sending half of a RoCE QP: in order, back to the gap on a NAK or a timeout, at DCQCN's rate."""
+"""The sending half of a RoCE QP: in order, back to the gap on a NAK or a timeout, at DCQCN's rate.
+
+With selective repeat it does not go back: a NAK also names the packet that came, and what is missing before that one is
+sent again, once; after a timeout everything that no NAK has named is. (IRN: Mittal et al., "Revisiting Network Support
+for RDMA", SIGCOMM 2018, section 3.1.)
+"""
 
 from __future__ import annotations
 
@@ -82,6 +87,13 @@ class Requester(Sender):
         self._hold_ns = 0
         """Until then nothing is sent: this NIC takes its time to go back."""
         self.una = self.nxt = self.top = psn
+        self._selective = settings.selective_repeat
+        self._lost: deque[int] = deque()
+        """PSNs to send again, ascending, with selective repeat."""
+        self._arrived: set[int] = set()
+        """PSNs above `una` that NAKs have named."""
+        self._judged = psn
+        """Below this PSN, each packet has arrived or been sent again."""
         self._queue: deque[Message] = deque()
         self._begun: deque[Message] = deque()
         """Messages with PSNs that are not all acknowledged, oldest first."""
@@ -134,10 +146,11 @@ class Requester(Sender):
             return False
         first, more, agenda = len(out), True, self._agenda
         while budget and agenda.credit > 0:
-            if self.nxt - self.una >= self._window:
+            psn = self._next_psn()
+            if psn - self.una >= self._window:
                 more = False
                 break
-            message = self._message(now_ns)
+            message = self._message(psn, now_ns)
             if message is None:
                 more = False
                 break
@@ -148,8 +161,7 @@ class Requester(Sender):
                 if self._turn_ns > scheduler.horizon_ns:
                     scheduler.rate_due_ns = min(scheduler.rate_due_ns, self._turn_ns)
                     break
-            psn = self.nxt
-            frame = self._build(message, now_ns, agenda.credit <= self._frame_bytes_max)
+            frame = self._build(message, psn, now_ns, agenda.credit <= self._frame_bytes_max)
             length = port.charge(len(frame) + left_out(message, self._size(message, psn)), now_ns)
             if port.free_ns > scheduler.horizon_ns:
                 scheduler.usable &= ~port.bit
@@ -163,11 +175,18 @@ class Requester(Sender):
             self._agenda.arm(self._timer_ns + self._retry_timeout_ns())
         return more
 
-    def _message(self, now_ns: int) -> Message | None:
-        """The message that `nxt` belongs to; the next posted one begins when all begun ones are sent."""
+    def _next_psn(self) -> int:
+        """The oldest packet that was lost, or else the next one."""
+        lost = self._lost
+        while lost and (lost[0] < self.una or lost[0] in self._arrived):
+            lost.popleft()
+        return lost[0] if lost else self.nxt
+
+    def _message(self, psn: int, now_ns: int) -> Message | None:
+        """The message that `psn` belongs to; the next posted one begins when all begun ones are sent."""
         for message in reversed(self._begun):
-            if message.first_psn <= self.nxt:
-                if self.nxt <= message.last_psn:
+            if message.first_psn <= psn:
+                if psn <= message.last_psn:
                     return message
                 break
         else:
@@ -188,8 +207,7 @@ class Requester(Sender):
         """Bytes of payload of one packet of a message."""
         return min(self._pmtu, message.length - (psn - message.first_psn) * self._pmtu)
 
-    def _build(self, message: Message, now_ns: int, ends_turn: bool) -> bytes:
-        psn = self.nxt
+    def _build(self, message: Message, psn: int, now_ns: int, ends_turn: bool) -> bytes:
         ahead = (psn - message.first_psn) * self._pmtu
         size = self._size(message, psn)
         last = psn == message.last_psn
@@ -207,9 +225,12 @@ class Requester(Sender):
         flags = 0
         sparse = self.dcqcn.rate_bps < self._sparse_bps or now_ns - self._sent_ns > self._sparse_ns
         self._sent_ns = now_ns
-        if sparse or ends_turn or last or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
+        alone = sparse or ends_turn or last or (self._selective and psn < self.top)
+        if alone or self._since_request >= self._ack_every or psn + 1 - self.una >= self._window:
             flags, self._since_request = wire.ACK_REQUEST, 0
-        self.nxt = psn + 1
+        if self._lost:
+            self._lost.popleft()
+        self.nxt = max(self.nxt, psn + 1)
         if self.nxt > self.top:
             self.top = self.nxt
             self.data_packets += 1
@@ -233,15 +254,21 @@ class Requester(Sender):
 
     # --- acknowledgements --------------------------------------------------------------------------------------------
 
-    def receive_ack(self, now_ns: int, syndrome: int, psn24: int) -> None:
-        """An acknowledgement through its PSN, or a NAK: of a gap at its PSN, or of the whole connection."""
+    def receive_ack(self, now_ns: int, syndrome: int, psn24: int, msn24: int = 0) -> None:
+        """An acknowledgement through its PSN, or a NAK: of a gap at its PSN, or of the whole connection.
+
+        With selective repeat, the MSN of a NAK about a gap is the PSN of the packet that came.
+        """
         psn = expand(psn24, self.una)
         if syndrome == wire.SYNDROME_NAK_SEQUENCE:
             if not self.una <= psn <= self.top:
                 return
             self.naks += 1
             self._acked(psn - 1, now_ns)
-            self.nxt = psn
+            if self._selective:
+                self._find_lost(expand(msn24, self.una))
+            else:
+                self.nxt = psn
             self._timer_ns = now_ns + self._nak_repair_ns
             if self.una < self.top:
                 self._hold_ns = self._timer_ns
@@ -255,9 +282,19 @@ class Requester(Sender):
                 self._acked(psn, now_ns)
             self._agenda.wake()
 
+    def _find_lost(self, arrived: int) -> None:
+        """This packet has arrived; those before it that have not are lost."""
+        if not self.una <= arrived < self.top:
+            return
+        self._arrived.add(arrived)
+        self._lost.extend(psn for psn in range(max(self.una, self._judged), arrived) if psn not in self._arrived)
+        self._judged = max(self._judged, arrived)
+
     def _acked(self, psn: int, now_ns: int) -> None:
         if psn < self.una:
             return
+        if self._arrived:
+            self._arrived.difference_update(range(self.una, psn + 1))
         if self.una <= self._rtt_psn <= psn:
             self._rtt.update(now_ns - self._rtt_sent_ns)
             self._rtt_psn = -1
@@ -306,7 +343,11 @@ class Requester(Sender):
             cause = f"no acknowledgement after {self.retries - 1} retries"
             self._fail(now_ns, CompletionStatus.RETRY_EXCEEDED, cause)
             return NEVER
-        self.nxt = self.una
+        if self._selective:
+            self._lost = deque(psn for psn in range(self.una, self.nxt) if psn not in self._arrived)
+            self._judged = self.nxt
+        else:
+            self.nxt = self.una
         self._timer_ns = now_ns
         self._agenda.wake()
         return now_ns + self._retry_timeout_ns()

@@ -1,4 +1,4 @@
-"""The receiving half of a RoCE QP: packets in order or not at all."""
+"""The receiving half of a RoCE QP: packets in order; those ahead of their turn are dropped, or kept until then."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from endpoint.roce.context import Context
 from endpoint.roce.dcqcn_setting import dcqcn_setting
 from endpoint.transport import CompletionStatus
 
+_Packet = tuple[int, int, shared.Reth | None, int, memoryview, int, int]
+
 
 class Responder:
-    """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on."""
+    """Go-back-N: a packet ahead of its turn is dropped and answered with one NAK until the sequence goes on.
+
+    Selective repeat: the packet is kept, and each one brings a NAK that names the gap and the packet.
+    """
 
     def __init__(self, context: Context, work: WorkQueue, answers: Answers, fail: Fail, epsn: int, pmtu: int) -> None:
         self._work = work
@@ -31,6 +36,10 @@ class Responder:
         self.epsn = epsn
         self.msn = 0
         self._nak_sent = False
+        self._ahead_max = int(context.settings.window_bdps * limits.bdp_bytes) // pmtu
+        self._selective = context.settings.selective_repeat
+        self._ahead: dict[int, _Packet] = {}
+        """By PSN, the packets that are kept: as many as the window holds."""
         self._va = self._rkey = 0
         self._length = self._left = 0
         """Bytes of the message under way, and those that have not arrived; 0 between messages."""
@@ -58,8 +67,27 @@ class Responder:
             self._congested(now_ns)
         distance = (psn24 - self.epsn) & PSN_MASK
         if distance:
+            if 0 < distance <= self._ahead_max and self._selective:
+                packet = opcode, flags, reth, immediate, memoryview(bytes(frame)), start, size
+                self._ahead.setdefault(self.epsn + distance, packet)
             self._out_of_order(distance, flags)
             return
+        self._take(now_ns, opcode, flags, reth, immediate, frame, start, size)
+        while self._ahead and (kept := self._ahead.pop(self.epsn, None)) is not None:
+            self._take(now_ns, *kept)
+
+    def _take(
+        self,
+        now_ns: int,
+        opcode: int,
+        flags: int,
+        reth: shared.Reth | None,
+        immediate: int,
+        frame: memoryview,
+        start: int,
+        size: int,
+    ) -> None:
+        """The packet whose turn it is."""
         if (reth is not None) != (self._left == 0):
             self._refuse(now_ns, wire.SYNDROME_NAK_INVALID, "a message began inside of another, or without its start")
             return
@@ -102,6 +130,10 @@ class Responder:
             self.duplicates += 1
             if flags & wire.ACK_REQUEST:
                 self._answers.ack(wire.SYNDROME_ACK, self.epsn - 1, self.msn)
+        elif self._selective:
+            if self.epsn + distance in self._ahead:
+                self.naks_sent += 1
+                self._answers.ack(wire.SYNDROME_NAK_SEQUENCE, self.epsn, self.epsn + distance)
         elif not self._nak_sent:
             self._nak_sent = True
             self.naks_sent += 1

@@ -84,9 +84,21 @@ def test_the_settings_are_the_published_numbers_where_there_are_some() -> None:
     assert aggressive["additive"] * 40e9 == most["additive"] * 40e9 == pytest.approx(40e6)
 
 
-def test_the_published_constants_are_times_and_rates_whatever_the_link() -> None:
-    for line_bps, rtt_ns in ((40_000_000_000, 10_000), (400_000_000_000, 14_480)):
-        dcqcn = Dcqcn(line_bps, rtt_ns, line_bps * rtt_ns // 8_000_000_000, dcqcn_setting("published"))
+@pytest.mark.parametrize(
+    ("name", "line_bps", "additive_bps"),
+    [
+        ("published", 40_000_000_000, 40e6),
+        ("published", 400_000_000_000, 40e6),
+        ("scaled", 40_000_000_000, 40e6),
+        ("scaled", 400_000_000_000, 400e6),  # ten times the line
+        ("scaled", 800_000_000_000, 800e6),
+    ],
+)
+def test_the_published_constants_are_times_and_rates_whatever_the_link_and_scaled_rates_grow_with_it(
+    name: str, line_bps: int, additive_bps: float
+) -> None:
+    for rtt_ns in (10_000, 14_480):
+        dcqcn = Dcqcn(line_bps, rtt_ns, line_bps * rtt_ns // 8_000_000_000, dcqcn_setting(name))
         dcqcn.on_cnp(0)
         dcqcn.on_cnp(0)
         expected = line_bps / 4
@@ -96,8 +108,15 @@ def test_the_published_constants_are_times_and_rates_whatever_the_link() -> None
             expected = (expected + line_bps / 2) / 2
             dcqcn.advance(step * 55_000)
             assert dcqcn.rate_bps == pytest.approx(expected)
-        dcqcn.advance(6 * 55_000)  # the target rises by R_AI, 40 Mb/s
-        assert dcqcn.rate_bps == pytest.approx((expected + line_bps / 2 + 40e6) / 2)
+        dcqcn.advance(6 * 55_000)  # the target rises by R_AI
+        expected, target = (expected + line_bps / 2 + additive_bps) / 2, line_bps / 2 + additive_bps
+        assert dcqcn.rate_bps == pytest.approx(expected)
+        for _ in range(6):  # six byte counters, 10 MB of 40 Gb/s; the sixth is past fast recovery as well: R_HAI
+            step_bps = additive_bps if _ < 5 else 10 * additive_bps
+            dcqcn.on_sent(round(10e6 * additive_bps / 40e6), 6 * 55_000)
+            target += step_bps
+            expected = (expected + target) / 2
+            assert dcqcn.rate_bps == pytest.approx(expected)
 
 
 def test_constants_of_the_published_setting_are_changed_by_name() -> None:
@@ -112,7 +131,7 @@ def test_constants_of_the_published_setting_are_changed_by_name() -> None:
     ("name", "said"),
     [
         ("hasty", "valid: default, aggressive, most_aggressive, published"),
-        ("default:alpha_gain=0.5", "`published` alone can be changed"),
+        ("default:alpha_gain=0.5", "`published` and `scaled` can be changed"),
         ("published:gain=0.5", "by alpha_gain, alpha_period_ns, "),
         ("published:alpha_gain=2", "alpha_gain at most 1"),
         ("published:additive_bps=-1", "must be a number above 0"),

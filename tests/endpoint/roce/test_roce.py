@@ -60,6 +60,54 @@ def test_a_lost_packet_sends_everything_behind_it_again() -> None:
     assert requester.timeouts == 0
 
 
+def test_selective_repeat_sends_each_lost_packet_again_once_and_nothing_else() -> None:
+    """IRN, section 3.1: a packet is lost when one behind it has arrived."""
+    wire_ = roce_wire(selective_repeat=True)
+    flow, link = losing(wire_)
+    run(wire_, flow)
+    flow.check()
+    requester = flow.qp.requester
+    assert requester.retransmits == link.dropped > 0
+    assert requester.timeouts == flow.remote.responder.duplicates == 0
+    assert flow.remote.responder.received_bytes == 400_000
+
+
+def test_selective_repeat_under_random_loss_sends_again_what_was_lost() -> None:
+    """Of n packets and their copies a share p is lost: n · p / (1 - p) copies, within four standard deviations."""
+    wire_ = roce_wire(selective_repeat=True, dcqcn=False)
+    flow = Flow(wire_, size=1 << 20)
+    flow.post(4096)
+    run(wire_, flow)
+    link = next(link for key, link in wire_.links.items() if link.data_packets and isinstance(key[0], int))
+    link.faults = Faults(loss=0.02)
+    for _ in range(20):
+        flow.post(1 << 20)
+        run(wire_, flow)
+    flow.check()
+    copies = 20 * 256 * 0.02 / 0.98
+    assert abs(flow.qp.requester.retransmits - copies) < 4 * copies**0.5
+
+
+def test_selective_repeat_after_a_timeout_sends_only_what_no_nak_has_named() -> None:
+    wire_ = roce_wire(selective_repeat=True)
+    for link in wire_.links.values():
+        link.up = False
+    flow = Flow(wire_)
+    flow.post(16 * 4096)
+    wire_.run(wire_.now_ns + 20_000)
+    requester = flow.qp.requester
+    first = requester.una
+    assert requester.top == first + 16
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_NAK_SEQUENCE, first, first + 3)
+    assert list(requester._lost) == [first, first + 1, first + 2]
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_NAK_SEQUENCE, first, first + 5)
+    assert list(requester._lost) == [first, first + 1, first + 2, first + 4]
+    requester.receive_ack(wire_.now_ns, wire.SYNDROME_ACK, first + 1)
+    assert requester._next_psn() == first + 2
+    requester.handle_timer(10**12)
+    assert list(requester._lost) == [psn for psn in range(first + 2, first + 16) if psn not in (first + 3, first + 5)]
+
+
 @pytest.mark.parametrize(
     ("settings", "slow"),
     [
@@ -352,9 +400,11 @@ def test_without_loss_and_collisions_the_baseline_reaches_95_percent_of_mrcs_goo
 # --- hostile bytes ---------------------------------------------------------------------------------------------
 
 
-def test_thirty_thousand_hostile_packets_do_no_harm() -> None:
+@pytest.mark.parametrize("selective_repeat", [False, True])
+def test_thirty_thousand_hostile_packets_do_no_harm(selective_repeat: bool) -> None:
     rng = Random(5)
-    a, b = (Endpoint(profiles.parse(profile_data(n)), rng=Random(n)) for n in range(2))
+    own = {"selective_repeat": selective_repeat}
+    a, b = (Endpoint(profiles.parse(profile_data(n)), rng=Random(n), **own) for n in range(2))
     sink, guard = bytearray(1 << 16), bytearray(4096)
     source = a.register_memory(bytearray(1 << 16))
     target = b.register_memory(sink)

@@ -35,9 +35,11 @@ class TwoBaselineHosts(RuleBasedStateMachine):
         jitter=st.sampled_from([0, 20_000]),
         dcqcn=st.booleans(),
         psn=st.sampled_from([0, 2**24 - 20]),
+        selective=st.booleans(),
     )
-    def build(self, seed: int, spines: int, jitter: int, dcqcn: bool, psn: int) -> None:
-        self.wire = roce_wire(seed=seed, evs_per_plane=spines, rate_bps=50_000_000_000, jitter_ns=jitter, dcqcn=dcqcn)
+    def build(self, seed: int, spines: int, jitter: int, dcqcn: bool, psn: int, selective: bool) -> None:
+        own = {"jitter_ns": jitter, "dcqcn": dcqcn, "selective_repeat": selective}
+        self.wire = roce_wire(seed=seed, evs_per_plane=spines, rate_bps=50_000_000_000, **own)
         self.flows = [Flow(self.wire, psn=psn, size=4 << 20), Flow(self.wire, "h1", "h0", seed=8, size=4 << 20)]
         self.rates = {key: link.rate_bps for key, link in self.wire.links.items()}
 
