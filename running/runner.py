@@ -73,8 +73,8 @@ class Runner:
                 self._sample(world)
                 self._phases(world, journal)
                 self.tell("verifying tables")
-                if self._dead:  # a run that ended early, or a fault by hand that has been undone
-                    self._reconverge(world)
+                if self._dead:  # faults that last to the end of the run, or were undone after the last change
+                    world.reconverge(())
                 journal.write("tables", action="verify", differences=world.verify())
             except BaseException as error:
                 gone = isinstance(error, Exception) and world is not None and not world.is_up(settled=True)
@@ -175,7 +175,8 @@ class Runner:
     def _reconverge(self, world: World) -> None:
         self._dead = dead_links(self.spec.plan, world.active.faults())
         world.reconverge(self._dead)
-        self.tell(f"routes without {len(self._dead)} dead links" if self._dead else "routes with all links again")
+        links = ", ".join(sorted("-".join(link) for link in self._dead))
+        self.tell(f"routes leave out {links}" if links else "routes have all links again")
 
     def _mark(self, journal: Journal, phase: Phase, state: str) -> None:
         journal.write("phase", name=phase.name, state=state)

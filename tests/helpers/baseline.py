@@ -8,7 +8,7 @@ BASELINE: dict[str, dict[str, bool | None]] = {
     "switch-reboot": {"fault cost": False},
     "nic-port": {"messages": False, "no QP error": False, "one by one": None, "half at once": None, "drift": None},
     "grey-link": {"fault cost": None, "drift": False},  # a slow link for good leaves no quiet part of the phase
-    "spray": {"messages": False, "no QP error": False, "fault cost": False, "drift": False},
+    "spray": {"fault cost": False},
     "incast": {"incast flows even": False},
     "collision": {"main flows even": False, "line rate": False},
     "cold-start": {"messages": False, "no QP error": False, "fault cost": None, "drift": None},

@@ -92,7 +92,7 @@ def test_switches_leave_a_dead_link_out_so_long_after_it_fails_and_take_it_back_
     assert rerouted(tmp_path, words, 1.0) == expected
 
 
-def test_a_run_that_ends_while_a_link_is_dead_takes_it_back_as_well(tmp_path: Path) -> None:
+def test_a_run_that_ends_while_a_link_is_dead_has_the_planned_tables_in_the_end(tmp_path: Path) -> None:
     (first, last) = rerouted(tmp_path, [], 9.0)
     assert first == (1.1, DEAD)
     assert last[0] < 9

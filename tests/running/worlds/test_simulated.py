@@ -124,7 +124,7 @@ def test_every_scenario_runs_on_the_baseline_and_says_what_it_cannot_hold(name: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("transport_name", ["mrc-oblivious", "mrc-single-path", "roce-8qp"])
+@pytest.mark.parametrize("transport_name", ["mrc-oblivious", "mrc-single-path"])
 def test_link_flap_is_false_on_the_other_transports(transport_name: str, tmp_path: Path) -> None:
     """Oblivious spraying goes on sending by the link that is down, and keeps 96 % of its goodput; 97 are asked for."""
     verdict, path = simulate("link-flap", tmp_path, transport_name=transport_name)
