@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from running.transport_choice import TransportChoice
 from running.worlds import provision
 from running.worlds.agents import start_agents
 from running.worlds.world import Process, WorldGoneError
-from topo import Plan
+from topo import Plan, Switch
 from topo.address import host_address
 from topo.emulation import Lab, namespace
 from topo.emulation.front_end import address, connect
+from topo.fault import switch_state
 
 LOOK_S = 0.5  # how often a waiting run looks whether its lab is still there
 
@@ -61,15 +62,17 @@ class EmulatedWorld:
             self.lab.check_switches()
 
     def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
-        """A crashed switch cannot be reached; it is provisioned when it comes back."""
-        controller.reconverge(self.lab.plan, dead_links=dead_links, **self._switches())
+        """Of running switches: crashed ones are provisioned when they come back, stopped ones do not answer."""
+        faults = self.active.faults()
+        running = [switch for switch in self.lab.plan.switches() if switch_state(faults, switch) == "running"]
+        controller.reconverge(self.lab.plan, dead_links=dead_links, **self._reachable(running))
 
     def verify(self) -> int:
-        return len(controller.verify(self.lab.plan, **self._switches()).differences)
+        return len(controller.verify(self.lab.plan, **self._reachable(self.lab.plan.switches())).differences)
 
-    def _switches(self) -> dict[str, Any]:
+    def _reachable(self, switches: Iterable[Switch]) -> dict[str, Any]:
         """Where the switches are, and what the controller needs beside the plan."""
-        places = controller.addresses(self.lab, self.lab.plan.switches())
+        places = controller.addresses(self.lab, switches)
         known = {"pipelines": controller.compiled_pipelines(), "journal": provision.journal_file(self.lab)}
         return {"addresses": places, **known}
 
