@@ -177,7 +177,8 @@ def outcome(name: str, run: Run) -> RunOutcome:
     unsound = next((f"{finding.reason}" for finding in evidence.sound(run) if finding.holds is not True), "")
     unsound = unsound or (evidence.behind(run, span) if span else "")
     if span is None:
-        return RunOutcome(name, errors, None, 0.0, None, None, unsound)
+        slowest_bps = slowest_flow(run, reference) if reference else None  # there is nothing but flows that meet
+        return RunOutcome(name, errors, None, 0.0, None, slowest_bps, unsound)
     all_steps = steps.steps(run)
     during = steps.times(steps.of_phase(all_steps, span))
     p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span)) if during else None

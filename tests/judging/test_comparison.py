@@ -1,6 +1,6 @@
 """Two made-up runs against each other: what may be claimed, what is refused, how the numbers stand side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
@@ -39,6 +39,21 @@ def test_the_baseline_must_fail_or_be_slower_and_the_evidence_sound(
     assert claim.holds is holds, claim.reason
 
 
+def streams(run: Run, faults: list[int], reference: Sequence[int] = (100, 100)) -> Run:
+    """The run with flows of these bytes per second in its two phases in place of training steps."""
+    lines = [line for line in run.lines if line["kind"] != "step"]
+    for name, rates in (("reference", reference), ("faults", faults)):
+        span = run.phases[name]
+        lines += [
+            {
+                "t_ns": span.stop_ns, "node": "h1", "kind": "transfer", "workload": "w", "peer": f"h{2 + flow}",
+                "bytes": round(rate * span.length_ns / 10**9), "start_ns": span.start_ns, "end_ns": span.stop_ns,
+            }
+            for flow, rate in enumerate(rates) if rate
+        ]  # fmt: skip
+    return Run(sorted(lines, key=lambda line: int(line["t_ns"])))
+
+
 @pytest.mark.parametrize(
     ("mrc", "roce", "holds", "said"),
     [
@@ -51,24 +66,15 @@ def test_the_baseline_must_fail_or_be_slower_and_the_evidence_sound(
 def test_without_steps_the_slowest_flows_are_compared(
     made_up: Build, mrc: list[int], roce: list[int], holds: bool, said: str
 ) -> None:
-    """Two flows, which both carry 100 per second before the faults."""
-
-    def streams(rates: list[int], **changes: Any) -> Run:
-        lines = [line for line in made_up(**changes).lines if line["kind"] != "step"]
-        reference, faults = (Run(lines).phases[name] for name in ("reference", "faults"))
-        for span, each in ((reference, [100, 100]), (faults, rates)):
-            start_ns, stop_ns, seconds = span.start_ns, span.stop_ns, span.length_ns / 10**9
-            lines += [
-                {
-                    "t_ns": stop_ns, "node": "h1", "kind": "transfer", "workload": "w", "peer": f"h{2 + flow}",
-                    "bytes": round(rate * seconds), "start_ns": start_ns, "end_ns": stop_ns,
-                }
-                for flow, rate in enumerate(each) if rate
-            ]  # fmt: skip
-        return Run(sorted(lines, key=lambda line: line["t_ns"]))
-
-    claim = found(streams(mrc), streams(roce, changed=ROCE))["baseline worse"]
+    runs = streams(made_up(), mrc), streams(made_up(changed=ROCE), roce)
+    claim = found(*runs)["baseline worse"]
     assert (claim.holds, said in claim.reason) == (holds, True), claim.reason
+
+
+def test_where_nothing_fails_the_flows_of_the_reference_are_compared(made_up: Build) -> None:
+    runs = streams(made_up(), [], [100, 100]), streams(made_up(changed=ROCE), [], [100, 40])
+    calm = [Run([line for line in run.lines if line.get("name") != "faults"]) for run in runs]
+    assert "0.40 times" in found(*calm)["baseline worse"].reason
 
 
 def test_the_sentences_name_both_runs_and_their_ratios(made_up: Build) -> None:
