@@ -58,7 +58,7 @@ LOSSLESS: Mapping[str, Any] = {"dcqcn": False, "window_bdps": 16.0, "timeout_rtt
 """Settings of RoCE where nothing is lost but by a fault: pauses hold senders back and not a window, and what waits in
 paused queues for many round trips is not sent again. Both numbers are assumed: NICs track more, and wait longer."""
 PAIRS = (1, 8, 16)
-_ROCE = "RoCEv2 RC on one plane, one path per queue pair by ECMP"
+_ROCE = "RoCEv2 RC on one plane of the summed rate, one path per queue pair by ECMP, rerouted around dead links"
 SELECTIVE: Mapping[str, Any] = {"selective_repeat": True}
 
 

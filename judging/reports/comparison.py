@@ -191,9 +191,8 @@ def outcome(name: str, run: Run) -> RunOutcome:
 def slowest_flow(run: Run, span: Span) -> float | None:
     """The rate in a span of the slowest flow that the run ever had; None without streams."""
     whole = Span("run", 0, max(phase.stop_ns for phase in run.phases.values()))
-    named = [(name, flow) for name in flows.workloads(run) for flow in flows.rates(run, whole, name)]
-    rates = {name: flows.rates(run, span, name) for name, _ in named}
-    return min((rates[name].get(flow, 0.0) for name, flow in named), default=None)
+    both = [(flows.rates(run, whole, name), flows.rates(run, span, name)) for name in flows.workloads(run)]
+    return min((rates.get(flow, 0.0) for ever, rates in both for flow in ever), default=None)
 
 
 def shown(runs: Sequence[Run]) -> list[Finding]:
@@ -234,11 +233,9 @@ def single_plane(run: Run) -> bool:
 
 def on_one_plane(name: str, run: Run) -> str:
     """The fabric of the baseline, and how long its switches go on using a link that has failed."""
-    after_s = run.options.get("reconvergence_s")
-    routes = (
-        f"its routes avoid a dead link after {after_s:g} s" if isinstance(after_s, float) else "its routes never change"
-    )
-    return f"{name} has all planes' rate on one, {tables.rate(run.options['host_rate_bps'])} per host; {routes}"
+    after_s, bps = run.options.get("reconvergence_s"), run.options["host_rate_bps"]
+    routes = f"avoid a dead link after {after_s:g} s" if isinstance(after_s, int | float) else "never change"
+    return f"{name} has all planes' rate on one, {tables.rate(bps)} per host; its routes {routes}"
 
 
 def ratios(outcomes: list[RunOutcome]) -> list[Finding]:

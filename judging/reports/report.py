@@ -201,7 +201,7 @@ def again(run: Run) -> str:
         words += ["--time", exact(options["time_factor"])]
     if options.get("single_plane"):
         after_s = options.get("reconvergence_s")
-        words += ["--reconvergence", exact(after_s) if isinstance(after_s, float) else "never"]
+        words += ["--reconvergence", exact(after_s) if isinstance(after_s, int | float) else "never"]
     calibrated = options.get("calibration") or {}
     if calibrated.get("source", "the plan") != "the plan":
         words += ["--rate", exact(calibrated["port_rate_bps"] / 1e6)]
