@@ -422,3 +422,10 @@ def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(tmp_path, mon
     assert (left / "journal.jsonl").exists()
     assert kept(task, "", lambda folder: fake(task)).seed == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0.5", 0.5), ("0", 0.0), ("never", None), (None, 0.1)])
+def test_a_sweep_reroutes_roce_alone(text: str | None, seconds: float | None) -> None:
+    words = ["sweep", "smoke", "--transport", "mrc,roce", *([] if text is None else ["--reconvergence", text])]
+    mrc, roce = (chosen({**one.asked, "seed": 1}).choices for one in asked(parser("sweep").parse_args(words)))
+    assert (mrc.reconvergence_s, roce.reconvergence_s) == (None, seconds)
