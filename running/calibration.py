@@ -1,4 +1,4 @@
-"""Link rates that this machine can keep: half of its processors busy at most, and no process late by an eighth of R.
+"""Link rates that this machine can keep: a third of its processors busy at most, and no process late by an eighth of R.
 
 A scenario's own workloads run for a moment, at a rate that no machine is too slow for. The lab's processor time grows
 with packets, so the rate follows from this one measurement. Lateness is an absolute time, and the lab's timers allow
