@@ -9,7 +9,6 @@ import os
 import select
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from array import array
@@ -31,10 +30,11 @@ class Lateness:
         self.wakes: list[tuple[int, int]] = []  # instant and lateness, ns
 
     def __enter__(self) -> Lateness:
+        from common.interpreter import python
         from topo.emulation import process
 
         self._watch = subprocess.Popen(
-            [sys.executable, "-I", __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            python(__file__), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
         process.go_before_others(self._watch.pid)
         assert self._watch.stdout is not None

@@ -26,7 +26,7 @@ class MemoryTable:
         """Regions that peers may write to, by rkey."""
         self._recent: list[MemoryRegion | None] = [None] * RECENT
         """Some of these by the last bits of their rkeys: quicker to look in than a dictionary."""
-        self._regions: dict[int, MemoryRegion] = {NOTHING.lkey: NOTHING}
+        self._regions: dict[int, MemoryRegion] = {}
 
     def register(
         self,
@@ -89,7 +89,7 @@ class MemoryTable:
 
     def holds(self, region: MemoryRegion) -> bool:
         """Whether this very region is registered here."""
-        return self._regions.get(region.lkey) is region
+        return region is NOTHING or self._regions.get(region.lkey) is region
 
 
 def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:

@@ -105,7 +105,7 @@ def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_link
     for package in ("python3-dev", "python3-venv"):
         (machine.folder / "bin" / package).touch()
     wait = f"""
-*common.compiled.build*) echo compiled >>"$LOG"; : >"$FAKES/begun"; sleep 0.1; : >"$FAKES/done" ;;
+*cli.first_build*) echo compiled >>"$LOG"; : >"$FAKES/begun"; sleep 0.1; : >"$FAKES/done" ;;
 *locks/user.txt) [ {compiles:d} = 0 ] || while [ ! -e "$FAKES/begun" ]; do sleep 0.01; done ;;
 *"-m cli run"*) [ {compiles:d} = 0 ] || [ -e "$FAKES/done" ] || exit 9 ;;"""
     machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + wait))
