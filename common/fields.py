@@ -30,6 +30,7 @@ DOTS_MAX = 16
 """In a line, beside those of numbers and IPv4 addresses: the parser's memory grows with the square of a key's parts."""
 _NUMBER = re.compile(r"(?<![\w.-])\d+(\.\d+){1,3}(?![\w.-])")
 _DIGITS = re.compile(r"[0-9_]+")
+_LONG_NUMBER = re.compile(r"\b0[xob][0-9a-fA-F_]{4300}")
 
 T = TypeVar("T")
 S = TypeVar("S", bound=str)
@@ -149,6 +150,8 @@ def parse_toml(text: str, source: str, error: type[Exception]) -> dict[str, Any]
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > DOTS_MAX and (dots := _NUMBER.sub("", line).count(".")) > DOTS_MAX:
             raise error(f"{source}: line {number} must have at most {DOTS_MAX} dots beside numbers (got {dots})")
+        if _LONG_NUMBER.search(line):  # of a base that Python reads at any length, and cannot print
+            raise error(f"{source}: line {number} must have no number of more than 4300 digits")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as why:

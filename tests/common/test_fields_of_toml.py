@@ -23,6 +23,8 @@ class GivenError(ValueError):
         ("a = " + "[" * 5000, r"mine\.toml: must be TOML \(it is nested too deeply\)"),
         ("\n" + ".".join("a" * 18) + " = 1", r"mine\.toml: line 2 must have at most 16 dots beside numbers \(got 17\)"),
         ("b = 1\na = " + "1" * 4301 + "\nc = 2", r"mine\.toml: line 2 must have no number of more than 4300 digits"),
+        ("b = 1\na = 0x" + "f" * 5000, r"mine\.toml: line 2 must have no number of more than 4300 digits"),
+        ("a = 0b" + "1_" * 3000 + "1", r"mine\.toml: line 1 must have no number of more than 4300 digits"),
     ],
 )
 def test_what_is_no_toml_is_named(text: str, said: str) -> None:

@@ -1,5 +1,7 @@
 """Where ./lab installs, and what it takes from the environment of its caller."""
 
+import subprocess
+
 import pytest
 
 from tests.helpers.bare_machine import PYTHON, ROOT, Machine
@@ -41,6 +43,37 @@ def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine
     machine.fake("python3", PYTHON.replace("3.11.2", "3.13.5"))
     assert machine.run("list").returncode == 0
     assert any("-m venv" in line for line in machine.log)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ("4711 drwxr-xr-x", "venv must be root's or this user's (user 4711 owns it)"),
+        ("0 drwxrwxrwx", "venv must not be writable for all"),
+        ("0 drwxrwxrwt", "venv must not be writable for all"),
+        ("0 drwxrwxr-x", ""),
+        ("1000 drwx------", ""),
+    ],
+)
+def test_no_python_of_an_environment_of_others_is_started(machine: Machine, seen: str, said: str) -> None:
+    """Root would run what they put there, already when it is asked whether it has pip."""
+    machine.fake("id", "#!/bin/sh\necho 1000\n")
+    machine.fake("stat", f"#!/bin/sh\necho '{seen}'\n")
+    machine.fake("python", '#!/bin/sh\necho "ran $*" >>"$LOG"\n', "venv/bin")
+    done = machine.run("list")
+    assert (said in done.stderr, any(line.startswith("ran") for line in machine.log)) == (True, not said)
+    assert done.returncode == 2 or not said
+
+
+def test_a_clone_whose_path_python_would_split_is_refused(machine: Machine) -> None:
+    """At a colon, and import the rest of it from the current folder."""
+    place = machine.folder / "a:b"
+    place.mkdir()
+    (place / "lab").write_bytes((ROOT / "lab").read_bytes())
+    (place / "lab").chmod(0o755)
+    done = subprocess.run([place / "lab", "list"], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "must have no colon" in done.stderr
 
 
 @pytest.mark.parametrize(

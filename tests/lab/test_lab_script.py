@@ -408,8 +408,14 @@ def test_a_lock_of_an_installation_that_is_a_link_is_refused(clone: Machine) -> 
     victim.write_text("precious")
     (clone.folder / "venv.lock").symlink_to(victim)
     done = clone.run("list")
-    assert (done.returncode, "venv.lock must be a file (it is a link): rm" in done.stderr) == (2, True)
+    assert (done.returncode, "venv.lock must be a regular file: rm" in done.stderr) == (2, True)
     assert victim.read_text() == "precious"
+
+
+def test_a_lock_that_is_a_fifo_is_refused_and_never_waited_for(clone: Machine) -> None:
+    os.mkfifo(clone.folder / "venv.lock")
+    done = clone.run("list")
+    assert (done.returncode, "venv.lock must be a regular file: rm" in done.stderr) == (2, True)
 
 
 def test_the_checkout_is_found_through_a_link(clone: Machine) -> None:

@@ -17,7 +17,7 @@ import fcntl
 import json
 import os
 import pwd
-import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -227,7 +227,8 @@ def remove(root: Path, *, keep_lock: bool = False) -> None:
         return
     for entry in root.iterdir():
         if entry.name not in ("lab.json", "token", "lock"):
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+            # A user may have nested folders deeper than Python recurses.
+            subprocess.run(["rm", "-rf", "--", entry], check=True)
     for name in ("lab.json", "token"):
         (root / name).unlink(missing_ok=True)
     if keep_lock:

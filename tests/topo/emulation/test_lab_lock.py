@@ -75,3 +75,19 @@ def test_a_stranger_who_holds_a_lock_of_the_lab_is_named_and_not_waited_for_for_
         os.close(theirs)
     with as_a_stranger(), pytest.raises(PermissionError):
         os.open(tmp_path / name, os.O_RDONLY)
+
+
+def test_folders_that_a_user_has_nested_deeper_than_python_recurses_are_removed(tmp_path: Path) -> None:
+    root = tmp_path / "lab"
+    (root / "switch").mkdir(parents=True)
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(root / "switch")
+        for _ in range(3000):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.fchdir(before)
+        os.close(before)
+    state.remove(root)
+    assert not root.exists()
