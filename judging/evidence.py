@@ -83,7 +83,9 @@ def complete(run: Run) -> Finding:
         finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
         t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
         return blamed(finding, stalls.told(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
-    last_ns = run.judged.stop_ns
+    last_ns, hosts = run.judged.stop_ns, int(run.options.get("hosts") or 0)
+    if 0 < (count := sum(line.get("role") == "agent" for line in run.kind("process"))) < hosts:
+        return Finding("complete", None, f"{hosts - count} of {hosts} hosts have no journal", spoils=True)
     for host, samples in run.agent_samples.items():
         if last_ns - int(samples[-1]["t_ns"]) > max(run.ns(SILENT_S), SILENT_SHARE * run.span.length_ns):
             reason = (

@@ -41,3 +41,13 @@ def test_a_run_that_was_broken_off_is_unknown_and_names_what_ended_it(
 def test_another_error_after_the_last_phase_is_false(made_up: Build) -> None:
     found = evidence.complete(broken_off(made_up, 26, "RuntimeError: agent h3 died"))
     assert (found.holds, found.reason) == (False, "runner failed: RuntimeError: agent h3 died")
+
+
+def test_a_run_without_the_journal_of_a_host_is_unknown(made_up: Build) -> None:
+    """Its messages would count as never posted."""
+    lines = made_up().lines
+    hosts = {line["node"] for line in lines if line["kind"] == "process" and line["role"] == "agent"}
+    options = {"t_ns": 0, "node": "runner", "kind": "options", "hosts": len(hosts)}
+    assert evidence.complete(Run([*lines, options])).holds is True
+    lost = evidence.complete(Run([line for line in [*lines, options] if line["node"] != min(hosts)]))
+    assert (lost.holds, lost.spoils, lost.reason) == (None, True, f"1 of {len(hosts)} hosts have no journal")
