@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,10 +67,10 @@ def _row(
 
 
 def _seconds_or_never(text: str) -> float | None:
-    try:
-        return None if text == NEVER else float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds or {NEVER!r} (got {text!r})") from None
+    with suppress(ValueError):
+        if text == NEVER or float(text) >= 0:
+            return None if text == NEVER else float(text)
+    raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 on, or {NEVER!r} (got {text!r})")
 
 
 def _table() -> Iterator[Option]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.main import parser
 from judging import checks
 from running.choices import Choices
 from running.directory import RunDirectory
@@ -90,6 +91,14 @@ def test_switches_leave_a_dead_link_out_so_long_after_it_fails_and_take_it_back_
 ) -> None:
     expected = [] if after_s is None else [(1 + after_s, DEAD), (2 + after_s, set())]
     assert rerouted(tmp_path, words, 1.0) == expected
+
+
+@pytest.mark.parametrize("given", ["-1", "-0.5", "nan", "soon"])
+def test_a_time_before_the_failure_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """-1 was taken for the default, whose place it holds."""
+    with pytest.raises(SystemExit, match="2"):
+        parser("run").parse_args(["run", "smoke", "--transport", "roce", f"--reconvergence={given}"])
+    assert f"must be a number of seconds from 0 on, or 'never' (got '{given}')" in capsys.readouterr().err
 
 
 def test_a_run_that_ends_while_a_link_is_dead_has_the_planned_tables_in_the_end(tmp_path: Path) -> None:
