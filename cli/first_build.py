@@ -8,7 +8,6 @@ build the endpoint. The command itself makes, or explains, whatever fails here.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
@@ -16,15 +15,15 @@ import sys
 from contextlib import suppress
 from threading import Thread
 
-_PR_SET_PDEATHSIG = 1
-
 
 def main(parent: int, after: int) -> None:
     """Both at once: mypy takes one processor."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    os.kill(parent, 0)  # it may have ended before
     from common.compiled.build import build
     from endpoint.compiled import UNIT
+    from running.parallel import end_with_parent
+
+    end_with_parent(signal.SIGTERM)
+    os.kill(parent, 0)  # it may have ended before
 
     runtime = Thread(target=_runtime, args=(after,), daemon=True)
     runtime.start()

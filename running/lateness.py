@@ -50,9 +50,9 @@ class Lateness:
     def usual(self, span: Span) -> int:
         """The worst lateness of a part of a span, ns: the median of all parts.
 
-        On two processors a part has about 300 wake-ups, so about one in 400 is later. A machine that
-        freezes for a moment delays every wake-up of the moment, and that is one event: a share of all wake-ups would
-        make of one freeze in two seconds the usual lateness.
+        On two processors a part has about 300 wake-ups, so about one in 400 is later. A machine that freezes for a
+        moment delays every wake-up of the moment, and that is one event: a share of all wake-ups would make of one
+        freeze in two seconds the usual lateness.
         """
         count = max(1, round(span.length_ns / 1e9 / PART_S))
         worst = [0] * count

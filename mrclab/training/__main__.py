@@ -69,7 +69,7 @@ def _train(context: Context, journal: Journal, options: argparse.Namespace, rank
     model = Model(options.seed, options.hidden)
     ring = RingAllReduce(context, options.rank, ranks, len(model.weights) + 1)
     ring.connect(_meet(context, options, "info", ring.info()))
-    _meet(context, options, "ready", {})  # nobody writes to who is not connected
+    _meet(context, options, "ready", {})  # no rank writes to one that is not connected
     _journal_state(journal, options, "start", rank=options.rank, ranks=options.ranks.split(","))
     # The same batches on every rank, of which each takes its share.
     draw = np.random.default_rng(int(derive(options.seed, Purpose.BATCHES)))
