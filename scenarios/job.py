@@ -14,6 +14,7 @@ WEIGHTS_BYTES = 4 * (64 * HIDDEN + HIDDEN + 10 * HIDDEN + 10)  # mrclab/training
 START_S = 8.0  # for as many Pythons to start as there are hosts, on two cores
 STEP_MARGIN_S = 0.1  # of computing, and of turns on a shared processor
 SLOWER = 1.3  # than the fabric alone would be
+FLAPS_PER_MINUTE = 8  # among other faults
 PORT_AT_S, PORT_FOR_S = 12.0, 14.0
 PORT_SHORT_AT_S, PORT_SHORT_FOR_S = 2.0, 12.0  # where the phase is too short for the other
 
@@ -47,7 +48,8 @@ def programs(setting: Setting) -> Sequence[Program]:
 def timeline(setting: Setting) -> list[TimedFault]:
     """The faults of link-flap and switch-reboot together, and one port of one NIC for a while."""
     crashes = [fault for fault in switch_reboot.timeline(setting) if fault.phase == "faults"]
-    return sorted([*link_flap.timeline(setting), *crashes, port_lost(setting)], key=lambda fault: fault.at_s)
+    faults = [*link_flap.flaps(setting, FLAPS_PER_MINUTE), *crashes, port_lost(setting)]
+    return sorted(faults, key=lambda fault: fault.at_s)
 
 
 def port_lost(setting: Setting) -> TimedFault:
