@@ -74,8 +74,8 @@ def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False, after
         if quick and (after or shutil.which(QUICK)):
             try:
                 return _made(unit, key, directory, tell, QUICK, after)
-            except ExtensionBuildError:
-                tell("the quick build failed: the usual compiler follows")
+            except ExtensionBuildError as error:
+                tell(f"the quick build failed, so the usual compiler follows: {str(error).splitlines()[-1]}")
         return _made(unit, key, directory, tell, "", after)
 
 
