@@ -452,7 +452,10 @@ class Requester(Sender):
             if not self._work.pending:
                 return NEVER
         if now_ns >= retry.ask_due_ns:
-            self._ask(now_ns)
+            if self._agenda.active and not retry.held:  # its turn at its own ports brings news by itself
+                retry.waited(now_ns)
+            else:
+                self._ask(now_ns)
         due_ns = min(retry.retry_due_ns, retry.ask_due_ns)
         return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
 
