@@ -452,12 +452,18 @@ class Requester(Sender):
             if not self._work.pending:
                 return NEVER
         if now_ns >= retry.ask_due_ns:
-            if self._agenda.active and not retry.held:  # its turn at its own ports brings news by itself
+            if self._waits_for_turn():
                 retry.waited(now_ns)
             else:
                 self._ask(now_ns)
         due_ns = min(retry.retry_due_ns, retry.ask_due_ns)
         return min(due_ns, retry.hold_ns) if retry.hold_ns > now_ns else due_ns
+
+    def _waits_for_turn(self) -> bool:
+        """Whether this host's own ports are all that holds back the next packet, which brings news by itself."""
+        if not self._agenda.active or not self._evs.live or self.retry.held:
+            return False
+        return self.flight.lost > 0 or self._current is not None or len(self._queue) > 0
 
     def _ask(self, now_ns: int) -> None:
         for path in next_pair(self._selection, self._evs):

@@ -80,8 +80,8 @@ class RetryTimer:
         self._quiet_ns = now_ns
 
     def waited(self, now_ns: int) -> None:
-        """Until now the queue pair was waiting for its turn: what it sends then brings news by itself."""
-        self._quiet_ns = now_ns
+        """Until now the queue pair waited for its turn: what it sends then brings news by itself."""
+        self._quiet_ns = self._life_ns = now_ns
 
     def heard(self, now_ns: int) -> None:
         """The peer has said something new of what is under way."""

@@ -39,6 +39,20 @@ def counted(wire: Wire, flows: list[Flow]) -> tuple[int, int]:
     return sum(flow.qp.requester.counters()["probes"] for flow in flows), sum(port["tx_bytes"] for port in ports)
 
 
+def test_queue_pairs_that_wait_for_their_own_ports_ask_nothing_of_the_network() -> None:
+    """No packet is lost or late on its way: each queue pair is silent for many round trips only because it takes turns
+    with the others. uet-htsim's senders ask for nothing then."""
+    wire = Wire(seed=5)
+    flows = [Flow(wire, seed=seed) for seed in range(64)]
+    for flow in flows:
+        flow.post(100_000)
+    wire.run(3000 * wire.base_rtt_ns, stop=lambda: all(flow.finished for flow in flows))
+    for flow in flows:
+        flow.check()
+    assert sum(flow.qp.requester.retransmits for flow in flows) == 0
+    assert counted(wire, flows)[0] <= len(flows)  # at the end of a message, when nothing more is to be sent
+
+
 def test_background_probes_of_a_host_stay_within_their_share() -> None:
     unlimited, _ = probes_of_silent_paths(probe_share=1.0)
     least, _ = probes_of_silent_paths(probe_share=0.0)  # with those that ask for the end of a message

@@ -45,7 +45,7 @@ def test_untold_the_same_stall_is_taken_for_losses() -> None:
     wire = Wire()
     flow = busy_flow(wire)
     for _ in range(5):
-        wire.stall(15 * wire.base_rtt_ns, told=False)
+        wire.stall(40 * wire.base_rtt_ns, told=False)
         wire.run(wire.now_ns + 3 * wire.base_rtt_ns)
     assert flow.qp.counters()["retransmits"] > 0, "or this file shows nothing"
 
