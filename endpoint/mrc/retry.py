@@ -80,7 +80,7 @@ class RetryTimer:
         self._quiet_ns = now_ns
 
     def waited(self, now_ns: int) -> None:
-        """Until now the queue pair waited for its turn: what it sends then brings news by itself."""
+        """Until now the queue pair waited for its turn, and the packet of that turn brings news by itself."""
         self._quiet_ns = self._life_ns = now_ns
 
     def heard(self, now_ns: int) -> None:

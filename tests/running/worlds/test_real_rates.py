@@ -11,6 +11,7 @@ from statistics import fmean, variance
 import pytest
 import tomli_w
 
+from endpoint.mrc.paths.probe_budget import SAVED_MAX
 from judging.judge import judge
 from judging.measures import goodput, steps
 from judging.measures.counters import qp_totals
@@ -56,7 +57,9 @@ def simulate(
 @pytest.mark.parametrize("gigabits", [100, 200, 400])
 @pytest.mark.parametrize("name", library.NAMES)
 def test_every_scenario_ends_true_at_hardwares_rates(name: str, gigabits: int, tmp_path: Path) -> None:
-    verdict, _ = simulate(name, gigabits * 10**9, tmp_path)
+    verdict, run = simulate(name, gigabits * 10**9, tmp_path)
+    totals = qp_totals(run)
+    assert totals["probes"] <= 0.02 * totals["data_packets"] + SAVED_MAX * len(run.agent_samples)
     assert [f"{finding.check}: {finding.reason}" for finding in verdict.findings if finding.holds is not True] == []
 
 
