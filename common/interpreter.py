@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["become", "mpl", "python"]
+__all__ = ["become", "mpl", "python", "working_in"]
 
 mpl: Any
 """Matplotlib with the settings that come with it. Take it before all else of Matplotlib.
 
 Matplotlib obeys a file `matplotlibrc` of the current directory before all others, and then the user's. Settings can
-start programs (`text.usetex`), and a FIFO of that name would hold root for ever.
+start programs (`text.usetex`), and a FIFO of that name would hold root for ever; so would one among the files that it
+keeps in XDG_CACHE_HOME, unless that is this user's alone.
 """
 
 
@@ -32,14 +33,17 @@ def __getattr__(name: str) -> Any:
     found = find_spec("matplotlib")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-    with _working_in(Path(found.origin).with_name("mpl-data")):
+    from common.cache import directory  # late: most commands draw nothing
+
+    directory()  # leads XDG_CACHE_HOME elsewhere where another user could write
+    with working_in(Path(found.origin).with_name("mpl-data")):
         import matplotlib
 
         return matplotlib
 
 
 @contextmanager
-def _working_in(folder: Path) -> Iterator[None]:
+def working_in(folder: Path) -> Iterator[None]:
     """Work in another folder for a moment. The current one may have been removed meanwhile."""
     before = os.open(".", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -9,7 +9,10 @@ import importlib
 import pickle
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
+
+from common.interpreter import working_in
 
 __all__ = ["Ranks", "world"]
 
@@ -38,7 +41,8 @@ class Communicator(Protocol):
 
 def world() -> Communicator:
     """The processes that `mpiexec` has started together with this one."""
-    found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
+    with working_in(Path("/")):  # UCX obeys `ucx.conf` of the current folder, which names files to write and to load
+        found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
     return found
 
 

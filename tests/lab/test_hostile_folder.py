@@ -85,6 +85,21 @@ def test_a_picture_obeys_no_settings_of_the_current_folder(tmp_path: Path) -> No
     assert (tmp_path / "drawn.svg").read_bytes().startswith(b"<?xml")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives files to another user")
+def test_a_picture_takes_nothing_from_a_cache_of_another_user(tmp_path: Path) -> None:
+    """The list of fonts; as a FIFO it held root for ever."""
+    cache = tmp_path / "matplotlib"
+    cache.mkdir()
+    words = ["import matplotlib.font_manager as fonts", "print(f'fontlist-v{fonts.FontManager.__version__}.json')"]
+    name = subprocess.run(python("-c", ";".join(words)), capture_output=True, text=True, check=True).stdout.strip()
+    os.mkfifo(cache / name)
+    for path in (tmp_path, cache, cache / name):
+        os.chown(path, 65534, 65534)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    words = python("-m", "cli", "topo", "draw", "tiny", "-o", str(tmp_path / "drawn.svg"))
+    subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=60)
+
+
 def test_matplotlib_is_imported_with_the_settings_that_come_with_it() -> None:
     for file in python_files():
         first = re.search(r"^ *(from|import) matplotlib\b", file.read_text(), re.MULTILINE)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from common.interpreter import python
 from running.parallel.one_machine import OneMachine, ProcessManager, remove_leftovers
+from tests.helpers.mpi_run import needs_mpi
 
 
 def words(answer: bytes) -> dict[str, str]:
@@ -21,6 +23,16 @@ def asked(manager: ProcessManager, rank: int, line: str) -> dict[str, str]:
     assert to == rank
     assert answer.endswith(b"\n")
     return words(answer)
+
+
+@needs_mpi
+def test_no_process_obeys_settings_of_the_current_folder(tmp_path: Path) -> None:
+    """In another user's folder, UCX of root wrote the file that `ucx.conf` names, and took libraries from its folders."""
+    (tmp_path / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path / 'written'}\nUCX_LOG_LEVEL=info\n")
+    code = "import os; from running.parallel.communicator import world; print(world().Get_size(), os.getcwd())"
+    done = subprocess.run(python("-c", code), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"1 {tmp_path}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["ucx.conf"]
 
 
 def test_a_process_learns_its_place_and_what_others_have_put() -> None:
