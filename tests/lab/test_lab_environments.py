@@ -1,5 +1,6 @@
 """Where ./lab installs, and what it takes from the environment of its caller."""
 
+import shutil
 import subprocess
 
 import pytest
@@ -58,11 +59,55 @@ def test_an_environment_whose_python_was_replaced_is_made_again(machine: Machine
 def test_no_python_of_an_environment_of_others_is_started(machine: Machine, seen: str, said: str) -> None:
     """Root would run what they put there, already when it is asked whether it has pip."""
     machine.fake("id", "#!/bin/sh\necho 1000\n")
-    machine.fake("stat", f"#!/bin/sh\necho '{seen}'\n")
+    own = f"*venv*%A*|*%A*venv*) echo '{seen}' ;;\n*venv*) echo {seen.split()[0]} ;;"
+    machine.fake("stat", f'#!/bin/sh\ncase "$*" in\n{own}\n*) echo "0 drwxr-xr-x" ;;\nesac\n')
     machine.fake("python", '#!/bin/sh\necho "ran $*" >>"$LOG"\n', "venv/bin")
     done = machine.run("list")
     assert (said in done.stderr, any(line.startswith("ran") for line in machine.log)) == (True, not said)
     assert done.returncode == 2 or not said
+
+
+@pytest.mark.parametrize(
+    ("where", "sticky"), [("open/venv", 0), ("open/own/venv", 0), ("link", 0), ("open/venv", 0o1000)]
+)
+def test_no_environment_is_used_whose_place_others_can_take(machine: Machine, where: str, sticky: int) -> None:
+    """They would rename the folder after the look at its owner, and root would run the Python of another one."""
+    place = machine.folder / "open"
+    place.mkdir()
+    place.chmod(0o777 | sticky)
+    machine.fake("stat", f'#!/bin/sh\nexec {shutil.which("stat")} "$@"\n')
+    machine.fake("python", '#!/bin/sh\necho "ran $*" >>"$LOG"\n', f"{where if where != 'link' else 'open/venv'}/bin")
+    (machine.folder / "link").symlink_to("open/venv")
+    done = machine.run("list", environment={"MRCLAB_VENV": str(machine.folder / where)})
+    ran = any(line.startswith("ran") for line in machine.log)
+    assert ("must lie in folders that not all may write to" in done.stderr, ran) == (not sticky, bool(sticky))
+    assert sticky or done.returncode == 2
+
+
+@pytest.mark.parametrize("words", [("list",), ("topo", "show", "tiny")])
+def test_nothing_is_installed_by_way_of_temporary_files_that_others_can_exchange(
+    machine: Machine, words: tuple[str, ...]
+) -> None:
+    """Installers run what they unpack there."""
+    (machine.folder / "shared").mkdir()
+    (machine.folder / "shared").chmod(0o777)
+    machine.fake("stat", f'#!/bin/sh\nexec {shutil.which("stat")} "$@"\n')
+    done = machine.run(*words, environment={"TMPDIR": str(machine.folder / "shared")})
+    assert (done.returncode, "name another by TMPDIR" in done.stderr or "chmod +t" in done.stderr) == (2, True)
+    assert not any("install" in line for line in machine.log)
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_uv_takes_nothing_from_a_cache_that_others_may_change(machine: Machine, mode: int) -> None:
+    """It copies unpacked packages from there, and looks neither at their owner nor at their digest again."""
+    (machine.folder / "cache").mkdir()
+    (machine.folder / "cache").chmod(mode)
+    machine.fake("stat", f'#!/bin/sh\nexec {shutil.which("stat")} "$@"\n')
+    machine.fake("uv", '#!/bin/sh\necho "uv cache ${UV_NO_CACHE:-used}" >>"$LOG"\n', "venv/bin")
+    machine.fake("python", PYTHON, "venv/bin")
+    assert machine.run("list", environment={"XDG_CACHE_HOME": str(machine.folder / "cache")}).returncode == 0
+    said = {line for line in machine.log if line.startswith("uv cache")}
+    assert said == {"uv cache used" if mode == 0o755 else "uv cache true"}
 
 
 def test_a_clone_whose_path_python_would_split_is_refused(machine: Machine) -> None:
