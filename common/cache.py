@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
 
-__all__ = ["SHIPPED", "own"]
+__all__ = ["SHIPPED", "open_to_others", "own"]
 
 _PLACE = "XDG_CACHE_HOME"
 _ROOTS = "~root/.cache"
@@ -32,7 +33,10 @@ def directory() -> str:
         os.environ[_PLACE] = home
         return os.path.join(home, "mrclab")
     places = [os.environ.get("TMPDIR") or "/tmp", "/tmp"]
-    instead = _replacement(next((place for place in places if not _fault(os.path.join(place, _PLACE))), "/tmp"))
+    safe = next((place for place in places if not _fault(os.path.join(place, _PLACE))), None)
+    if safe is None:
+        raise PermissionError(errno.EACCES, f"{why}, and so must /tmp, unless it is sticky", ascii(found)[1:-1])
+    instead = _replacement(safe)
     sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {ascii(instead)[1:-1]}\n")
     os.environ[_PLACE] = instead
     return os.path.join(instead, "mrclab")
@@ -66,25 +70,36 @@ def _remedy(folder: str, status: os.stat_result) -> str:
     return f": chmod {'go-w' if status.st_mode & 0o002 else 'g-w'} {quoted(folder)}"
 
 
-def _fault(folder: str) -> str:
-    """Why code must not be kept in a folder, which may not be there yet; "" if it may be.
-
-    Nothing is made, since root would have to hand it over. Whoever may write to a folder above could put another one in
-    its place, but for sticky ones such as /tmp.
-    """
-    place = folder
-    while not os.path.isdir(place):
-        place = os.path.dirname(place)
-    above = place
+def open_to_others(folder: str) -> str:
+    """Where other users could write to a folder without links, which may not be there yet, or put another one in its
+    place, in words; "" if they could not. A user who may write to a folder above could, but for sticky ones such as
+    /tmp."""
+    above = _there(folder)
     while True:
         status = os.stat(above)
         sticky = status.st_mode & stat.S_ISVTX and above != folder
         if not own(status) and not (sticky and status.st_uid in (0, os.stat("/").st_uid)):
-            return f"must be this user's alone (others may write to {ascii(above)[1:-1]}{_remedy(above, status)})"
+            return f"others may write to {ascii(above)[1:-1]}{_remedy(above, status)}"
         if above == "/":
-            break
+            return ""
         above = os.path.dirname(above)
-    if place == folder:
+
+
+def _there(folder: str) -> str:
+    """The folder, or the deepest one above it that is there."""
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _fault(folder: str) -> str:
+    """Why code must not be kept in a folder, which may not be there yet; "" if it may be.
+
+    Nothing is made, since root would have to hand it over.
+    """
+    if where := open_to_others(folder):
+        return f"must be this user's alone ({where})"
+    if (place := _there(folder)) == folder:
         return "" if os.access(folder, os.W_OK | os.X_OK) else "cannot be written"
     probe = os.path.join(place, f".mrclab-{os.getpid()}")  # root may write everywhere, /proc says otherwise
     try:

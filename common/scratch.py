@@ -13,16 +13,20 @@ import fcntl
 import os
 import shutil
 import stat
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from common import locks
+from common.cache import open_to_others
+from common.plain_file import NotPlainError
 
 __all__ = ["Scratch", "remove_if_abandoned", "remove_leftovers"]
 
 LOCK = ".owner"
+USUAL = "/tmp"
 UNLOCKED_S = 3600.0
 """A folder without a lock file may be in the making; after so long its maker was killed in between."""
 
@@ -32,7 +36,7 @@ class Scratch:
 
     def __init__(self, prefix: str, folder: Path | None = None) -> None:
         """In `folder`, or among the temporary files. Leftovers of the same prefix there are removed first."""
-        place = Path(tempfile.gettempdir()) if folder is None else folder
+        place = _temporary() if folder is None else folder
         place.mkdir(parents=True, exist_ok=True)
         remove_leftovers(place, prefix)
         while True:
@@ -52,10 +56,29 @@ class Scratch:
 
     def close(self) -> None:
         """Remove the folder, and give the lock up afterwards."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            _remove_tree(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def _temporary() -> Path:
+    """The folder of temporary files, without links, in which no other user can put another folder in the place of
+    one's own: programs import and obey what is in some.
+
+    Where that is possible in TMPDIR, as after `sudo -E`, it is /tmp for this process and its children, which is said
+    once. Without room in /tmp, Python itself takes the current folder, which may be another user's. NotPlainError if
+    /tmp is not safe either.
+    """
+    place = os.path.realpath(tempfile.gettempdir())
+    if where := open_to_others(os.path.join(place, LOCK)):
+        rule = f"must be a folder in which no other user can rename yours ({where})"
+        if open_to_others(os.path.join(USUAL, LOCK)):
+            raise NotPlainError(place, f"{rule}: name another one by TMPDIR")
+        locks.tell(f"{place} {rule}: temporary files are kept in {USUAL}")
+        place = tempfile.tempdir = os.environ["TMPDIR"] = USUAL
+    return Path(place)
 
 
 def _new_lock(path: Path) -> int:
@@ -115,7 +138,7 @@ def _remove(path: Path, folder: int) -> None:
     """
     for name in os.listdir(folder):
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            shutil.rmtree(name, dir_fd=folder)
+            _remove_tree(name, folder)
         elif name != LOCK:
             _unlink(name, folder)
     if set(os.listdir(folder)) - {LOCK}:
@@ -123,6 +146,18 @@ def _remove(path: Path, folder: int) -> None:
     _check_in_place(path, folder)
     _unlink(LOCK, folder)
     path.rmdir()
+
+
+def _remove_tree(path: Path | str, folder: int | None = None) -> None:
+    """Remove a folder with all in it. A user to whom root has given it may have nested folders in it deeper than Python
+    recurses, or has descriptors for."""
+    try:
+        shutil.rmtree(path, dir_fd=folder)
+    except (RecursionError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EMFILE:
+            raise
+        place = None if folder is None else f"/proc/self/fd/{folder}"
+        subprocess.run(["rm", "-rf", "--", path], cwd=place, stderr=subprocess.DEVNULL, check=False)
 
 
 def _unlink(name: str, folder: int) -> None:

@@ -57,7 +57,7 @@ def library(*more: str) -> Path:
         made = Path(scratch) / folder.name
         made.mkdir(mode=0o755)
         exports = f"-Wl,--version-script={SOURCE / 'exports.map'}"
-        _compile(*compiler(), *flags, exports, "-o", str(made / LIBRARY), *map(str, sources))
+        _compile(*compiler(), *flags, exports, "-o", str(made / LIBRARY), *map(str, sources), scratch=scratch)
         (made / LIBRARY).chmod(0o755)  # what others may write is not loaded
         for name in NAMES:
             (made / name).symlink_to(LIBRARY)
@@ -69,8 +69,9 @@ def library(*more: str) -> Path:
     return folder
 
 
-def _compile(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _compile(*command: str, scratch: str) -> None:
+    environment = {**os.environ, "TMPDIR": scratch}  # other users may be able to exchange files elsewhere
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode and _HEADER_MISSING in done.stderr:
         raise EngineBuildError(f"{_HEADER_MISSING} is missing; apt-get install libibverbs-dev")
     if done.returncode:

@@ -132,7 +132,8 @@ def _compile(
 
 def _run(words: list[str], scratch: Path, output: int) -> int:
     """The worker's exit status. Whatever ends this call also ends the worker and the C compiler that it runs."""
-    environment = {**os.environ, "MRCLAB_PARENT": str(os.getpid())}
+    # Temporary files of compilers: elsewhere, other users may be able to exchange them.
+    environment = {**os.environ, "MRCLAB_PARENT": str(os.getpid()), "TMPDIR": str(scratch)}
     worker = subprocess.Popen(
         words, cwd=scratch, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
         start_new_session=True,

@@ -113,7 +113,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple
             source.write_text(text)
             inputs = [str(source)]
         made = Path(scratch) / "made.so"
-        _run((*compiler(), *flags, "-o", str(made), *inputs))
+        _run((*compiler(), *flags, "-o", str(made), *inputs), scratch)
         made.chmod(0o755)  # what others may write is not loaded
         made.replace(target)
     for names in ("program-*.so", "runtime-*.so"):
@@ -125,11 +125,13 @@ def _file_name(name: str) -> str:
     return "".join(ch if ch.isalnum() or ch in "-_" else "_" for ch in name)[:60]
 
 
-def _run(command: tuple[str, ...]) -> str:
-    """The output of the command. An exception in this call also ends the command and the compiler proper, its child."""
+def _run(command: tuple[str, ...], scratch: str = "") -> str:
+    """The output of the command, whose temporary files lie in `scratch`: those in TMPDIR another user may be able to
+    exchange. An exception in this call also ends the command and the compiler proper, its child."""
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "TMPDIR": scratch} if scratch else None,
+    )  # fmt: skip
     with process:
         try:
             output, errors = process.communicate(timeout=COMPILER_S_MAX)

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from common import scratch
+from common.plain_file import NotPlainError
 from common.scratch import LOCK, UNLOCKED_S, Scratch, remove_leftovers
 from tests.helpers.rooms import python_files
 
@@ -44,6 +47,53 @@ def test_a_folder_is_private_and_goes_with_its_block(tmp_path: Path) -> None:
         remove_leftovers(tmp_path / "new", "s-")
         assert path.exists()
     assert not any((tmp_path / "new").iterdir())
+
+
+def test_no_folder_is_made_where_another_user_could_put_one_in_its_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Programs of root import what lies in some, such as `launch`'s. Under a full /tmp, Python itself takes the current
+    folder, whosever it is."""
+    shared, usual = tmp_path / "shared", tmp_path / "usual"
+    for folder, mode in ((shared, 0o777), (usual, 0o1777)):
+        folder.mkdir()
+        folder.chmod(mode)
+    monkeypatch.setattr(scratch, "USUAL", str(usual))
+    monkeypatch.setenv("TMPDIR", str(shared))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for said in (f"mrclab: {shared} must be a folder in which no other user can rename yours", ""):
+        with Scratch("s-") as path:
+            assert path.parent == usual
+        err = capsys.readouterr().err
+        assert err.startswith(said)
+        assert bool(err) == bool(said)
+    assert os.environ["TMPDIR"] == str(usual)  # for child processes
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    usual.chmod(0o777)
+    with pytest.raises(NotPlainError, match="name another one by TMPDIR"):
+        Scratch("s-")
+    assert not any(shared.iterdir())
+
+
+@pytest.mark.parametrize("descriptors", [200, 8000])
+def test_a_folder_goes_however_deep_a_user_has_nested_others_in_it(tmp_path: Path, descriptors: int) -> None:
+    """The page's has been given to a user: no later command of root could begin, since each removes it first."""
+    nested = "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(3000)]"
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(descriptors, most), most))
+    try:
+        with Scratch("s-", tmp_path) as path:
+            subprocess.run([sys.executable, "-c", nested], cwd=path, check=True)
+        assert not any(tmp_path.iterdir())
+        process, left = owner(tmp_path)
+        subprocess.run([sys.executable, "-c", nested], cwd=left, check=True)
+        process.kill()
+        process.communicate()
+        remove_leftovers(tmp_path, "s-")
+        assert not left.exists()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+        subprocess.run(["rm", "-rf", "--", *tmp_path.iterdir()], check=True)  # pytest's own removal recurses
 
 
 def test_a_killed_owners_folder_goes_and_a_living_ones_stays(tmp_path: Path) -> None:

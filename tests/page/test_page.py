@@ -247,7 +247,7 @@ def test_a_viewer_comes_back_after_the_server_was_killed(run: Path, page: Open) 
 def open_folder() -> Iterator[Path]:
     """A folder that everybody can reach, as /tmp itself: pytest's own are closed to the user that serves."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(0o777)
+        Path(folder).chmod(0o1777)
         yield Path(folder)
 
 
