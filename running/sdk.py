@@ -70,8 +70,9 @@ def library(*more: str) -> Path:
 
 
 def _compile(*command: str, scratch: str) -> None:
-    environment = {**os.environ, "TMPDIR": scratch}  # other users may be able to exchange files elsewhere
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    # Elsewhere, another user may be able to exchange temporary files; the linker takes a library of the current folder.
+    environment = {**os.environ, "TMPDIR": scratch}
+    done = subprocess.run(command, cwd=scratch, env=environment, capture_output=True, text=True, check=False)
     if done.returncode and _HEADER_MISSING in done.stderr:
         raise EngineBuildError(f"{_HEADER_MISSING} is missing; apt-get install libibverbs-dev")
     if done.returncode:

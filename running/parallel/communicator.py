@@ -6,6 +6,7 @@ All processes make the same calls in the same order; a process that cannot ends 
 from __future__ import annotations
 
 import importlib
+import os
 import pickle
 import time
 from collections.abc import Callable
@@ -40,9 +41,17 @@ class Communicator(Protocol):
 
 
 def world() -> Communicator:
-    """The processes that `mpiexec` has started together with this one."""
-    with working_in(Path("/")):  # UCX obeys `ucx.conf` of the current folder, which names files to write and to load
-        found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
+    """The processes that `mpiexec` has started together with this one.
+
+    UCX obeys `ucx.conf` of the current folder and of HOME, which may be other users' and name files to write and
+    libraries to load. Neither is here while UCX is loaded; its variables, such as UCX_NET_DEVICES, are.
+    """
+    home = os.environ.pop("HOME", None)
+    try:
+        with working_in(Path("/")):
+            found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
+    finally:
+        os.environ.update({} if home is None else {"HOME": home})
     return found
 
 

@@ -125,12 +125,15 @@ def _file_name(name: str) -> str:
     return "".join(ch if ch.isalnum() or ch in "-_" else "_" for ch in name)[:60]
 
 
-def _run(command: tuple[str, ...], scratch: str = "") -> str:
-    """The output of the command, whose temporary files lie in `scratch`: those in TMPDIR another user may be able to
-    exchange. An exception in this call also ends the command and the compiler proper, its child."""
+def _run(command: tuple[str, ...], scratch: str | None = None) -> str:
+    """The output of the command, which works in the folder `scratch` and keeps its temporary files there: another user
+    may be able to exchange those in TMPDIR, and the linker takes `libgcc_s.so.1` of the current folder.
+
+    An exception in this call also ends the command and the compiler proper, its child.
+    """
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, "TMPDIR": scratch} if scratch else None,
+        cwd=scratch, env=None if scratch is None else {**os.environ, "TMPDIR": scratch},
     )  # fmt: skip
     with process:
         try:

@@ -40,3 +40,26 @@ def test_root_loads_it_where_only_its_owner_may_enter_the_checkout(tmp_path: Pat
     with tshark(script) as words:
         assert knows_mrc(words, tmp_path)
     assert not Path(words[-1].removeprefix("lua_script:")).exists()  # the copy
+
+
+def test_no_file_of_the_current_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's FIFO of this name held root for ever."""
+    os.mkfifo(tmp_path / "IOR.txt")
+    monkeypatch.chdir(tmp_path)
+    with tshark() as words:
+        assert knows_mrc(words, tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: others' scripts do no harm to an ordinary user")
+def test_root_loads_no_script_of_the_home_of_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`sudo -E` keeps HOME, and in a user namespace tshark takes itself for an ordinary user's."""
+    ran = tmp_path / "ran"
+    for place in (".config/wireshark/init.lua", ".local/lib/wireshark/plugins/own.lua"):
+        script = tmp_path / place
+        script.parent.mkdir(parents=True)
+        script.write_text(f'io.open("{ran}", "w"):close()\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    with tshark() as words:
+        assert knows_mrc(words, tmp_path)
+    assert not ran.exists()

@@ -14,8 +14,8 @@ PACKAGES = sorted(file.parent for file in ROOT.glob("packages/*/pyproject.toml")
 IN_BARE = ":".join(map(str, [ROOT, *PACKAGES]))
 IN_PLACE = " ".join(f"--editable {folder}" for folder in [ROOT, *PACKAGES])
 PLAIN = (
-    "sh", "basename", "dirname", "readlink", "cat", "head", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock", "sed",
-    "rm", "sleep", "ls",
+    "sh", "basename", "dirname", "readlink", "cat", "head", "cksum", "tr", "env", "mkdir", "chmod", "cp", "flock",
+    "sed", "rm", "sleep", "ls",
 )  # fmt: skip
 PYTHON = """#!/bin/sh
 echo "python $*" >>"$LOG"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -97,7 +98,29 @@ def test_a_picture_takes_nothing_from_a_cache_of_another_user(tmp_path: Path) ->
         os.chown(path, 65534, 65534)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     words = python("-m", "cli", "topo", "draw", "tiny", "-o", str(tmp_path / "drawn.svg"))
-    subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=60)
+    subprocess.run(words, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from switch.native.build import build_program; build_program('int one = 1;', 'one')",
+        pytest.param("from running import sdk; sdk.library()", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+def test_no_compiler_reads_the_current_folder_or_writes_where_another_user_may(code: str, tmp_path: Path) -> None:
+    """The linker takes a library of the current folder for its own: root's switches would load what that one names."""
+    current, log, wrapper = tmp_path / "current", tmp_path / "log", tmp_path / "wrapper"
+    current.mkdir()
+    os.mkfifo(current / "libgcc_s.so.1")
+    wrapper.write_text(f'#!/bin/sh\ncase $* in *--version*) ;; *) echo "$PWD $TMPDIR" >>{log} ;; esac\nexec gcc "$@"\n')
+    wrapper.chmod(0o755)
+    environment = {**os.environ, "CC": str(wrapper), "XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    subprocess.run(python("-c", code), cwd=current, env=environment, check=True, timeout=300)
+    places = {tuple(line.split()) for line in log.read_text().splitlines()}
+    assert places == {(place, place) for place, _ in places}
+    assert all(place.startswith(str(tmp_path / "cache/mrclab/.build-")) for place, _ in places)
 
 
 def test_matplotlib_is_imported_with_the_settings_that_come_with_it() -> None:

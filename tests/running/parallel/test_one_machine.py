@@ -26,13 +26,19 @@ def asked(manager: ProcessManager, rank: int, line: str) -> dict[str, str]:
 
 
 @needs_mpi
-def test_no_process_obeys_settings_of_the_current_folder(tmp_path: Path) -> None:
-    """In another user's folder, UCX of root wrote the file that `ucx.conf` names, and took libraries from its folders."""
-    (tmp_path / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path / 'written'}\nUCX_LOG_LEVEL=info\n")
-    code = "import os; from running.parallel.communicator import world; print(world().Get_size(), os.getcwd())"
-    done = subprocess.run(python("-c", code), cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout == f"1 {tmp_path}\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["ucx.conf"]
+@pytest.mark.parametrize("place", ["current", "home"])
+def test_no_process_obeys_settings_of_a_folder_that_may_be_another_users(place: str, tmp_path: Path) -> None:
+    """UCX of root wrote the file that `ucx.conf` there names, and took libraries from where it says."""
+    for name in ("current", "home"):
+        (tmp_path / name).mkdir()
+    (tmp_path / place / "ucx.conf").write_text(f"UCX_LOG_FILE={tmp_path / 'written'}\nUCX_LOG_LEVEL=info\n")
+    code = "import os; from running.parallel.communicator import world; size = world().Get_size(); "
+    code += "print(size, os.getcwd(), os.environ['HOME'])"
+    current, home = tmp_path / "current", tmp_path / "home"
+    environment = {**os.environ, "HOME": str(home)}
+    done = subprocess.run(python("-c", code), cwd=current, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"1 {current} {home}\n"
+    assert not (tmp_path / "written").exists()
 
 
 def test_a_process_learns_its_place_and_what_others_have_put() -> None:
