@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["become", "mpl", "python", "working_in"]
+__all__ = ["at_home", "become", "mpl", "python", "working_in"]
 
 mpl: Any
 """Matplotlib with the settings that come with it. Take it before all else of Matplotlib.
@@ -52,6 +52,20 @@ def working_in(folder: Path) -> Iterator[None]:
     finally:
         os.fchdir(before)
         os.close(before)
+
+
+@contextmanager
+def at_home(folder: str) -> Iterator[None]:
+    """Have libraries take this folder for HOME for a moment: after `sudo -E` that is another user's."""
+    before = os.environ.get("HOME")
+    os.environ["HOME"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["HOME"]
+        else:
+            os.environ["HOME"] = before
 
 
 def python(*words: str) -> list[str]:

@@ -6,14 +6,13 @@ All processes make the same calls in the same order; a process that cannot ends 
 from __future__ import annotations
 
 import importlib
-import os
 import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from common.interpreter import working_in
+from common.interpreter import at_home, working_in
 
 __all__ = ["Ranks", "world"]
 
@@ -46,12 +45,8 @@ def world() -> Communicator:
     UCX obeys `ucx.conf` of the current folder and of HOME, which may be other users' and name files to write and
     libraries to load. Neither is here while UCX is loaded; its variables, such as UCX_NET_DEVICES, are.
     """
-    home = os.environ.pop("HOME", None)
-    try:
-        with working_in(Path("/")):
-            found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
-    finally:
-        os.environ.update({} if home is None else {"HOME": home})
+    with working_in(Path("/")), at_home("/"):
+        found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
     return found
 
 

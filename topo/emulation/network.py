@@ -7,6 +7,7 @@ place. And nothing is deleted link by link: deleting the namespaces is enough (s
 
 from __future__ import annotations
 
+import os
 import readline
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from mininet.node import Node
 from mininet.topo import Topo
 
 from common import plain_file
+from common.interpreter import at_home
 from common.interrupts import ending, held_back, taking_over
 from topo.address import host_address
 from topo.emulation import namespace
@@ -193,8 +195,10 @@ class FabricCLI(CLI):  # type: ignore[misc]
 
     @classmethod
     def initReadline(cls) -> None:  # noqa: N802
-        """Mininet's, but names keep their hyphens when they are completed."""
-        super().initReadline()
+        """Mininet's, but names keep their hyphens when they are completed, and the history is root's: Mininet reads
+        and writes it in HOME, also through a link of that folder's owner."""
+        with at_home(os.path.expanduser("~root")):
+            super().initReadline()
         readline.set_completer_delims(" \t\n")
 
     def onecmd(self, line: str) -> Any:

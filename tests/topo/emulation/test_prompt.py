@@ -1,9 +1,12 @@
 """The prompt: every word that its help lists works or is refused by name, none ends it, and Tab completes our own."""
 
+import atexit
 import os
+import pwd
+import readline
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,25 @@ def offered(prompt: FabricCLI, line: str) -> list[str]:
     command, _, _ = prompt.parseline(line)
     complete = getattr(prompt, f"complete_{command}", prompt.completedefault)
     return list(complete(text, line, len(line) - len(text), len(line)))
+
+
+def test_the_history_is_not_in_a_home_that_may_be_another_users(
+    nowhere: FabricCLI, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`sudo -E` keeps HOME: root wrote the file to which its owner had linked the history, with words of the owner."""
+    registered: list[Callable[[], None]] = []
+    written: list[str] = []
+    (tmp_path / "victim").write_text("a secret\n")
+    (tmp_path / ".mininet_history").symlink_to("victim")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(FabricCLI, "readlineInited", False)
+    monkeypatch.setattr(atexit, "register", registered.append)
+    monkeypatch.setattr(readline, "write_history_file", written.append)
+    nowhere.initReadline()
+    for each in registered:
+        each()
+    assert written == [f"{pwd.getpwuid(0).pw_dir}/.mininet_history"]
+    assert os.environ["HOME"] == str(tmp_path)
 
 
 def test_tab_completes_verbs_targets_numbers_hosts_and_evs(nowhere: FabricCLI) -> None:
