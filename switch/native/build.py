@@ -47,8 +47,8 @@ def compiler() -> tuple[str, ...]:
     named = os.environ.get("CC")
     for candidate in [named] if named else ["cc", "gcc", "clang"]:
         words = tuple(shlex.split(candidate))
-        if words and shutil.which(words[0]):
-            return words
+        if words and (found := shutil.which(words[0])):
+            return (os.path.abspath(found), *words[1:])
     tried = named or "cc, gcc, clang"
     raise EngineBuildError(f"no C compiler: {tried} not found; install gcc or clang, or set CC")
 
@@ -113,7 +113,9 @@ def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple
             source.write_text(text)
             inputs = [str(source)]
         made = Path(scratch) / "made.so"
-        _run((*compiler(), *flags, "-o", str(made), *inputs), scratch)
+        # What is made holds no path of the clone that made it.
+        mapped = (f"-ffile-prefix-map={RUNTIME}=runtime", f"-ffile-prefix-map={scratch}=.")
+        _run((*compiler(), *flags, *mapped, "-o", str(made), *inputs), scratch)
         made.chmod(0o755)  # what others may write is not loaded
         made.replace(target)
     for names in ("program-*.so", "runtime-*.so"):

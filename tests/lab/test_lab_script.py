@@ -139,6 +139,12 @@ def test_install_brings_what_any_command_needs_and_compiles_the_endpoint(machine
     assert [line for line in machine.log if "-m cli" in line] == ["python -P -m cli compile"]
 
 
+def test_a_release_is_where_it_was_asked_for_also_where_the_first_call_installs(machine: Machine) -> None:
+    machine.fake("git", '#!/bin/sh\n[ "$1" = status ] || echo 1790000000\n')
+    assert machine.run("release").returncode == 0
+    assert machine.log[-1] == f"python -I -m hatchling build -d {machine.folder}/dist"
+
+
 def test_the_tests_bring_what_their_pages_and_programs_use(machine: Machine) -> None:
     """Looks at the packages only. The call fails after it has asked for them, since there is no checkout to test."""
     machine.run("test")

@@ -88,6 +88,7 @@ def test_a_release_runs_without_a_compiler_as_the_clone_does_and_is_the_same_eac
     home.mkdir()
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(home)
+        assert not [name for name in packed.namelist() if str(ROOT).encode() in packed.read(name)], "names this clone"
     # The packages it depends on are this environment's, by a path after its own; the clone is not on it.
     own = [str(home / line) for line in (home / "mrclab.pth").read_text().split()]
     path = os.pathsep.join([*own, sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
