@@ -13,8 +13,7 @@ from cli.host_names import parse_hosts
 from cli.options import seed_of
 from common.pairs import json_or_text, parse_pair
 from endpoint import plugins
-from running import SECONDS_MAX, Choices, RunSpec, calibration, check_command, rehearse
-from running.document import scenario_of
+from running import SECONDS_MAX, Choices, RunSpec, calibration, check_command, rehearse, scenario_of
 from running.fault_words import parse
 from running.options import DEFAULTS
 from running.transport_choice import transport

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from endpoint.decoder import Decoder, acknowledges
     from endpoint.denylist import FAULTS
     from endpoint.frame_filter import ACCEPT_WHOLE
-    from endpoint.group import AgentClient, WorkloadGroup
+    from endpoint.group import AgentClient, WorkloadGroup, call
     from endpoint.host import HostNic
     from endpoint.transport import Transport
     from endpoint.virtual_host import VirtualHost
@@ -20,6 +20,6 @@ else:
 
 __all__ = [
     "ACCEPT_WHOLE", "FAULTS", "AgentClient", "Decoder", "HostNic", "Transport", "VirtualHost", "WorkloadGroup",
-    "acknowledges", "blame", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
+    "acknowledges", "blame", "call", "compiled", "factory", "mrc", "nic", "packet_sockets", "plugins", "profile",
     "uverbs", "workloads",
 ]  # fmt: skip

@@ -20,6 +20,11 @@ class AgentClient(Protocol):
     def result(self, ident: int, timeout_s: float | None = None) -> Any: ...
 
 
+def call(client: AgentClient, op: str, **arguments: Any) -> Any:
+    """One operation and its result."""
+    return client.result(client.send(op, **arguments))
+
+
 class WorkloadGroup:
     """Prepares and connects the workload `name` on all `ranks` when it is made; removes it again if that fails.
 

@@ -13,7 +13,7 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "SECOND_NS", "WORDS", "FaultSpan", "Finding", "PaperRow", "Run", "Span", "Story", "Verdict", "arrays", "check",
+    "SECOND_NS", "WORDS", "FaultSpan", "Finding", "PaperRow", "Run", "Span", "Story", "Verdict", "arrays",
     "checks", "commands", "evidence", "fault_spans", "jobs", "journal", "journal_files", "judge", "mapped", "measures",
     "on_single_plane_target", "reports", "sample_size", "units",
 ]  # fmt: skip

@@ -6,20 +6,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from math import hypot
+from typing import Concatenate, ParamSpec
 
 from common.journal import Line
 from judging import evidence, sample_size
-from judging.check import Check as Check
-from judging.check import check
 from judging.measures import cost, counters, flows, goodput, paths, planes, stalls, steps
 from judging.run import FaultSpan, Run, Span
 from judging.verdict import Finding
 
+Check = Callable[[Run], Finding]
+Thresholds = ParamSpec("Thresholds")
+
+
+def check(rule: Callable[Concatenate[Run, Thresholds], Finding]) -> Callable[Thresholds, Check]:
+    """The rule as a maker of checks: a call with the rule's thresholds gives the check of a run."""
+
+    @wraps(rule)
+    def make(*thresholds: Thresholds.args, **named: Thresholds.kwargs) -> Check:
+        @wraps(rule)
+        def judged(run: Run) -> Finding:
+            return rule(run, *thresholds, **named)
+
+        return judged
+
+    return make
+
+
 __all__ = [
-    "Check", "always", "bytes_right", "drift", "drifted", "fault_cost", "faults_felt", "faults_happened", "flow_kept",
-    "flows_even", "messages_complete", "no_qp_error", "paths_healed", "planes_even", "qp_errors", "reference_load",
-    "retransmission_timeouts", "schedule_complete", "switches_trimmed", "tables_unchanged",
+    "Check", "always", "bytes_right", "check", "drift", "drifted", "fault_cost", "faults_felt", "faults_happened",
+    "flow_kept", "flows_even", "messages_complete", "no_qp_error", "paths_healed", "planes_even", "qp_errors",
+    "reference_load", "retransmission_timeouts", "schedule_complete", "switches_trimmed", "tables_unchanged",
 ]  # fmt: skip
 
 # --- every run ------------------------------------------------------------------------------------------------

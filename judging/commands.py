@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judging.check import check
+from judging.checks import check
 from judging.run import Run
 from judging.verdict import Finding
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from judging.check import check
+from judging.checks import check
 from judging.run import Run
 from judging.verdict import Finding
 

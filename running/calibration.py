@@ -25,9 +25,9 @@ from common.scratch import Scratch
 from judging import Run, Span
 from judging.arrays import np
 from judging.units import brief
-from running.choices import Choices
 from running.lateness import Lateness
-from running.launch import made
+from running.options import Choices
+from running.runner import made
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import Phase, Scenario, Setting, Workload

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.fields import document, read
-from running.choices import Choices
-from running.spec import RunSpec
-from scenarios import Command, PlainScenario, Scenario, library
-from scenarios.user_traffic.command import with_command
+from running.options import Choices
+from running.spec import RunSpec, scenario_of
+from scenarios import Command, PlainScenario
 
-__all__ = ["scenario_of", "spec_of", "written"]
+__all__ = ["spec_of", "written"]
 
 
 class RunDocumentError(ValueError):
@@ -50,10 +49,3 @@ def spec_of(values: object) -> RunSpec:
     if own is not None:
         return RunSpec(own.scenario(choices.plan.name), choices)
     return RunSpec(scenario_of(choices.source, choices.short, whole.command), choices)
-
-
-def scenario_of(source: str, short: bool, command: Command | None) -> Scenario:
-    """A scenario by its name or file, perhaps in its short phases, or with a command in place of the traffic."""
-    scenario = library.find(source)
-    scenario = scenario.shortened() if short else scenario
-    return scenario if command is None else with_command(scenario, command)

@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 
 from endpoint import Transport
 from endpoint.workloads import KINDS, MEMORY_BYTES_MAX, MemoryRefusedError, Setup, WorkloadError, make
-from running.choices import Choices
+from running.options import Choices
 from running.spec import RunSpec
 from scenarios import Workload
 from topo import Plan

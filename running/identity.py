@@ -38,7 +38,6 @@ CODE = {
         "scenarios/__init__.py",
         "scenarios/library.py",
         "scenarios/scenario.py",
-        "scenarios/training.py",
         "scenarios/user_traffic",
         "judging/single_plane.py",
     ),

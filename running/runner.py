@@ -1,24 +1,33 @@
-"""One run of a scenario: phases, workloads and faults on time, everything journalled, the world taken down."""
+"""One run of a scenario: phases, workloads and faults on time, everything journalled, the world taken down.
+
+`prepare` is the way from a spec to a runner: it refuses what this machine or these faults cannot do.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import controller
 from common import files, plain_file
 from common.client import ControlTimeoutError
 from common.journal import Journal
-from endpoint import WorkloadGroup
+from endpoint import WorkloadGroup, call
 from endpoint.nic import AlgorithmError
 from judging import units
+from running import estimate
 from running.directory import SCENARIO, RunDirectory
+from running.estimate import Estimate
 from running.programs import Programs
 from running.spec import RunSpec
-from running.timeline import Moment, moments, noticed
-from running.worlds.world import World, WorldGoneError, call
+from running.timeline import Moment, moments, noticed, rehearse
+from running.worlds.simulated import SimulatedWorld, collecting
+from running.worlds.world import World, WorldGoneError
 from scenarios import Phase, Workload, library
 from topo.fault import VERBS, Fault, dead_links, make_fault
 
@@ -28,6 +37,8 @@ than the run's, and the share of its length."""
 
 OVER = ("finished", "failed")
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
+
+__all__ = ["PreparedRun", "launch", "made"]
 
 MakeWorld = Callable[[], World]
 
@@ -236,3 +247,44 @@ def over(running: WorkloadGroup | Programs) -> bool:
 def phase_length(phase: Phase, pace: float) -> str:
     """How long a phase takes in the run's own time."""
     return f"{phase.seconds:g} s" if pace == 1 else units.lasting(phase.seconds * pace * units.SECOND_NS, pace)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A spec that was checked, and what the run will take. Only `prepare` makes one, and only this makes runners."""
+
+    spec: RunSpec
+    needed: Estimate
+
+    def runner(self, directory: RunDirectory, tell: Callable[[str], None] = lambda event: None) -> Runner:
+        """The runner that carries the spec out in that folder."""
+        return Runner(self.spec, directory, tell)
+
+
+def prepare(spec: RunSpec) -> PreparedRun:
+    """The run, checked. ValueError names what is wrong: memory, tables too small, impossible faults."""
+    needed = estimate.check(spec)
+    controller.check(spec.plan)
+    rehearse(spec)
+    return PreparedRun(spec, needed)
+
+
+def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda make_world: make_world) -> None:
+    """Carry the run out. `opened` wraps what makes the world, for a page that may interfere with it."""
+    spec, directory = runner.spec, runner.directory
+    given = spec.plan, spec.choices.transport, spec.seed, directory, runner.tell
+    if spec.choices.world == "simulated":
+        with collecting():
+            runner.run(opened(partial(SimulatedWorld, *given)))
+        return
+    from running.worlds.emulated import EmulatedWorld  # late: virtual time needs neither Mininet nor namespaces
+
+    runner.run(opened(partial(EmulatedWorld, *given)))
+
+
+def made(spec: RunSpec, root: Path) -> Path:
+    """The folder, below `root`, of the run that was made. ValueError for a run that cannot be made here."""
+    prepared = prepare(spec)
+    directory = RunDirectory.create(root, spec.scenario.name, spec.seed)
+    launch(prepared.runner(directory))
+    return directory.path

@@ -17,10 +17,10 @@ from common.fields import document
 from common.seeds import Purpose, derive
 from judging.checks import Check
 from running import identity
-from running.choices import NEVER, Choices
 from running.fault_words import words
-from running.options import OPTIONS
-from scenarios import Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out
+from running.options import NEVER, OPTIONS, Choices
+from scenarios import Command, Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out, library
+from scenarios.user_traffic.command import with_command
 from topo import Plan
 from topo.path import via
 from topo.pfc import jitter_ns
@@ -192,3 +192,10 @@ def ways(plan: Plan) -> list[tuple[int, str]]:
 def scaled(fault: TimedFault, factor: float) -> TimedFault:
     """A fault at a stretched or shortened time."""
     return replace(fault, at_s=fault.at_s * factor, for_s=None if fault.for_s is None else fault.for_s * factor)
+
+
+def scenario_of(source: str, short: bool, command: Command | None) -> Scenario:
+    """A scenario by its name or file, perhaps in its short phases, or with a command in place of the traffic."""
+    scenario = library.find(source)
+    scenario = scenario.shortened() if short else scenario
+    return scenario if command is None else with_command(scenario, command)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from common.terminal.choices import no_such
 from endpoint import factory, profile
 from endpoint.workloads import KINDS
-from running.choices import Choices
+from running.options import Choices
 from running.spec import RunSpec
 from scenarios import Program, TimedFault, Workload
 from topo import Plan

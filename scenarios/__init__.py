@@ -17,9 +17,10 @@ if TYPE_CHECKING:
         TimedFault,
         Workload,
         carried_out,
+        only_training,
         phases,
+        training_loop,
     )
-    from scenarios.training import only_training, training_loop
 else:
     __getattr__ = lazy(__name__, __file__)
 

@@ -6,12 +6,22 @@ from collections.abc import Sequence
 from itertools import product
 
 from judging import SECOND_NS, Finding, PaperRow, Run, Span, checks, evidence
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import counters
 from judging.measures.paths import PathKey
 from scenarios import places
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out
-from scenarios.training import COMM_S, COMPUTE_S, step_s, training_loop
+from scenarios.scenario import (
+    COMM_S,
+    COMPUTE_S,
+    Phase,
+    Scenario,
+    Setting,
+    TimedFault,
+    Workload,
+    carried_out,
+    step_s,
+    training_loop,
+)
 
 PAUSE_STEPS = 1.5  # a step takes a little longer than it would at line rate
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks, evidence, sample_size
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import planes, stalls
-from scenarios import places, room
+from scenarios import places
 from scenarios.scenario import Scenario, Setting, Workload, phases
 
 
 def workloads(setting: Setting) -> Sequence[Workload]:
     """ValueError on a fabric that has no room for the permutation: there flows are slow without meeting by chance."""
     shift = places.shift_to_other_leaf(setting.plan)
-    room.check_room(setting.plan, room.shifted(setting.plan, shift), "collision")
+    places.check_room(setting.plan, places.shifted(setting.plan, shift), "collision")
     options = {"size": 262144, "depth": 8, "qps": setting.queue_pairs, "messages": 0, "shift": shift}
     return [Workload("permutation", options)]
 

@@ -10,8 +10,7 @@ from random import Random
 from judging import PaperRow, checks
 from judging.checks import Check
 from scenarios import places
-from scenarios.scenario import Scenario, Setting, TimedFault, phases
-from scenarios.training import only_training
+from scenarios.scenario import Scenario, Setting, TimedFault, only_training, phases
 
 MINUTES = 10
 MINUTE_S = 60.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import paths, stalls
 from scenarios import places
 from scenarios.scenario import Prober, Scenario, Setting, TimedFault, Workload, phases

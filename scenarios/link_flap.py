@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from judging import PaperRow, checks
 from judging.checks import Check
-from scenarios import places, room
-from scenarios.scenario import Scenario, Setting, TimedFault, Workload, phases
-from scenarios.training import only_training
+from scenarios import places
+from scenarios.scenario import Scenario, Setting, TimedFault, Workload, only_training, phases
 
 FLAPS_PER_MINUTE = 13  # the most that the paper saw; 4.2 on average
 FLAPS_MIN = 4
@@ -19,7 +18,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
     """ValueError on a fabric on which a link that is down is missed: then a flap costs what the link carried."""
     plan = setting.plan
     links = [places.in_plane(link, plane) for plane in range(plan.planes) for link in places.common_links(plan)]
-    room.check_spare(plan, links, "link-flap")
+    places.check_spare(plan, links, "link-flap")
     return only_training(setting)
 
 

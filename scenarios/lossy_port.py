@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, Span, checks, sample_size
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import counters, goodput, planes
-from scenarios.scenario import Phase, Prober, Scenario, Setting, TimedFault, phases
-from scenarios.training import only_training
+from scenarios.scenario import Phase, Prober, Scenario, Setting, TimedFault, only_training, phases
 
 HOST, PLANE = "h0", 1
 LOSS = 0.10

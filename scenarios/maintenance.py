@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import paths
 from scenarios import places
-from scenarios.scenario import Scenario, Setting, TimedFault, phases
-from scenarios.training import only_training
+from scenarios.scenario import Scenario, Setting, TimedFault, only_training, phases
 from topo.path import paths as topo_paths
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import steps
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, phases
-from scenarios.training import training_loop
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, phases, training_loop
 
 HOST = "h0"
 DARK_AT_S, DARK_FOR_S = 2.0, 20.0

@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import hypot
 
 from judging import Finding, PaperRow, Run, Span, checks, evidence, sample_size
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import cost, stalls
 from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from judging import checks
 from judging.checks import Check
-from scenarios.scenario import Prober, Scenario, Setting, TimedFault, phases
-from scenarios.training import only_training
+from scenarios.scenario import Prober, Scenario, Setting, TimedFault, only_training, phases
 
 
 def timeline(setting: Setting) -> list[TimedFault]:

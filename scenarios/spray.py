@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judging import Finding, PaperRow, Run, checks
-from judging.check import Check, check
+from judging.checks import Check, check
 from scenarios import places
 from scenarios.scenario import Scenario, Setting, TimedFault, Workload, carried_out, phases
 from topo.path import evs

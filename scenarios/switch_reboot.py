@@ -10,10 +10,9 @@ from dataclasses import replace
 from functools import partial
 
 from judging import FaultSpan, PaperRow, checks
-from judging.check import Check
-from scenarios import places, room
-from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, phases
-from scenarios.training import only_training
+from judging.checks import Check
+from scenarios import places
+from scenarios.scenario import Phase, Scenario, Setting, TimedFault, Workload, carried_out, only_training, phases
 from topo import PLURALS, ROLES, Plan, SwitchRole
 
 SPINES = 4
@@ -38,7 +37,7 @@ def workloads(setting: Setting) -> Sequence[Workload]:
 def training_beside(roles: Sequence[SwitchRole], setting: Setting) -> Sequence[Workload]:
     """The training loop, where the fabric has room for it while a switch of these roles is away."""
     plan = setting.plan
-    room.check_spare(plan, [switch.name for switch in plan.switches() if switch.role in roles], WHOLE.name)
+    places.check_spare(plan, [switch.name for switch in plan.switches() if switch.role in roles], WHOLE.name)
     return only_training(setting)
 
 

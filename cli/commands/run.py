@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from common.terminal.console import LastingConsole
     from judging import Verdict
     from page import RunView
-    from running import PreparedRun, Runner, RunSpec, Watcher
+    from running import Runner, RunSpec, Watcher
+    from running.runner import PreparedRun
 
 RACERS_MAX = 2
 
@@ -255,7 +256,7 @@ def launch_parts(processes: int, lane: Lane) -> None:
 
 def launch_all(lanes: Sequence[Lane], view: RunView | None) -> None:
     """All runs at once, on the page if there is one."""
-    from running.launch import launch
+    from running.runner import launch
 
     if view is None:
         launch(lanes[0].runner)
@@ -267,7 +268,7 @@ def launch_all(lanes: Sequence[Lane], view: RunView | None) -> None:
 
 def race(lanes: Sequence[Lane], view: RunView) -> None:
     """The first run in this thread, the other one beside. Ctrl-C ends both; an error of one is raised at the end."""
-    from running.launch import launch
+    from running.runner import launch
 
     errors: list[BaseException] = []
 

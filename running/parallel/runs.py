@@ -28,10 +28,10 @@ from common.journal import Journal
 from common.scratch import Scratch, remove_leftovers
 from running.directory import RunDirectory
 from running.document import spec_of, written
-from running.launch import PreparedRun, prepare
 from running.parallel.communicator import PATIENCE_S, Ranks, world
 from running.parallel.one_machine import OneMachine, end_with_parent
 from running.parallel.world import PartWorld
+from running.runner import PreparedRun, prepare
 from running.spec import RunSpec
 from running.worlds.simulated import collecting
 

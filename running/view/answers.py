@@ -191,9 +191,8 @@ def packets_json(plan: Plan, crossed: Iterable[Crossing], begin_ns: int = 0) -> 
 
 def links_json(view: LabView, *, every: bool = False) -> list[Row]:
     """The links as the path probers of all hosts know them, merged: those that are not well, or every one."""
-    from endpoint import blame
+    from endpoint import blame, call
     from endpoint.blame import LinkState
-    from running.worlds import call
 
     maps = [call(client, "prober.map")["links"] for client in view.agents().values()]
     merged = blame.merge([[LinkState(**row) for row in links] for links in maps])

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from controller import Cells
-from endpoint import AgentClient
+from endpoint import AgentClient, call
 from running.tracing import Explanation, explained, no_program
 from running.view.entries import shown
 from running.view.lab_view import Crossing, LabView, Managers
-from running.worlds import SimulatedWorld, call
+from running.worlds import SimulatedWorld
 from switch import Fate, NodeKind, PacketRecord, PortConfig, in_order
 from switch.reference import ReferenceEngine
 from topo import Host, Node, Switch

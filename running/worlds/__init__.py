@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from running.worlds.emulated import EmulatedWorld
     from running.worlds.simulated import SimulatedWorld
     from running.worlds.virtual_time import Resident
-    from running.worlds.world import World, call
+    from running.worlds.world import World
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "EmulatedWorld", "Resident", "SimulatedWorld", "World", "call", "provision", "running_agents", "start_agents",
+    "EmulatedWorld", "Resident", "SimulatedWorld", "World", "provision", "running_agents", "start_agents",
 ]  # fmt: skip

@@ -6,10 +6,9 @@ import json
 from typing import Any
 
 from common.client import ControlError, ControlTimeoutError
-from endpoint import FAULTS, HostNic, VirtualHost
+from endpoint import FAULTS, HostNic, VirtualHost, call
 from endpoint.uverbs import SteppedUverbs
 from running.worlds.virtual_time import VirtualTime
-from running.worlds.world import call
 from switch import Fabric
 from topo import Host
 from topo.fault import DenialChange, PortState

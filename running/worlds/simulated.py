@@ -27,10 +27,9 @@ from endpoint.nic.dialect import Dialect
 from endpoint.uverbs import ANSWER_S, ProgramStuckError, SteppedUverbs
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
-from running.worlds.fabric import MakeFabric, SimulatedFabric
 from running.worlds.host import SimulatedHost
 from running.worlds.profiles import HostProfiles
-from running.worlds.virtual_time import ABSENT, VirtualTime
+from running.worlds.virtual_time import ABSENT, MakeFabric, SimulatedFabric, VirtualTime
 from running.worlds.world import Process
 from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order
 from switch.native import NativeFabric

@@ -1,4 +1,4 @@
-"""Virtual time: the fabric and the hosts in turns, each for as long as the other cannot interfere.
+"""Virtual time: the fabric, by the plan's names, and the hosts in turns, as long as the other cannot interfere.
 
 The result is the same as if every instant were served by itself (`switch.fabric`). In a turn a host takes every frame
 that reaches it, each at its own time. Control operations happen between turns, after all else of their instant.
@@ -7,10 +7,22 @@ that reaches it, each at its own time. Control operations happen between turns, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import fields
+from functools import partial
+from random import Random
+from typing import Any, Protocol
 
-from switch import Fabric, TimedFrame
+from common.seeds import Purpose, derive
+from controller import Cells, DirectControl, Entity, Pipelines, compiled_pipelines, counted, encoded
+from controller.tables import tables
+from switch import PRIORITIES, End, EngineControl, Fabric, NicPort, PortConfig, QueueConfig, TimedFrame
+from switch.native import NativeFabric
+from switch.p4rt import EntityStore
+from topo import Host, Node, Plan, Switch
+from topo.fault import PortState, SwitchState, healthy
+from topo.graph import PortRef, links, port_queues, ports
+from topo.pfc import port_settings
 
 
 class Resident(Protocol):
@@ -121,3 +133,170 @@ class VirtualTime:
         while (due_ns := self._alarm_ns()) is not None and due_ns < before_ns:
             numbers.append(heapq.heappop(self._alarms)[1])
         return numbers
+
+
+MakeFabric = Callable[[Sequence[int], int, int], Fabric]
+"""Makes a fabric from a seed for each switch, the number of hosts, and the ports of a host."""
+NIC_FIELDS = tuple(spec.name for spec in fields(NicPort))
+
+
+TRIMMED_SHARE_DROPS = "SwitchIngress.trimmed_share.trimmed_share_drops"
+"""The P4 programs' counter of them (`p4/parts/trimmed_share.p4`), with a cell to each port and traffic class."""
+TRAFFIC_CLASSES = 8
+PORT_FIELDS = tuple(spec.name for spec in fields(PortState))
+
+
+class SimulatedSwitch:
+    """One switch of a fabric. `fetch` gives its engine, advanced to the present; `clock` gives the time."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        node: Switch,
+        pipelines: Pipelines,
+        fetch: Callable[[], EngineControl],
+        clock: Callable[[], int],
+    ) -> None:
+        self.node = node
+        self._fetch = fetch
+        self.running = True
+        self._plan = plan
+        self._pipeline = pipelines[node.program]
+        self._control: DirectControl | None = None
+        self._clock = clock
+        self._planned = encoded(self._pipeline, tables(plan, node, virtual_time=True))
+        limits = {queue.priority: queue.depth_packets for queue in port_queues(plan)}
+        self._queues = tuple(QueueConfig(depth_packets=limits.get(priority, 0)) for priority in range(PRIORITIES))
+        self._pfc = {ref.port: port_settings(plan, ref) for ref in ports(plan, node)}
+        self._wiped_share_drops = dict.fromkeys(self._pfc, 0)
+        """By port: counts of `TRIMMED_SHARE_DROPS` from before crashes took the counters away."""
+        for ref in ports(plan, node):
+            self.set_port(ref.port, healthy(plan, ref))
+        self.provision()
+
+    @property
+    def engine(self) -> EngineControl:
+        """The switch's engine at this instant."""
+        return self._fetch()
+
+    @property
+    def store(self) -> EntityStore | None:
+        """The entries that the control plane has put into the switch; None after a crash."""
+        return None if self._control is None else self._control.store
+
+    # changes
+
+    def provision(self) -> None:
+        """Load the program and write the static tables, as the controller does, but without a wire."""
+        self._control = DirectControl(self.engine, self._pipeline)
+        self._control.write(self._planned)
+
+    def set_state(self, state: SwitchState) -> None:
+        """Stop, crash, or run again, after a crash without tables."""
+        engine = self.engine
+        if state == "crashed":
+            self._wiped_share_drops = self._share_drops(engine)
+            engine.reset()
+            self._control = None
+        self.running = state == "running"
+        engine.set_running(self.running, self._clock())
+
+    def set_port(self, port: int, state: PortState) -> None:
+        """Set a port's carrier and transmit side: the fields of a PortState are those of the engine's PortConfig."""
+        own = {name: getattr(state, name) for name in PORT_FIELDS}
+        self.engine.configure_port(port, PortConfig(**{**own, **self._pfc[port]}, queues=self._queues), self._clock())
+
+    # tables
+
+    def reconverge(self, dead_links: Collection[tuple[str, str]]) -> None:
+        """Write the tables that a routing protocol would make without these links, unless the switch has crashed."""
+        if self._control is not None:
+            self._fetch()
+            self._control.install(tables(self._plan, self.node, dead_links=dead_links, virtual_time=True))
+
+    def install(self, entities: Iterable[Entity]) -> None:
+        """Bring the tables to these entries, whether or not they are the plan's. Nothing after a crash."""
+        if self._control is not None:
+            self._fetch()
+            self._control.install(entities)
+
+    def program_counters(self) -> Cells:
+        """The P4 program's counters, by port and class; empty after a crash."""
+        if self._control is None:
+            return {}
+        engine = self.engine
+        return counted(
+            self._plan, self.node, self._pipeline.p4info, lambda name, cell: engine.read_counter(name, cell).packets
+        )
+
+    def differences(self) -> int:
+        """How many updates would bring the switch to the plan's tables: 0 if nothing was changed."""
+        if self._control is None:
+            return 1
+        self._fetch()
+        return self._control.write(self._planned)
+
+    def counters(self) -> list[dict[str, int]]:
+        """Every port's totals, as in a `sample` line, and the trimmed packets that found no room in their share."""
+        engine, now_ns = self.engine, self._clock()
+        return [
+            {"port": port, **engine.port_counters(port, now_ns)._asdict(), "drop_trimmed_share": drops}
+            for port, drops in self._share_drops(engine).items()
+        ]
+
+    def _share_drops(self, engine: EngineControl) -> dict[int, int]:
+        """By port, since the beginning."""
+        found = dict(self._wiped_share_drops)
+        if self._control is not None:  # a crashed switch has no program
+            for port in found:
+                cells = range(port * TRAFFIC_CLASSES, (port + 1) * TRAFFIC_CLASSES)
+                found[port] += sum(engine.read_counter(TRIMMED_SHARE_DROPS, cell).packets for cell in cells)
+        return found
+
+
+class SimulatedFabric:
+    """Every switch of a plan, provisioned, and every cable between switches and to hosts, with carrier."""
+
+    def __init__(
+        self, plan: Plan, seed: int, make: MakeFabric = NativeFabric, owns: Callable[[Node], bool] = lambda _: True
+    ) -> None:
+        """`owns` says which nodes are this process's: other switches are cables' ends and nothing else."""
+        seeds = Random(derive(seed, Purpose.SWITCHES))
+        pipelines = compiled_pipelines()
+        self._switch_numbers = {node: number for number, node in enumerate(plan.switches())}
+        self.host_numbers = {host: number for number, host in enumerate(plan.hosts())}
+        engine_seeds = [seeds.getrandbits(64) for _ in self._switch_numbers]
+        self.fabric = make(engine_seeds, len(self.host_numbers), plan.planes + 1)
+        for link in links(plan):
+            self.fabric.connect(self._end(link.a), self._end(link.b))
+        self.switches = {
+            node: SimulatedSwitch(plan, node, pipelines, partial(self.fabric.switch, number), self._now_ns)
+            for node, number in self._switch_numbers.items()
+            if owns(node)
+        }
+        for host in self.host_numbers:
+            for ref in ports(plan, host):
+                self.set_port(ref, healthy(plan, ref))
+
+    def set_port(self, ref: PortRef, state: PortState) -> None:
+        """Set a port's carrier and transmit side."""
+        if isinstance(ref.node, Switch):
+            if ref.node in self.switches:
+                self.switches[ref.node].set_port(ref.port, state)
+        else:
+            # A NIC's port knows fewer impairments than a switch's: verbs with `host_side` must keep to these.
+            nic_port = NicPort(**{name: getattr(state, name) for name in NIC_FIELDS})
+            self.fabric.configure_nic_port(self.host_numbers[ref.node], ref.port, nic_port)
+
+    def counters(self) -> Iterator[tuple[Switch, list[dict[str, Any]]]]:
+        """Every own switch with its ports' totals, as in a `sample` line."""
+        for node, switch in self.switches.items():
+            yield node, switch.counters()
+
+    def _now_ns(self) -> int:
+        return max(self.fabric.reached_ns - 1, 0)
+
+    def _end(self, ref: PortRef) -> End:
+        if isinstance(ref.node, Host):
+            return End("host", self.host_numbers[ref.node], ref.port)
+        return End("switch", self._switch_numbers[ref.node], ref.port)

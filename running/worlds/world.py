@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from endpoint import AgentClient
 from topo.fault import ActiveFaults
@@ -69,8 +69,3 @@ class World(Protocol):
 
     def close(self) -> None:
         """Take everything down."""
-
-
-def call(client: AgentClient, op: str, **arguments: Any) -> Any:
-    """One operation and its result."""
-    return client.result(client.send(op, **arguments))

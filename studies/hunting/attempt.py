@@ -11,7 +11,7 @@ from judging import Run, evidence
 from judging.judge import verdict_of
 from running import RunSpec
 from running.estimate import TooLargeError
-from running.launch import made
+from running.runner import made
 from studies.farm import engine
 from studies.hunting.case import Case
 

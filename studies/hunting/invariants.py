@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from common.journal import Line
 from judging import Finding, Run, Span, checks, sample_size
-from judging.check import Check, check
+from judging.checks import Check, check
 from judging.measures import goodput, paths
 from judging.measures.counters import switch_drops
 from scenarios import Setting

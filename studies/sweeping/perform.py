@@ -10,7 +10,7 @@ from pathlib import Path
 from judging import Run
 from judging.judge import judge, verdict_of
 from running.document import spec_of
-from running.launch import made
+from running.runner import made
 from studies.farm.engine import folder
 from studies.sweeping import metric
 from studies.sweeping.row import Row, broken, row_of

@@ -12,7 +12,7 @@ import pytest
 from cli import huge_pages
 from cli import main as cli
 from cli.command_table import commands
-from cli.needs import in_virtual_time
+from cli.main import in_virtual_time
 
 HEAVY = ("matplotlib", "numpy", "grpc", "google.protobuf", "p4", "p4runtime_sh", "mininet", "scapy")
 # Prints those of the heavy modules that were imported by the time that the command had done its work.

@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks.rig.uverbs_rig import rig
 from judging.run import Run
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import TRANSPORTS, transport
-from running.worlds.fabric import MakeFabric
 from running.worlds.simulated import SimulatedWorld
+from running.worlds.virtual_time import MakeFabric
 from scenarios.scenario import Phase, Scenario, TimedFault, Workload
 from topo.fault import VERBS, FaultError
 from topo.graph import links

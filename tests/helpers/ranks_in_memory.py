@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from running.directory import RunDirectory
-from running.launch import launch, prepare
 from running.parallel.communicator import Ranks
 from running.parallel.runs import Teller, carry_out
 from running.parallel.world import host_groups
+from running.runner import launch, prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios.scenario import Workload

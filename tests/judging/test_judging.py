@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judging import checks, evidence
-from judging.check import check
+from judging.checks import check
 from judging.judge import judge, verdict_of
 from judging.measures import goodput, paths, planes, recovery, steps
 from judging.run import Run, Span

@@ -25,7 +25,7 @@ from operations.rehearsal.rehearse import (
     spec,
 )
 from operations.rehearsal.report import html, other_order
-from running.launch import made
+from running.runner import made
 from studies.farm import Inline, Job
 from studies.sweeping.proportion import share
 from topo.fault import VERBS

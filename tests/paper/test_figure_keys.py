@@ -9,7 +9,7 @@ import pytest
 
 from judging.run import Run
 from paper import catalogue, perform
-from running.launch import made
+from running.runner import made
 
 
 def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:

@@ -16,13 +16,12 @@ from cli.main import main, parser
 from judging.run import Run, Span
 from running import calibration
 from running.calibration import MeasuredLoad
-from running.choices import Choices
 from running.lateness import Lateness
+from running.options import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
-from scenarios.scenario import Scenario, Setting
-from scenarios.training import all_reduce_bytes
+from scenarios.scenario import Scenario, Setting, all_reduce_bytes
 from topo.pfc import jitter_ns
 from topo.plan import Plan
 from topo.planfile import load_plan

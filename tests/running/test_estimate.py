@@ -11,8 +11,8 @@ import pytest
 
 from cli import main as cli
 from running import estimate
-from running.choices import Choices
 from running.directory import find
+from running.options import Choices
 from running.spec import RunSpec
 from running.timeline import rehearse
 from running.transport_choice import transport

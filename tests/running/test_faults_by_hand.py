@@ -12,8 +12,8 @@ from judging.measures import recovery
 from judging.reports import comparison, report, tables
 from judging.run import Run, fault_spans
 from judging.story import Story
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import transport

@@ -14,8 +14,8 @@ from cli import main as cli
 from judging.reports import comparison
 from judging.run import Run
 from running import identity
-from running.choices import Choices
 from running.directory import find
+from running.options import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library

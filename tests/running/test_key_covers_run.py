@@ -13,7 +13,7 @@ import pytest
 
 from common import user_code
 from running import identity
-from running.choices import Choices
+from running.options import Choices
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import ddp, library
@@ -29,7 +29,7 @@ ASIDE = {
     "judging": "judges the run when it is over; `test_the_key_covers_what_a_run_loads` holds it to that",
 }
 """Files of which no digest is in the key, and why the key covers them nevertheless."""
-NAMED = {"judging/check.py check.<locals>.make", "judging/checks.py always"}
+NAMED = {"judging/checks.py check.<locals>.make", "judging/checks.py always"}
 """Functions of `judging` that a rehearsal calls to see that the checks can be made; it looks at no result."""
 
 

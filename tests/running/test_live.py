@@ -12,10 +12,9 @@ from rich.console import Console
 
 from judging.run import Run
 from running import fault_words
-from running.choices import Choices
 from running.directory import RunDirectory
 from running.live import Picture, Tail, Watcher, sparkline
-from running.options import OPTIONS, heading
+from running.options import OPTIONS, Choices, heading
 from running.spec import RunSpec
 from running.transport_choice import TRANSPORTS
 from scenarios import library

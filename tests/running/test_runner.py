@@ -8,8 +8,8 @@ import pytest
 
 from cli.main import parser
 from judging import checks
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import transport

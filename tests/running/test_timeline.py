@@ -9,7 +9,7 @@ import pytest
 from judging.measures.recovery import bursts
 from judging.reports.plots import CHARACTERS, burst_title, placed
 from judging.run import FaultSpan
-from running.choices import Choices
+from running.options import Choices
 from running.spec import RunSpec
 from running.timeline import moments, rehearse
 from running.transport_choice import TRANSPORTS, transport

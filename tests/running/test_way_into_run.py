@@ -2,12 +2,13 @@
 
 import argparse
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 import pytest
@@ -20,10 +21,9 @@ from common.terminal.console import LastingConsole
 from controller.provisioning import ProvisionError
 from paper import catalogue
 from paper import perform as figures
-from running import estimate, launch
+from running import estimate
 from running.estimate import TooLargeError, runs_at_once
-from running.launch import made
-from running.runner import Runner
+from running.runner import Runner, made, prepare
 from studies.hunting.attempt import attempt
 from studies.hunting.draw import draw
 from tests.helpers.chosen import chosen
@@ -33,6 +33,7 @@ from tests.helpers.rooms import python_files
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/decisions/one-way-into-a-run.md"
 MODULES_MAX = 10
+ENTERED_MAX = 25
 ROOMS = ("cli", "judging", "mrclab", "page", "paper", "running", "scenarios", "studies")
 
 
@@ -115,7 +116,7 @@ def makers(source: str) -> list[int]:
 
 def test_only_the_preparation_makes_a_runner() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in python_files() if makers(path.read_text())}
-    assert found == {"running/launch.py"}
+    assert found == {"running/runner.py"}
     assert makers("runner = Runner(spec, directory, tell)") == [1]
 
 
@@ -155,6 +156,41 @@ def test_from_the_command_line_to_the_first_event_is_at_most_ten_modules_each_en
     assert modules == rows, f"{PAGE.name} has another list"
 
 
+def test_from_the_command_line_to_the_first_event_of_link_flap_few_modules_are_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Functions of the rooms' modules that are called, those that an import calls left out."""
+    entered: dict[str, str] = {}
+    own, write = sys._getframe(), Journal.write
+
+    def watched(journal: Journal, kind: str, **fields: Any) -> None:
+        if kind == "phase":
+            sys.setprofile(None)
+        write(journal, kind, **fields)
+
+    def entering(frame: FrameType, event: str, argument: object) -> None:
+        module = frame.f_code.co_filename.removeprefix(f"{ROOT}/")
+        if event != "call" or module in entered or module.partition("/")[0] not in ROOMS:
+            return
+        caller: FrameType | None = frame
+        while caller is not None and caller is not own:
+            if not caller.f_code.co_flags & inspect.CO_OPTIMIZED:  # the body of a class or a module
+                return
+            caller = caller.f_back
+        entered[module] = frame.f_code.co_name
+
+    monkeypatch.setattr(Journal, "write", watched)
+    words = ["run", "link-flap", "--world", "simulated", "--until", "0.001", "--plain", "--seed", "7"]
+    sys.setprofile(entering)
+    try:
+        main([*words, "--runs", str(tmp_path)])
+    finally:
+        sys.setprofile(None)
+    assert {"cli/main.py", "running/runner.py"} <= entered.keys()
+    assert len(entered) <= ENTERED_MAX, entered
+    assert f"| modules entered up to the first event | 26 | {len(entered)} |" in PAGE.read_text()
+
+
 def test_a_sweep_starts_no_more_runs_at_once_than_memory_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -178,4 +214,4 @@ def test_the_number_of_runs_at_once_leaves_a_tenth_of_memory_free() -> None:
 
 def test_a_prepared_run_says_what_it_takes(tmp_path: Path) -> None:
     spec = chosen([str(write_quick(tmp_path)), "--world", "simulated", "--seed", "1"])
-    assert launch.prepare(spec).needed == estimate.estimate(spec)
+    assert prepare(spec).needed == estimate.estimate(spec)

@@ -44,9 +44,9 @@ def loaded(folder: Path) -> set[Path]:
 
 def main(folder: str, scenario: str, plan: str, factor: str) -> None:
     """One run in virtual time; `folder/called` gets the files of `judging` of which a function was called."""
-    from running.choices import Choices
     from running.directory import RunDirectory
-    from running.launch import launch, prepare
+    from running.options import Choices
+    from running.runner import launch, prepare
     from running.spec import RunSpec
     from running.transport_choice import transport
     from scenarios import library

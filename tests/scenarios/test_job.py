@@ -10,8 +10,8 @@ import pytest
 from common.journal import Journal
 from judging import jobs
 from judging.run import Run
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.spec import RunSpec
 from running.timeline import rehearse
 from running.transport_choice import transport

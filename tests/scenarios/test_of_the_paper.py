@@ -9,8 +9,8 @@ import pytest
 
 from judging.judge import judge
 from judging.verdict import Verdict
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import transport

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scenarios import room
+from scenarios import places
 from tests.topo.topologies.shapes import SMALL
 from topo.plan import Plan
 from topo.planfile import load_plan, parse_document
@@ -28,7 +28,7 @@ def even(hosts_per_leaf: int, spines: int, **links: int) -> Plan:
     ],
 )
 def test_a_load_is_the_flows_over_the_ways(plan: Plan, shift: int, load: float, link: str) -> None:
-    found, where = room.highest(room.Loads(plan, room.shifted(plan, shift), 0).whole)
+    found, where = places.highest(places.Loads(plan, places.shifted(plan, shift), 0).whole)
     assert found == pytest.approx(load)
     assert where == link
 
@@ -36,7 +36,7 @@ def test_a_load_is_the_flows_over_the_ways(plan: Plan, shift: int, load: float, 
 def test_a_slow_cable_takes_its_share_of_the_flow_and_no_more() -> None:
     """Leaf 2 of plane 0: cables of 0.5, 1, 1 and 1, so that none of them is fuller than another."""
     plan = SMALL["uneven"]
-    loads = room.Loads(plan, {(1, 2): 7}, 0).whole
+    loads = places.Loads(plan, {(1, 2): 7}, 0).whole
     down = {str(one): load for (one, other), load in loads.items() if str(other) == "p0l2"}
     assert down == {f"p0s{number}": pytest.approx(2.0) for number in range(4)}
 
@@ -54,12 +54,12 @@ def test_a_slow_cable_takes_its_share_of_the_flow_and_no_more() -> None:
     ],
 )
 def test_without_a_part_the_others_carry_more(plan: Plan, part: set[str], load: float) -> None:
-    loads = room.Loads(plan, room.shifted(plan, 1), 0)
+    loads = places.Loads(plan, places.shifted(plan, 1), 0)
     assert loads.without(frozenset(part))[0] == pytest.approx(load)
 
 
 def test_a_part_that_no_flow_crosses_is_not_missed() -> None:
-    loads = room.Loads(SMALL["list"], room.shifted(SMALL["list"], 1), 0)
+    loads = places.Loads(SMALL["list"], places.shifted(SMALL["list"], 1), 0)
     assert loads.without(frozenset({"p0l0", "p0l2"})) == (0.0, "")
 
 
@@ -67,11 +67,11 @@ def test_a_part_that_no_flow_crosses_is_not_missed() -> None:
     ("refuse", "said"),
     [
         (
-            lambda plan: room.check_room(plan, room.shifted(plan, 4), "x"),
+            lambda plan: places.check_room(plan, places.shifted(plan, 4), "x"),
             "x needs room .* would carry 2 times its rate",
         ),
-        (lambda plan: room.check_spare(plan, ["p1l0-p1s0"], "x"), None),  # of even planes the first stands for all
-        (lambda plan: room.check_spare(plan, ["p0l0-p0s0"], "x"), None),
+        (lambda plan: places.check_spare(plan, ["p1l0-p1s0"], "x"), None),  # of even planes the first stands for all
+        (lambda plan: places.check_spare(plan, ["p0l0-p0s0"], "x"), None),
     ],
 )
 def test_a_fabric_without_room_is_refused_by_the_link(refuse: Callable[[Plan], None], said: str | None) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from running.choices import Choices
+from running.options import Choices
 from running.spec import RunSpec
 from running.timeline import rehearse
 from running.transport_choice import transport

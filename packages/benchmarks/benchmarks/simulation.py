@@ -34,11 +34,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from endpoint import call
 from running import RunDirectory, group
 from running.parallel import PartWorld, communicator
 from running.parallel.runs import mpiexec
 from running.transport_choice import Payload, transport
-from running.worlds import SimulatedWorld, call
+from running.worlds import SimulatedWorld
 from scenarios import Setting, Workload, library
 from switch.native import NativeFabric
 from topo import Plan, load_plan

@@ -14,7 +14,7 @@ from paper import catalogue
 from paper.figure import Figure, Part
 from running import Choices, RunSpec, identity
 from running.document import spec_of, written
-from running.launch import made
+from running.runner import made
 from studies.sweeping import Row, Task, VersionError
 from studies.sweeping.perform import kept
 

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from running.worlds.fabric import SimulatedFabric
+from running.worlds.virtual_time import SimulatedFabric
 from topo import Host, Plan, Switch
 from topo.address import host_address
 from topo.planfile import load_plan

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from endpoint import call
 from running.directory import RunDirectory
 from running.transport_choice import transport
 from running.worlds.emulated import EmulatedWorld
-from running.worlds.fabric import NIC_FIELDS
 from running.worlds.simulated import SimulatedWorld
-from running.worlds.world import World, call
+from running.worlds.virtual_time import NIC_FIELDS
+from running.worlds.world import World
 from tests.topo.topologies.shapes import SMALL
 from topo.emulation import state
 from topo.emulation.embedded import EmbeddedDriver, wire_delay_ns

@@ -20,8 +20,8 @@ import hashlib, json, sys, tempfile
 from pathlib import Path
 from endpoint import FORM
 from scenarios import library
-from running.choices import Choices
-from running.launch import made
+from running.options import Choices
+from running.runner import made
 from running.spec import RunSpec
 from running.transport_choice import transport
 from topo.planfile import load_plan

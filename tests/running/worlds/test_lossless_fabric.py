@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from judging.measures import counters
 from judging.run import Run
-from running.choices import Choices
-from running.launch import made
+from running.options import Choices
+from running.runner import made
 from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport
 from scenarios.scenario import Phase, Scenario, Workload

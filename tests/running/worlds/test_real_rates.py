@@ -18,9 +18,9 @@ from judging.measures.counters import qp_totals
 from judging.run import Run
 from judging.verdict import Verdict
 from running.assessment import setting_of
-from running.choices import Choices
 from running.directory import RunDirectory
-from running.launch import made
+from running.options import Choices
+from running.runner import made
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library

@@ -14,9 +14,9 @@ from judging.judge import judge
 from judging.run import Run
 from judging.verdict import Verdict
 from running.assessment import assessment
-from running.choices import Choices
 from running.directory import RunDirectory
-from running.launch import made
+from running.options import Choices
+from running.runner import made
 from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld, collecting

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from running.worlds.fabric import MakeFabric
+from running.worlds.virtual_time import MakeFabric
 from switch.engine import Engine
 from switch.native.engine import NativeEngine
 from switch.native.fabric import NativeFabric

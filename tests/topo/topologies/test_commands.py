@@ -14,8 +14,8 @@ import pytest
 
 from cli import main as cli
 from controller.tables import tables
-from running.choices import Choices
-from running.launch import prepare
+from running.options import Choices
+from running.runner import prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library

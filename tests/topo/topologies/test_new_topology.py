@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli import main as cli
-from running.choices import Choices
-from running.launch import prepare
+from running.options import Choices
+from running.runner import prepare
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library

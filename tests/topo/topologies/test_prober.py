@@ -7,8 +7,8 @@ import pytest
 from endpoint import blame
 from endpoint.blame import LinkState
 from judging.run import Run
-from running.choices import Choices
 from running.directory import RunDirectory
+from running.options import Choices
 from running.runner import Runner
 from running.spec import RunSpec
 from running.transport_choice import transport

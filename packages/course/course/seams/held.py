@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judging import Finding, Run, Span
-from judging.check import check
+from judging.checks import check
 from judging.measures import goodput
 
 SETTLE = 0.3

@@ -21,7 +21,7 @@ from endpoint.mrc import OPERATIONS, SEAMS
 from endpoint.mrc.presets import LAB
 from judging import Run, Span
 from running.estimate import TooLargeError
-from running.launch import made
+from running.runner import made
 from scenarios import Scenario
 from studies.hunting import Case
 

@@ -20,12 +20,13 @@ from typing import Any
 from common.client import ControlClient, ControlError
 from common.journal import Journal
 from controller import Entity, addresses, compiled_pipelines, write_entities
+from endpoint import call
 from operations.incident.draw import Hidden, Incident
 from operations.incident.live_incident import SAMPLE_S, LiveIncident, files, reported, unknowing
 from running import RunDirectory
 from running.transport_choice import transport
 from running.view import Managers, RealLab
-from running.worlds import call, provision, running_agents, start_agents
+from running.worlds import provision, running_agents, start_agents
 from topo import Host, Node, Switch
 from topo.emulation import Lab, LabError, LabFabric, namespace, process, serve_config
 from topo.fault import ActiveFaults, Change, SwitchChange, port_states

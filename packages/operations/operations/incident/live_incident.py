@@ -16,12 +16,11 @@ from typing import Any
 from common import plain_file
 from controller import Entity
 from controller.tables import tables
-from endpoint import AgentClient, WorkloadGroup
+from endpoint import AgentClient, WorkloadGroup, call
 from operations.incident.draw import NOISE_PERCENT, OLD_FOR_S, Hidden, Incident, Oddity
 from operations.incident.tables import changed
 from running import RunDirectory
 from running.view import LabView, Managers
-from running.worlds import call
 from topo import Host, Node, Plan, Switch
 from topo.fault import ActiveFaults
 from topo.graph import PortRef, link_between, peer, ports

@@ -9,6 +9,7 @@ from typing import Any
 
 from common import plain_file
 from common.fields import Fields
+from endpoint import call
 from operations.incident import tables
 from operations.incident.kind import AnswerError
 from operations.incident.live_incident import CONTROL, LiveIncident
@@ -16,7 +17,6 @@ from operations.incident.words import ARGUMENTS
 from running.tracing import data_frame, follow
 from running.view import chosen_path, chosen_ports, described, journey_json, links_json, near_end, packets_json, rows_of
 from running.view.port_rows import added
-from running.worlds import call
 from topo import Switch
 from topo.path import paths
 

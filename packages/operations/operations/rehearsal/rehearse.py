@@ -16,7 +16,7 @@ from judging.measures import goodput, steps
 from operations.rehearsal.change import ACTIONS, ChangeStep, Planned
 from running import Choices, RunSpec
 from running.document import spec_of, written
-from running.launch import made
+from running.runner import made
 from running.transport_choice import transport
 from scenarios import Phase, PlainScenario, Setting, TimedFault, training_loop
 from studies.farm import Engine, Inline, Job, folder

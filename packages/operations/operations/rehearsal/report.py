@@ -17,7 +17,7 @@ from operations.rehearsal.orders import best, sequence
 from operations.rehearsal.rehearse import RehearsalResult, compared, spec
 from page import export
 from running.fault_words import words
-from running.launch import made
+from running.runner import made
 
 PAGE = "rehearsal.html"
 MARKS = {"safe": "true", "unknown": "unknown", "not safe": "false"}

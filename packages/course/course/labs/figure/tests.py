@@ -19,7 +19,7 @@ from paper.cluster import B
 from paper.figure import Measured
 from paper.pair import pair
 from running import Choices, RunSpec, prepare
-from running.launch import made
+from running.runner import made
 from scenarios import TimedFault
 from topo import Plan
 from topo.fault import FaultError
