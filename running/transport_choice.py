@@ -81,9 +81,8 @@ TRANSPORTS: Mapping[str, TransportChoice] = {
     transport.name: transport
     for transport in (
         TransportChoice("mrc", "MRC: sprays over every path and plane, leaves bad ones", "mrc"),
-        TransportChoice(
-            "mrc-strict", "the same without the rules of this lab that a scenario asks for", "mrc", presets.STRICT
-        ),
+        TransportChoice("mrc-ocp", "MRC as the OCP specification words it: skips a marked EV once", "mrc", presets.OCP),
+        TransportChoice("mrc-cx8", "MRC as the paper's NIC was measured: swaps a marked EV", "mrc", presets.CX8),
         TransportChoice("mrc-lab", "MRC with every rule of this lab (endpoint/mrc/presets.py)", "mrc", presets.LAB),
         TransportChoice(
             "mrc-oblivious", "MRC that sprays without looking at path health", "mrc", {"selection": "oblivious"}

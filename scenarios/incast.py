@@ -59,7 +59,7 @@ SCENARIO = Scenario(
     workloads=workloads,
     checks=judge,
     phases=phases(Phase("pause", 4.0), warmup_s=3.0, reference_s=12.0, faults_s=18.0, heal_s=12.0),
-    settings={"rcv_penalty": True},  # without it the flows change places for hundreds of round trips (mrc-strict)
+    settings={"rcv_penalty": True},  # without it the flows change places for hundreds of round trips (mrc-cx8)
     paper=(
         PaperRow("18", "7:1 incast and a victim, MRC", "victim 389 of 390 Gb/s, incast flows 56 Gb/s each (55–56)"),
         PaperRow("18", "the same, RoCE with DCQCN, 1 QP", "victim −25 %; with 8 QPs dips to 62 Gb/s for a second"),

@@ -103,7 +103,7 @@ SCENARIO = Scenario(
         "All ports of one NIC share a transceiver. When the transceiver flaps, no path is left: the queue pairs to and "
         "from that NIC run out of retries, and the job with them. Queue pairs between other hosts stay alive, and a "
         "job that starts when the light is back runs at full speed. The retries are shortened here, so that they end "
-        "within seconds; MRC whose retries are without end (mrc-strict) waits for the light instead."
+        "within seconds; MRC whose retries are without end (mrc-cx8) waits for the light instead."
     ),
     plan="lab",
     workloads=workloads,

@@ -119,7 +119,7 @@ WHOLE = Scenario(
     checks=judge,
     phases=phases(Phase("leaf", 14.0), reference_s=16.0, faults_s=34.0),
     short=phases(Phase("leaf", 5.0), warmup_s=1.5, reference_s=7.0, faults_s=10.0, heal_s=1.5),
-    settings={"retransmit_plane": "other"},  # without it 1 of 6 short runs on real links kept too little (mrc-strict)
+    settings={"retransmit_plane": "other"},  # without it 1 of 6 short runs on real links kept too little (mrc-cx8)
     paper=(
         PaperRow("8", "a T1 stopped forwarding, later rebooted (75K-GPU job)", "12.4 → 10.1 Pb/s for one 1-min sample"),
         PaperRow("11", "T1 down and up, 4 QPs across T1s", "mean 1533 Gb/s, lowest sample 1508"),

@@ -75,7 +75,9 @@ class Endpoint(Nic[QueuePair]):
         self._placed = 0
         """Frames of the call of `receive` that runs which were placed and asked for nothing."""
         rtt_ns, jitter_ns = limits.base_rtt_ns, limits.jitter_ns
-        path = PathTraits(rtt_ns, rtt_ns, limits.rate_bps, limits.pmtu, jitter_ns=jitter_ns, trimming=limits.trimming)
+        path = PathTraits(
+            rtt_ns, rtt_ns, limits.rate_bps, limits.pmtu, jitter_ns, limits.trimming, self.settings.losses_shrink
+        )
         self._crediting = Crediting(chosen.granter(path))
         self._context = Context(
             host=profile.host,

@@ -68,8 +68,11 @@ class Settings:
     """Packets of a QP in an EV's plane that a mark or trim keeps the EV out of at least. With 0 the EV is passed over
     once (guidance of OCP MRC 11.2.2, which leaves the length to the implementation)."""
     congested_ev: str = "swap"
-    """The effect of a mark or trim on an EV: "swap" puts a backup of its plane in its place (figures 13 and 14 of the
-    paper) and rests it only where there is no backup; "skip" rests the EV, a rule of this lab."""
+    """The effect of a mark or trim on an EV: "swap" puts a backup of its plane in its place (figure 14 of the paper)
+    and rests it only where there is no backup; "skip" rests the EV, as the specification words it."""
+    losses_shrink: bool = False
+    """Whether NSCC takes the bytes of a packet that is inferred lost off its window where switches trim (UEC 3.6.13.5)
+    or, as the reference simulator, leaves the window alone. Where nothing trims, such a loss counts as a trim."""
     plane_suspicion: bool = False
     """Whether the losses of a plane's EVs together take the whole plane out: a rule of this lab. The paper's MRC cannot
     leave a plane that loses packets but is up (section 4)."""

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from common.seeds import Purpose, derive
+from endpoint.mrc.presets import RULES
 from scenarios import TimedFault, Workload
 from studies.hunting import irregular
 from studies.hunting.case import Case
@@ -30,6 +31,8 @@ IRREGULAR_SHARE = 0.1  # of tries: an uneven fabric or a list of cables
 CHURN_SHARE = 0.08  # of tries: the same few faults again and again, for what grows
 CHURN_REPEATS = 60
 CHURN_EVERY_S = 0.4
+OVERTAKING_SHARE = 0.1  # of tries: retransmissions go by a queue before data's
+WORDED_SHARE = 0.1  # of tries: the rules in which the preset `ocp` differs from the default
 FULL_SHARE = 0.3  # of incasts: as fast as the links go, so that switches trim
 POSTED_WITHIN_S = 0.2
 LAST_S = 0.25  # before the end of the faults' phase every fault is undone
@@ -49,6 +52,7 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "congestion": ("fixed_window",),
     "rcv_penalty": (True,),
 }
+WORDED: Mapping[str, Any] = {rule.setting: rule.ocp for rule in RULES if rule.ocp != rule.cx8}
 PLAN_KEYS: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "trimming": {"enabled": (False,), "share": (0.05,)},
     "packets": {"pmtu_bytes": (512, 1024)},
@@ -71,12 +75,17 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
         }
         if even["leaves"] * even["hosts_per_leaf"] > 1 and even["planes"] * even["spines"] > 1:
             break
-    fabric, parts = beyond(Random(derive(seed, Purpose.HUNTED_TOPOLOGY)), even)
+    apart = Random(derive(seed, Purpose.HUNTED_TOPOLOGY))  # leaves the other draws alike
+    fabric, parts = beyond(apart, even)
     settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
     plan_keys: dict[str, dict[str, Any]] = {}
     for section, keys in PLAN_KEYS.items():
         if found := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
             plan_keys[section] = found
+    if apart.random() < OVERTAKING_SHARE:
+        plan_keys["queues"] = {**plan_keys.get("queues", {}), "retransmit_priority": apart.choice((1, 6))}
+    if apart.random() < WORDED_SHARE:
+        settings |= WORDED
     churn = rng.random() < CHURN_SHARE
     shape = Case(rng.getrandbits(31), fabric, (), (), plan_keys, settings, given=given, parts=parts)
     plan, known = shape.plan, paths_known(shape.plan, shape.transport_settings)

@@ -48,8 +48,8 @@ def test_a_dark_transceiver_fails_its_queue_pairs_and_the_job_and_nothing_else(t
 
 @pytest.mark.slow
 def test_where_retries_are_without_end_the_job_waits_for_the_light(tmp_path: Path) -> None:
-    """Strict MRC has the retries of the API's examples, and no queue pair fails."""
-    found = wrong(simulate(nic_optics.SCENARIO, tmp_path, "mrc-strict"))
+    """MRC by its sources has the retries of the API's examples, and no queue pair fails."""
+    found = wrong(simulate(nic_optics.SCENARIO, tmp_path, "mrc-cx8"))
     assert set(found) == {"queue pairs", "job fails", "next job"}, "the next job shares the links with the first one"
     assert "(failed nowhere)" in found["queue pairs"]
     assert found["job fails"] == "no queue pair failed, and the job went on"

@@ -215,9 +215,7 @@ def _add_up(subparsers: Any) -> argparse.ArgumentParser:
     )
     up.add_argument("--world", choices=("emulated", "simulated"), help="real links, or virtual time (emulated)")
     up.add_argument("--seed", type=int, metavar="N", help="in virtual time: repeat random choices (1)")
-    up.add_argument(
-        "--transport", metavar="NAME", help="in virtual time: of the hosts, such as mrc-strict (the plan's)"
-    )
+    up.add_argument("--transport", metavar="NAME", help="in virtual time: of the hosts, such as mrc-cx8 (the plan's)")
     labname.add_option(up)
     return up
 

@@ -31,6 +31,8 @@ class PathTraits:
     mtu_bytes: int
     jitter_ns: int = 0
     trimming: bool = True
+    losses_shrink: bool = False
+    """Whether a packet that is inferred lost takes its bytes off the window where switches trim."""
     sharers: int = 1
     """Queue pairs that begin to send over the same line at once, as the program expects (`endpoint.mrc.hint`)."""
 

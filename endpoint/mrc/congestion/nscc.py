@@ -51,7 +51,7 @@ class Nscc(Congestion):
     def __init__(self, path: PathTraits, config: NsccConfig) -> None:
         super().__init__(path, {}, {})
         known = config.resolved(path)
-        self._trimming = path.trimming
+        self._trimming, self._losses_shrink = path.trimming, path.losses_shrink
         self._mtu = float(path.mtu_bytes)
         self._network_rtt_ns = known.base_rtt
         self._target_ns = known.target_delay
@@ -116,6 +116,10 @@ class Nscc(Congestion):
     def on_loss(self, now_ns: int, size: int, inflight_bytes: int) -> None:
         if not self._trimming:
             self.on_trim(now_ns, size, inflight_bytes)
+        elif self._losses_shrink:  # and neither the average delay nor quick adapt hears of the loss
+            self._ignored_bytes += size
+            self._window -= size
+            self._clamp()
 
     def on_timeout(self, now_ns: int, lost_bytes: int) -> None:
         self._window -= lost_bytes

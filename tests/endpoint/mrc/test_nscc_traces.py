@@ -30,8 +30,9 @@ FULL = 225_000.0
 AFTER_40_TRIMS = FULL - 40 * 4096  # 61,160
 
 
-def make(*, trimming: bool = True, peer_rtt_ns: int = BASE, **config: float) -> Nscc:
-    return Nscc(PathTraits(peer_rtt_ns, BASE, 100_000_000_000, 4096, trimming=trimming), make_config(config))
+def make(*, trimming: bool = True, peer_rtt_ns: int = BASE, losses_shrink: bool = False, **config: float) -> Nscc:
+    path = PathTraits(peer_rtt_ns, BASE, 100_000_000_000, 4096, trimming=trimming, losses_shrink=losses_shrink)
+    return Nscc(path, make_config(config))
 
 
 def ack(cc: Nscc, now_ns: int, delay_ns: int | None, *, marked: bool = False, size: int = 4096) -> None:
@@ -263,3 +264,38 @@ def test_each_parameter_of_the_profile_is_used(name: str, value: float) -> None:
 
     changed: dict[str, Any] = {name: value}
     assert story(make(disable_qa=True)) != story(make(disable_qa=True, **changed))
+
+
+@pytest.mark.parametrize("shrinks", [True, False])
+def test_an_inferred_loss_takes_its_bytes_off_the_window_by_uecs_text_and_nothing_by_the_simulator(
+    shrinks: bool,
+) -> None:
+    """UEC 3.6.13.5: "OnInferredLoss" takes the packet's bytes off cwnd, down to a packet, with trims as well. It is no
+    sample of the average delay, and triggers no quick adapt: little arrived, and no cut follows."""
+    cc = make(losses_shrink=shrinks)
+    for lost in range(1, 41):
+        cc.on_loss(100_000, 4096, 100_000)
+        window(cc, FULL - 4096 * lost if shrinks else FULL)
+    ack(cc, 200_000, 0)
+    before = AFTER_40_TRIMS if shrinks else FULL
+    assert cc.window_bytes >= int(before)
+    for _ in range(60):
+        cc.on_loss(200_000, 4096, 100_000)
+    assert cc.window_bytes == (4096 if shrinks else int(FULL))
+
+
+def test_lost_bytes_count_among_those_that_are_ignored_after_quick_adapt() -> None:
+    """UEC 3.6.13.5: what is inferred lost is no longer in flight, and so can tell nothing of the old window."""
+    cc = make(losses_shrink=True)
+    trims(cc, 1, 1)  # begins a period
+    trims(cc, 100_000, 1)  # nothing arrived in it: quick adapt, and what is in flight, 104,096 bytes, is ignored
+    window(cc, 4_096)
+    for _ in range(25):  # 102,400 bytes of it
+        cc.on_loss(100_000, 4096, 100_000)
+    ack(cc, 100_001, None, size=1_600)  # 96 bytes are left
+    trims(cc, 100_002, 1)  # all is accounted for with this one, which is heeded
+    ack(cc, 100_003, None, size=60_000)
+    grown = cc.window_bytes
+    assert grown > 3 * 4_096
+    trims(cc, 100_004, 1)
+    window(cc, grown - 4_096)

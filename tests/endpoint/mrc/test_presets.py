@@ -1,4 +1,4 @@
-"""The rules in which strict MRC and the lab's differ, each by itself."""
+"""The rules in which the presets differ, each by itself."""
 
 from dataclasses import asdict
 from random import Random
@@ -11,19 +11,19 @@ from endpoint.mrc.algorithms import find
 from endpoint.mrc.loss.reorder import ReorderRule
 from endpoint.mrc.paths.ev_state import EvCause, EvState
 from endpoint.mrc.paths.selection import next_after_loss
-from endpoint.mrc.presets import BY_DEFAULT, LAB, RULES, STRICT
+from endpoint.mrc.presets import BY_DEFAULT, CX8, LAB, OCP, RULES
 from endpoint.nic.config import ConfigError, Settings, derive, make_settings
-from tests.helpers.transport.bench import ev_set
+from tests.helpers.transport.bench import Bench, ev_set
 
 ALL = 0b1111
 
 
-def test_the_defaults_are_strict_but_for_the_rules_that_are_named_and_the_lab_differs_in_every_rule() -> None:
+def test_the_defaults_are_the_measured_nics_but_for_the_rules_that_are_named() -> None:
     defaults = asdict(Settings())
-    assert {name: defaults[name] for name in STRICT} == {**STRICT, **{name: LAB[name] for name in BY_DEFAULT}}
-    assert all(STRICT[name] != LAB[name] for name in LAB)
+    assert {name: defaults[name] for name in CX8} == {**CX8, **{name: LAB[name] for name in BY_DEFAULT}}
+    assert all(len({rule.ocp, rule.cx8, rule.lab}) == 2 for rule in RULES)
     assert len({rule.setting for rule in RULES}) == len(RULES)
-    for preset in (STRICT, LAB):
+    for preset in (OCP, CX8, LAB):
         derive(profiles.parse(profile_data(0)), make_settings(dict(preset)))
 
 
@@ -45,6 +45,50 @@ def test_a_congested_ev_rests_where_it_is_not_swapped_or_has_no_backup() -> None
         path = found.planes[1].active[0]
         found.signal(path, EvCause.ECN, 0)
         assert (path.active, path.state) == (True, EvState.SKIP)
+
+
+def sent(bench: Bench, count: int) -> list[int]:
+    """The EVs of the next so many packets of a plane, as a queue pair's selection takes them."""
+    plane = bench.qp_a.evs.planes[0]
+    return [path.ev for _ in range(count) if (path := plane.take()) is not None]
+
+
+def test_ocp_skips_a_marked_ev_once() -> None:
+    """OCP MRC 7.5.5.5, 11.2.2: a SACK with M = 0b01, "Skip once", puts its EV in SKIP. The rotation that meets it makes
+    it GOOD and does not use it for this packet; data never uses SKIP; repeated marks meanwhile do not re-arm."""
+    bench = Bench(**OCP)
+    plane = bench.qp_a.evs.planes[0]
+    count = len(plane.active)
+    marked = plane.active[0]
+    for _ in range(3):
+        bench.qp_a.evs.signal(marked, EvCause.ECN, 0)
+    assert (marked.active, marked.state) == (True, EvState.SKIP)
+    met = sent(bench, 3 * count)
+    assert marked.ev not in met[: count - 1]  # the rest of the scan that passed it over
+    assert met[count - 1 :].count(marked.ev) >= 2
+
+
+def test_ocp_makes_one_ev_good_for_each_packet_and_sends_on_another() -> None:
+    """The same sections: at most one SKIP becomes GOOD for a packet. With all marked, each packet has its EV all the
+    same, and the EV that it goes by is GOOD."""
+    bench = Bench(**OCP)
+    plane = bench.qp_a.evs.planes[0]
+    for path in plane.active:
+        bench.qp_a.evs.signal(path, EvCause.ECN, 0)
+    for packet in range(1, len(plane.active) + 1):
+        path = plane.take()
+        assert path is not None
+        assert path.state is EvState.GOOD
+        assert sum(one.state is EvState.GOOD for one in plane.active) <= packet
+
+
+def test_cx8_leaves_a_marked_ev_for_a_backup_and_stays_away() -> None:
+    """The paper's figure 14: flow 1 moves from EV-A to EV-B by ECN, and stays there."""
+    bench = Bench(**CX8, evs_active=4, evs_backup=4)
+    plane = bench.qp_a.evs.planes[0]
+    marked = plane.active[0]
+    bench.qp_a.evs.signal(marked, EvCause.ECN, 0)
+    assert marked.ev not in sent(bench, 64)
 
 
 def test_a_swapped_ev_that_is_lost_later_leaves_its_plane_whole() -> None:

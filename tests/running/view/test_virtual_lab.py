@@ -96,12 +96,12 @@ def test_a_negative_step_is_named_as_what_it_is(capsys: pytest.CaptureFixture[st
 def test_down_all_ends_labs_of_all_names(lab: Path, say: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MRCLAB_NAME", "other")
     monkeypatch.setattr(labname, "named", list)  # root's labs on real links are others'
-    say("up", "tiny", "--world", "simulated", "--seed", "3", "--transport", "mrc-strict")
-    assert "mrc-strict needs" not in say("status")
+    say("up", "tiny", "--world", "simulated", "--seed", "3", "--transport", "mrc-cx8")
+    assert "mrc-cx8 needs" not in say("status")
     other = find()
     assert other is not None
     options = json.loads((other.root / "options.json").read_text())
-    assert (options["seed"], options["transport"]) == (3, "mrc-strict")
+    assert (options["seed"], options["transport"]) == (3, "mrc-cx8")
     assert say("down", "--all").splitlines()[:2] == ["lab 'other' is down", "lab 'stepped' is down"]
     assert find() is None
     assert not (lab / SOCKET).exists()
@@ -110,7 +110,7 @@ def test_down_all_ends_labs_of_all_names(lab: Path, say: Said, monkeypatch: pyte
 def test_a_transport_that_the_plan_is_none_for_is_refused(here: Path, say: Said) -> None:
     up = ("up", "tiny", "--world", "simulated", "--transport")
     assert "transport roce needs ./lab up PLAN --single-plane" in say(*up, "roce", status=2)
-    assert "valid are mrc, mrc-strict" in say(*up, "nothing", status=2)
+    assert "valid are mrc, mrc-ocp" in say(*up, "nothing", status=2)
 
 
 def test_commands_step_look_at_break_and_end_a_lab(here: Path, say: Said) -> None:
