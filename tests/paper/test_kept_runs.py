@@ -157,6 +157,7 @@ def test_runs_of_the_file_are_not_made_again_and_others_are_kept_in_it(
     ("words", "said"),
     [
         ("9a --short --keep runs.gz", "--keep: not with --short"),
+        ("9a --ocp --keep runs.gz", "--keep: not with --ocp"),
         ("9a --recorded --keep runs.gz", "--recorded runs nothing: not with --keep"),
         ("9a --recorded --short", "--recorded runs nothing: not with --short"),
         ("9a --keep nowhere/runs.gz", "--keep must be a file in a folder that exists and can be written"),

@@ -34,6 +34,7 @@ from paper.perform import FigureTask
 from paper.placement import ranks
 from paper.report import document, page, standing, text
 from paper.reproduction import Reproduction
+from running.document import spec_of
 from running.estimate import estimate
 from studies.farm.engine import Inline
 from studies.sweeping.row import Row
@@ -511,3 +512,16 @@ def test_the_page_of_decisions_has_every_rule_as_it_is() -> None:
     for rule in RULES:
         assert rule.lab == rule.cx8 or f",without {rule.setting}," in measured
         assert f"`{rule.setting}`: cx8 {rule.cx8}, ocp {rule.ocp} ({rule.source}); lab {rule.lab} ({rule.gain})" in page
+
+
+def test_with_ocp_mrc_runs_alone_and_skips_a_marked_ev_once(tmp_path: Path) -> None:
+    """OCP MRC 7.5.5.5: "Skip once"; UEC 3.6.13.5: an inferred loss comes off the window. RoCE is left out."""
+    figures = [catalogue.find(name) for name in ("14", "18")]
+    with RowStore(tmp_path) as store:
+        usual, worded = (Reproduction(figures, store, short=True, ocp=ocp).missing for ocp in (False, True))
+    found = {(one.figure, one.part): spec_of(one.run).choices.transport for one in worded}
+    assert {choice.agent for choice in found.values()} == {"mrc"}
+    assert set(found) == {(one.figure, one.part) for one in usual if "mrc" in one.part or one.figure == "14"}
+    for choice in found.values():
+        assert (choice.settings["congested_ev"], choice.settings["losses_shrink"]) == ("skip", True)
+    assert not {one.key for one in usual} & {one.key for one in worded}

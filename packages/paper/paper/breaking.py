@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from endpoint.mrc.presets import RULES
 from paper import profile
 from paper.figure import Part
 from topo import Plan
@@ -48,6 +49,13 @@ def setting(part: Part, name: str, settings: Mapping[str, Any]) -> Part:
     usual = part.transport
     changed = replace(usual, name=f"{usual.name}-{name}", settings={**usual.settings, **settings})
     return _named(replace(part, transport=changed), name)
+
+
+def worded(part: Part) -> Part:
+    """MRC as the OCP specification words it, wherever the part has the rules of the paper's NIC."""
+    usual = part.transport
+    found = {rule.setting: rule.ocp for rule in RULES if usual.settings.get(rule.setting) == rule.cx8}
+    return replace(part, transport=replace(usual, settings={**usual.settings, **found}))
 
 
 def host_in_frames(plan: Plan) -> Plan:

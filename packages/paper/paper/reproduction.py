@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from paper.breaking import worded
 from paper.figure import Figure
 from paper.memory import MemoryBudget
 from paper.outcome import Outcome
@@ -19,9 +20,16 @@ class Reproduction:
     """Runs of some figures. Rows are kept the moment they come, so that what is broken off goes on from there."""
 
     def __init__(
-        self, figures: Sequence[Figure], store: RowStore, short: bool = False, *, intervals: bool = False
+        self,
+        figures: Sequence[Figure],
+        store: RowStore,
+        short: bool = False,
+        *,
+        intervals: bool = False,
+        ocp: bool = False,
     ) -> None:
-        """`intervals`: with the long runs once more, with other seeds."""
+        """`intervals`: with the long runs once more, with other seeds. `ocp`: MRC alone, as its specification words
+        it."""
         self.figures = figures
         self.made = 0
         self._store = store
@@ -29,6 +37,8 @@ class Reproduction:
         self._tasks: dict[str, FigureTask] = {}
         for figure in figures:
             parts = [part for part in figure.parts(short) if intervals or not part.again]
+            if ocp:
+                parts = [worded(part) for part in parts if part.transport.agent == "mrc"]
             self._parts[figure.name] = [part.name for part in parts]
             for part in parts:
                 wanted = task(figure, part, short)

@@ -29,6 +29,11 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--recorded", action="store_true", help="run nothing: show the runs that come with the lab")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
+    add(
+        "--ocp",
+        action="store_true",
+        help="MRC alone, as the specification words it and not as its NIC was measured",
+    )
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
@@ -63,7 +68,8 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
 
     check_names(arguments.figures, arguments.intervals)
     wanted = catalogue.figures(arguments.figures)
-    folder = arguments.runs / ("reproduction-short" if arguments.short else "reproduction")
+    form = {"intervals": arguments.intervals, "ocp": arguments.ocp}
+    folder = arguments.runs / f"reproduction{'-ocp' * arguments.ocp}{'-short' * arguments.short}"
     if arguments.recorded:
         return show(arguments, arguments.runs / "reproduction-recorded", wanted)
     console = LastingConsole()
@@ -75,14 +81,14 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
         rows = kept_runs.read(arguments.keep) if arguments.keep is not None and arguments.keep.exists() else {}
         if rows:
             kept_runs.hand_over(arguments.keep, rows, store)
-        reproduction = Reproduction(wanted, store, arguments.short, intervals=arguments.intervals)
+        reproduction = Reproduction(wanted, store, arguments.short, **form)
         budget = MemoryBudget(longest_first(reproduction.missing), available_memory())
         if budget:
             want_compiled(arguments, 0 if arguments.short else LONG_S)
 
         def write() -> None:
             """The page has every figure of which results are kept, whichever were asked for this time."""
-            every = Reproduction(catalogue.figures(), store, arguments.short, intervals=arguments.intervals)
+            every = Reproduction(catalogue.figures(), store, arguments.short, **form)
             now = {outcome.figure.name: outcome for outcome in reproduction.outcomes()}
             write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()])
             if arguments.keep is not None:
@@ -155,12 +161,13 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 
 def check_options(arguments: argparse.Namespace) -> None:
     """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
-    refused = ("short", "intervals", "keep", "workers")
+    refused = ("short", "intervals", "keep", "workers", "ocp")
     if arguments.recorded and (given := [one for one in refused if getattr(arguments, one)]):
         raise ValueError(f"--recorded runs nothing: not with --{given[0]}")
     if arguments.keep is not None:
-        if arguments.short:
-            raise ValueError("--keep: not with --short")
+        for one in ("short", "ocp"):
+            if getattr(arguments, one):
+                raise ValueError(f"--keep: not with --{one}")
         check_file("--keep", arguments.keep)
     if arguments.markdown is not None:
         check_file("--markdown", arguments.markdown)
