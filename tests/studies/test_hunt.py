@@ -71,6 +71,8 @@ def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert len({case.words() for case in cases}) > 40
     assert {fault.verb for case in cases for fault in case.faults} >= {"link-down", "loss", "drain", "switch-crash"}
     assert any(case.repeats > 1 for case in cases)
+    assert {case.plan.queues.retransmit_priority for case in cases} == {0, 1, 6}
+    assert any(case.settings.get("congested_ev") == "skip" for case in cases)
 
 
 @pytest.mark.slow
