@@ -29,11 +29,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--list", action="store_true", dest="listed", help="print the figures and leave")
     add("--recorded", action="store_true", help="run nothing: show the runs that come with the lab")
     add("--short", action="store_true", help="runs of seconds, which show that everything works and no more")
-    add(
-        "--ocp",
-        action="store_true",
-        help="MRC alone, as the specification words it and not as its NIC was measured",
-    )
+    add("--ocp", action="store_true", help="MRC alone, as the specification words it and not as its NIC was measured")
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
