@@ -157,7 +157,7 @@ def test_a_users_scenario_is_known_by_the_modules_that_it_imports(tmp_path: Path
     (tmp_path / "mine.py").write_text("import helper\nfrom scenarios import link_flap\n")
     (tmp_path / "helper.py").write_text("")
     names = {path.name for path in identity.imports(tmp_path / "mine.py")}
-    assert names == {"helper.py", "link_flap.py", "places.py", "room.py"}
+    assert names == {"helper.py", "link_flap.py", "places.py"}
 
 
 # --- by running ---------------------------------------------------------------------------------------------------
