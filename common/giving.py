@@ -13,10 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from common import locks
 from common.linux.rights import sudo_id
 from common.outcome import carry_out
 from common.plain_file import open_at
-from common.scratch import LOCK
 
 __all__ = ["Made", "Receiver", "give", "give_all", "opened_folder", "sudo_caller"]
 
@@ -115,7 +115,7 @@ def opened_folder(name: Path | str, folder: int | None = None) -> Iterator[int]:
 def _is_scratch(name: Path | str, folder: int | None) -> bool:
     """Whether this is a scratch folder, which has a lock file; the folder of a command that still runs."""
     try:
-        os.stat(os.path.join(name, LOCK), dir_fd=folder, follow_symlinks=False)
+        os.stat(os.path.join(name, locks.OWNER), dir_fd=folder, follow_symlinks=False)
     except OSError:
         return False
     return True

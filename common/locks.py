@@ -17,8 +17,10 @@ from pathlib import Path
 from common.plain_file import NotPlainError
 from common.terminal.standard_streams import write_error
 
-__all__ = ["TELL_S", "LockedError", "close_to_others", "held", "holder", "opened", "take", "tell"]
+__all__ = ["OWNER", "TELL_S", "LockedError", "close_to_others", "held", "holder", "opened", "take", "tell"]
 
+OWNER = ".owner"
+"""The lock file in a scratch folder, which the process that made the folder holds."""
 TELL_S = 2.0
 """After so long a wait is said to be one."""
 LIMIT_S = 120.0

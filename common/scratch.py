@@ -25,7 +25,6 @@ from common.plain_file import NotPlainError
 
 __all__ = ["Scratch", "remove_if_abandoned", "remove_leftovers"]
 
-LOCK = ".owner"
 USUAL = "/tmp"
 UNLOCKED_S = 3600.0
 """A folder without a lock file may be in the making; after so long its maker was killed in between."""
@@ -72,9 +71,9 @@ def _temporary() -> Path:
     /tmp is not safe either.
     """
     place = os.path.realpath(tempfile.gettempdir())
-    if where := open_to_others(os.path.join(place, LOCK)):
+    if where := open_to_others(os.path.join(place, locks.OWNER)):
         rule = f"must be a folder in which no other user can rename yours ({where})"
-        if open_to_others(os.path.join(USUAL, LOCK)):
+        if open_to_others(os.path.join(USUAL, locks.OWNER)):
             raise NotPlainError(place, f"{rule}: name another one by TMPDIR")
         locks.tell(f"{place} {rule}: temporary files are kept in {USUAL}")
         place = tempfile.tempdir = os.environ["TMPDIR"] = USUAL
@@ -88,7 +87,7 @@ def _new_lock(path: Path) -> int:
     and root must make no file behind a link.
     """
     with _opened(path) as folder:
-        return os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+        return os.open(locks.OWNER, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
 
 
 def remove_leftovers(folder: Path, prefix: str) -> None:
@@ -139,12 +138,12 @@ def _remove(path: Path, folder: int) -> None:
     for name in os.listdir(folder):
         if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             _remove_tree(name, folder)
-        elif name != LOCK:
+        elif name != locks.OWNER:
             _unlink(name, folder)
-    if set(os.listdir(folder)) - {LOCK}:
+    if set(os.listdir(folder)) - {locks.OWNER}:
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
     _check_in_place(path, folder)
-    _unlink(LOCK, folder)
+    _unlink(locks.OWNER, folder)
     path.rmdir()
 
 
@@ -178,7 +177,7 @@ class _Abandoned:
         if user not in (0, status.st_uid):
             return False
         try:
-            self._lock = os.open(LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            self._lock = os.open(locks.OWNER, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:
             return status.st_uid == user and time.time() - status.st_mtime > UNLOCKED_S
         # Root gives folders to other users, but never their lock files.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import stat
@@ -65,6 +64,8 @@ def allow_many_files() -> int:
 
 def drop_rights(uid: int, gid: int) -> None:
     """From root to an ordinary user, for good."""
+    import ctypes  # late, for nothing else needs it, and not later: that user may not be able to read it
+
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)

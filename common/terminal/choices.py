@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 __all__ = ["close", "no_such"]
@@ -10,6 +9,8 @@ __all__ = ["close", "no_such"]
 
 def close(word: str, known: Iterable[str]) -> str:
     """The known word that was probably meant; "" when none is like it."""
+    import difflib  # late: few words are wrong
+
     found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
     return found[0] if found else ""
 

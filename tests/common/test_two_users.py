@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from common.scratch import LOCK
+from common.locks import OWNER as LOCK
 from running.identity import import_roots
 from tests.helpers.descendants import descendants
 from tests.helpers.other_user import PYTHON, achieved, runs, trying
