@@ -6,16 +6,19 @@ Paths follow a template for each pair of leaves (`topo.profile.PathTemplate`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache, partial
 from ipaddress import IPv6Address
-from typing import overload
+from typing import TypeVar, overload
 
 from endpoint import profile
 from endpoint.profile import Destination, NicProfile, ProfilePath, SelfProbe
 from topo import Host, Plan
 from topo.address import host_address, nic_usid
 from topo.profile import PathTemplate, nic_profile, pair_rtt_ns, path_templates, probe_rows
+
+Item = TypeVar("Item")
 
 
 class Templates(dict[tuple[int, int], tuple[PathTemplate, ...]]):
@@ -24,42 +27,27 @@ class Templates(dict[tuple[int, int], tuple[PathTemplate, ...]]):
     OF_ONE_HOST = False  # no host is told of how many others in its process have asked for
 
 
-class Paths(Sequence[ProfilePath]):
-    """Every path from one host to another, as `endpoint.profile` reads them, made each time that one is looked at.
+class MadeWhenRead(Sequence[Item]):
+    """What `make` returns, called each time that the sequence is looked at. A transport looks once and keeps what it
+    chooses."""
 
-    A transport looks once and keeps what it chooses.
-    """
+    __slots__ = ("_make",)
 
-    __slots__ = ("_here", "_plan", "_templates", "_there")
-
-    def __init__(self, plan: Plan, here: Host, there: Host, templates: Templates) -> None:
-        self._plan = plan
-        self._here = here
-        self._there = there
-        self._templates = templates
-
-    def _found(self) -> tuple[PathTemplate, ...]:
-        plan = self._plan
-        if plan.encapsulation == "none":
-            return path_templates(plan, self._here, self._there)
-        place = plan.leaf_of(self._here), plan.leaf_of(self._there)
-        if place not in self._templates:
-            self._templates[place] = path_templates(plan, self._here, self._there)
-        return self._templates[place]
+    def __init__(self, make: Callable[[], tuple[Item, ...]]) -> None:
+        self._make = make
 
     def __len__(self) -> int:
-        return len(self._found())
+        return len(self._make())
 
-    def __iter__(self) -> Iterator[ProfilePath]:
-        nic = nic_usid(self._plan.downlink_of(self._there))
-        return (ProfilePath(one.ev, one.port, one.plane, one.via, one.address(nic)) for one in self._found())
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._make())
 
     @overload
-    def __getitem__(self, place: int) -> ProfilePath: ...
+    def __getitem__(self, place: int) -> Item: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[ProfilePath]: ...
-    def __getitem__(self, place: int | slice) -> ProfilePath | Sequence[ProfilePath]:
-        return tuple(self)[place]
+    def __getitem__(self, place: slice) -> Sequence[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | Sequence[Item]:
+        return self._make()[place]
 
 
 class Destinations(Mapping[str, Destination]):
@@ -92,42 +80,33 @@ class Destinations(Mapping[str, Destination]):
             if name not in self:
                 raise KeyError(name)
             other, address = self._addresses[name]
-            paths = Paths(self._plan, self._here, other, self._templates)
+            paths = MadeWhenRead(partial(self._paths, other))
             round_trip_ns = pair_rtt_ns(self._plan, self._here, other)
             found = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
         return found
 
+    def _paths(self, there: Host) -> tuple[ProfilePath, ...]:
+        """Every path to another host, as `endpoint.profile` reads them."""
+        nic = nic_usid(self._plan.downlink_of(there))
+        templates = self._templates_to(there)
+        return tuple(ProfilePath(one.ev, one.port, one.plane, one.via, one.address(nic)) for one in templates)
 
-class SelfProbes(Sequence[SelfProbe]):
-    """The probes of a host, which few scenarios send: a host of 8,192 has 132, a fifth of the time to build it."""
+    def _templates_to(self, there: Host) -> tuple[PathTemplate, ...]:
+        plan, here = self._plan, self._here
+        if plan.encapsulation == "none":
+            return path_templates(plan, here, there)
+        place = plan.leaf_of(here), plan.leaf_of(there)
+        if place not in self._templates:
+            self._templates[place] = path_templates(plan, here, there)
+        return self._templates[place]
 
-    __slots__ = ("_host", "_made", "_plan")
 
-    def __init__(self, plan: Plan, host: Host) -> None:
-        self._plan = plan
-        self._host = host
-        self._made: tuple[SelfProbe, ...] | None = None
-
-    def _found(self) -> tuple[SelfProbe, ...]:
-        if self._made is None:
-            rows = probe_rows(self._plan, self._host)
-            self._made = tuple(
-                SelfProbe(row["target"], row["port"], IPv6Address(row["da"]), row.get("behind", "")) for row in rows
-            )
-        return self._made
-
-    def __len__(self) -> int:
-        return len(self._found())
-
-    def __iter__(self) -> Iterator[SelfProbe]:
-        return iter(self._found())
-
-    @overload
-    def __getitem__(self, place: int) -> SelfProbe: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[SelfProbe]: ...
-    def __getitem__(self, place: int | slice) -> SelfProbe | Sequence[SelfProbe]:
-        return self._found()[place]
+def probes(plan: Plan, host: Host) -> tuple[SelfProbe, ...]:
+    """The self-probes of a host."""
+    return tuple(
+        SelfProbe(row["target"], row["port"], IPv6Address(row["da"]), row.get("behind", ""))
+        for row in probe_rows(plan, host)
+    )
 
 
 class HostProfiles:
@@ -141,4 +120,7 @@ class HostProfiles:
     def of(self, host: Host) -> NicProfile:
         own = profile.parse(nic_profile(self._plan, host, destinations=(), with_probes=False))
         destinations = Destinations(self._plan, host, self._addresses, self._templates)
-        return replace(own, destinations=destinations, self_probes=SelfProbes(self._plan, host))
+        # Few scenarios send probes: a host of 8,192 has 132, a fifth of the time to build it.
+        return replace(
+            own, destinations=destinations, self_probes=MadeWhenRead(cache(partial(probes, self._plan, host)))
+        )
