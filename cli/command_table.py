@@ -56,13 +56,20 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "algorithms on the same seeds: differences with intervals, and ranks", SEEDS, needs=VIRTUAL
     ),
     "hunt": CommandEntry("random faults until something breaks, made as small as it gets", SEEDS, needs=VIRTUAL),
-    "up": CommandEntry(SUMMARIES["up"], LAB, "up builds network namespaces", FABRIC),
-    "down": CommandEntry(SUMMARIES["down"], LAB, "down removes network namespaces"),
-    "status": CommandEntry(SUMMARIES["status"], LAB),
-    "doctor": CommandEntry(SUMMARIES["doctor"], LAB),
-    "shell": CommandEntry(SUMMARIES["shell"], LAB, "the prompt runs commands in network namespaces", FABRIC),
-    "fault": CommandEntry(SUMMARIES["fault"], LAB, "a fault changes links and switches"),
-    "undo": CommandEntry(SUMMARIES["undo"], LAB, "undoing a fault changes links and switches"),
+    "up": CommandEntry("build a plan's fabric and leave it running", LAB, "up builds network namespaces", FABRIC),
+    "down": CommandEntry("tear the lab down, in any state", LAB, "down removes network namespaces"),
+    "status": CommandEntry("what is running, since when, and with which faults", LAB),
+    "doctor": CommandEntry("check this machine's prerequisites, and how to install what is missing", LAB),
+    "shell": CommandEntry(
+        "Mininet's prompt on the running lab, with the fault verbs",
+        LAB,
+        "the prompt runs commands in network namespaces",
+        FABRIC,
+    ),
+    "fault": CommandEntry("inject a fault into the running lab", LAB, "a fault changes links and switches"),
+    "undo": CommandEntry(
+        "undo the last fault, one by its number, or all", LAB, "undoing a fault changes links and switches"
+    ),
     "paths": CommandEntry(SUMMARIES["paths"], "topo.cli:add_paths"),
     "trace": CommandEntry("follow one packet through every switch's tables"),
     "capture": CommandEntry("capture packets on links of the running lab", needs=("tcpdump",)),

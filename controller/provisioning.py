@@ -22,6 +22,8 @@ class ProvisionedFabric(Protocol):
 
     @property
     def plan(self) -> Plan: ...
+    @property
+    def controller_journal(self) -> Path | None: ...
     def p4runtime(self, switch: Switch) -> tuple[str, int] | None: ...
 
 
@@ -56,11 +58,11 @@ def provision(
     switches: Sequence[Switch],
     *,
     pipelines: Pipelines | None = None,
-    journal: Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Push to these switches and check: what `Lab.up` and a reboot call. Raises ProvisionError."""
-    report = push(fabric.plan, addresses(fabric, switches), pipelines=pipelines, journal=journal, progress=progress)
+    where, journal = addresses(fabric, switches), fabric.controller_journal
+    report = push(fabric.plan, where, pipelines=pipelines, journal=journal, progress=progress)
     if not report.ok:
         shown = "\n".join(str(difference) for difference in report.differences[:DIFFERENCES_SHOWN_MAX])
         raise ProvisionError(f"{len(report.differences)} differences after the push:\n{shown}")

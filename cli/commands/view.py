@@ -85,9 +85,9 @@ def running_lab() -> Lab | None:
             raise
         return None
     need_root("view reads the agents' journals and breaks things when you click")
-    from running.worlds import provision
+    import controller
 
-    return Lab.attach(provision=provision.install)
+    return Lab.attach(provision=controller.provision)
 
 
 def lab_view(lab: Lab, arguments: argparse.Namespace) -> int:

@@ -14,5 +14,5 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "EmulatedWorld", "Resident", "SimulatedWorld", "World", "provision", "running_agents", "start_agents",
+    "EmulatedWorld", "Resident", "SimulatedWorld", "World", "running_agents", "start_agents",
 ]  # fmt: skip

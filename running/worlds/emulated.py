@@ -13,7 +13,6 @@ import controller
 from common.client import ControlClient
 from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
-from running.worlds import provision
 from running.worlds.agents import start_agents
 from running.worlds.world import Process, WorldGoneError
 from topo import Plan, Switch
@@ -37,7 +36,7 @@ class EmulatedWorld:
         with ExitStack() as stack:
             tell(f"building {plan.switch_count} switches and {plan.host_count} hosts")
             scenario = directory.path.parent.name
-            self.lab = Lab.up(plan, provision=provision.install, journals=directory.journals, run=scenario)
+            self.lab = Lab.up(plan, provision=controller.provision, journals=directory.journals, run=scenario)
             self.active = self.lab.active
             stack.callback(self.lab.down)
             tell("starting an agent in every host")
@@ -73,7 +72,7 @@ class EmulatedWorld:
     def _reachable(self, switches: Iterable[Switch]) -> dict[str, Any]:
         """Where the switches are, and what the controller needs beside the plan."""
         places = controller.addresses(self.lab, switches)
-        known = {"pipelines": controller.compiled_pipelines(), "journal": provision.journal_file(self.lab)}
+        known = {"pipelines": controller.compiled_pipelines(), "journal": self.lab.controller_journal}
         return {"addresses": places, **known}
 
     def record_packets(self, start_ns: int, stop_ns: int, path: Path) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
+from cli.prompt import parse_injection
 from judging.run import Run
 from running import traffic
 from running.directory import find
 from running.traffic import TrafficError
-from topo.emulation.shell import parse_injection
 from topo.fault import FaultError, make_fault
 from topo.planfile import load_plan
 

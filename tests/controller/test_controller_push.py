@@ -260,6 +260,7 @@ class FakeLab:
 
     def __init__(self, plan, addresses):
         self.plan = plan
+        self.controller_journal = None
         self._addresses = addresses
 
     def p4runtime(self, switch):

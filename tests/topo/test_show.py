@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 
+from cli.main import main
 from tests.topo.topologies.shapes import LEAF_SPINES, SMALL
 from tests.topo.topologies.shapes import plans as topologies
-from topo.__main__ import main
 from topo.cli import draw_text
 from topo.count import count_parts
 from topo.graph import links, ports

@@ -15,7 +15,6 @@ from topo.emulation import hosts, namespace, state, tc
 from topo.emulation.driver import LabSite, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import CarrierChange, Change, DenialChange, Fault, PortChange, Provisioning, RoutingChange, SwitchChange
-from topo.fault.active_faults import RefusedFaultError
 from topo.node import Host, Switch
 
 DENIAL_OWNER = "faults"  # the owner, in agent control's `denylist.set`, of paths denied because of faults
@@ -125,12 +124,3 @@ class LabRecord:
             return
         with closing(Journal(self.site.journals / "faults.jsonl", "lab")) as journal:
             journal.write("fault", **fault.line(which))
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Makes a refusal a LabError."""
-    try:
-        yield
-    except RefusedFaultError as error:
-        raise LabError(str(error)) from None

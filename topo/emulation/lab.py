@@ -14,12 +14,12 @@ from topo.emulation.bmv2 import Bmv2Driver
 from topo.emulation.doctor import missing_programs
 from topo.emulation.driver import LabSite, Progress, SwitchDriver
 from topo.emulation.embedded import EmbeddedDriver
-from topo.emulation.faults import LabFabric, LabRecord, refusals
+from topo.emulation.faults import LabFabric, LabRecord
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.linux import LinuxDriver
 from topo.emulation.state import LabError, LabRunningError, LabState, NoLabError
 from topo.emulation.wiring import steer_commands, unsteer_commands
-from topo.fault import ActiveFaults, Fault
+from topo.fault import ActiveFaults
 from topo.graph import PortRef, port_count, ports
 from topo.node import Host, Node, Switch
 from topo.path import Path as FabricPath
@@ -62,7 +62,8 @@ class Lab:
         self.site = site
         kinds = {record.plan.kind_of(switch) for switch in record.plan.switches()}
         self.drivers = {kind: DRIVERS[kind](site) for kind in DRIVERS if kind in kinds}
-        self.active = ActiveFaults(site.plan, LabFabric(site, self.driver, self.provision), LabRecord(site))
+        self.active = active = ActiveFaults(site.plan, LabFabric(site, self.driver, self.provision), LabRecord(site))
+        self.inject, self.undo, self.heal, self.faults = active.inject, active.undo, active.heal, active.faults
 
     # --- life cycle ---------------------------------------------------------------------------------------
 
@@ -177,6 +178,11 @@ class Lab:
 
     # --- where things are -----------------------------------------------------------------------------------
 
+    @property
+    def controller_journal(self) -> Path | None:
+        """The file in which the controller journals what it does, in a lab with journals."""
+        return None if self.site.journals is None else self.site.journals / "controller.jsonl"
+
     def driver(self, switch: Switch) -> SwitchDriver:
         """The driver of this switch's kind."""
         return self.drivers[self.plan.kind_of(switch)]
@@ -274,27 +280,7 @@ class Lab:
             found.update(dict.fromkeys(hosts_, (started, log)))
         return found
 
-    # --- faults and kernel paths ------------------------------------------------------------------------------
-
-    def inject(self, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
-        """Put a fault in force (`topo.fault.VERBS`), journalled. FaultError: there is no such fault; LabError: not now.
-        Either leaves all as it was."""
-        with refusals():
-            return self.active.inject(verb, target, value, seed)
-
-    def undo(self, fault: Fault) -> None:
-        """End a fault; the others stay in force. LabError when it is not in force."""
-        with refusals():
-            self.active.undo(fault)
-
-    def heal(self) -> None:
-        """Undo every fault in force, the last one first."""
-        with refusals():
-            self.active.heal()
-
-    def faults(self) -> list[Fault]:
-        """The faults in force, the oldest first."""
-        return self.active.faults()
+    # --- kernel paths -----------------------------------------------------------------------------------------
 
     def steer(self, path: FabricPath) -> None:
         """The kernel of the path's source sends everything for its destination along it, until `unsteer`. LabError when

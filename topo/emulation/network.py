@@ -33,6 +33,8 @@ from topo.fault.verb import usages
 from topo.graph import links
 from topo.plan import Plan
 
+__all__ = ["PromptCommand", "network", "prompt"]
+
 
 class FabricTopo(Topo):  # type: ignore[misc]
     """The plan's nodes and cables, with the names, ports and MACs of `topo.graph`."""

@@ -34,7 +34,7 @@ from topo.fault import Fault
 from topo.plan import Plan
 from topo.planfile import parse_document, plan_document
 
-__all__ = ["LabRunningError", "read_record", "records", "running_plan"]
+__all__ = ["LabRunningError", "LabState", "read_faults", "read_record", "records", "running_plan", "user"]
 
 ROOT = DEFAULT_LAB.root  # of the default lab
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from controller import provision
 from endpoint.group import WorkloadGroup
 from running.directory import RunDirectory
 from running.tracing import data_frame, follow
@@ -15,7 +16,7 @@ from running.traffic import Traffic
 from running.transport_choice import transport
 from running.view import LabView, RealLab, VirtualLab, described, find, journey_json, links_json, remote, rows_of, up
 from running.view.answers import chosen_path, chosen_ports, near_end, packets_json
-from running.worlds import SimulatedWorld, provision
+from running.worlds import SimulatedWorld
 from topo.emulation.lab import Lab
 from topo.emulation.labname import LabName
 from topo.graph import links
@@ -42,7 +43,7 @@ def view(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
     else:
         if os.geteuid() != 0:
             pytest.skip("needs root: builds network namespaces")
-        made = Lab.up(TINY, provision=provision.install)
+        made = Lab.up(TINY, provision=provision)
         try:
             with Traffic(RealLab(made)) as traffic:
                 traffic.ensure_agents(None, {}, 1)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from topo.__main__ import main
+from cli.main import main
 from topo.emulation import doctor
 from topo.emulation.doctor import examine
 from topo.emulation.lab import Lab
@@ -55,7 +55,7 @@ def test_system_calls_are_known_by_making_them():
 def test_root_without_its_powers_as_in_a_container_is_told_which_are_missing():
     powerless = ["setpriv", "--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]
     done = subprocess.run(
-        [*powerless, sys.executable, "-m", "topo", "doctor", "--format", "json"],
+        [*powerless, sys.executable, "-m", "cli", "doctor", "--format", "json"],
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr

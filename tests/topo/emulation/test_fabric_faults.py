@@ -17,7 +17,6 @@ from tests.helpers.waiting import eventually
 from topo.address import host_address, port_address
 from topo.emulation import namespace
 from topo.emulation.lab import Lab
-from topo.emulation.state import LabError
 from topo.fault import FaultError
 from topo.graph import PortRef, peer
 from topo.graph import links as fabric_links
@@ -138,7 +137,7 @@ def blocked(source, destination, ev):
 
 def test_link_down_takes_both_carriers_and_only_that_path(lab):
     if lab.kind == "bmv2" and not lab.record.details["bmv2"]["macvlan"]:
-        with pytest.raises(LabError, match=r"link-down p0l0-p0s0: p0l0: BMv2 stops reading all its ports"):
+        with pytest.raises(FaultError, match=r"link-down p0l0-p0s0: p0l0: BMv2 stops reading all its ports"):
             lab.inject("link-down", "p0l0-p0s0")
         return
     a, b = PortRef(leaf(0, 0), 3), PortRef(spine(0, 0), 1)
@@ -319,8 +318,8 @@ def test_any_faults_undone_in_any_order_leave_a_healthy_fabric(lab, seed):
 
 def test_faults_are_refused_twice_and_undone_once(lab):
     fault = lab.inject("blackhole", "p0l0-p0s0")
-    with pytest.raises(LabError, match="in force already"):
+    with pytest.raises(FaultError, match="in force already"):
         lab.inject("blackhole", "p0s0-p0l0")
     lab.undo(fault)
-    with pytest.raises(LabError, match="is not in force; faults in force: none"):
+    with pytest.raises(FaultError, match="is not in force; faults in force: none"):
         lab.undo(fault)

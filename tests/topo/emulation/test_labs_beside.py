@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from topo.emulation import cli, namespace, process, state
+from cli.commands import lab as commands
+from topo.emulation import namespace, process, state
 from topo.emulation.lab import Lab, down
 from topo.emulation.labname import DEFAULT_LAB, LabName
 from topo.emulation.state import LabError, LabRunningError, NoLabError
@@ -36,9 +37,9 @@ def nothing_left(private_run: None) -> Iterator[None]:
 
 
 def words(*line: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
-    """A command line of `python -m topo`; `user` is who called sudo."""
+    """A command line of `./lab`; `user` is who called sudo."""
     env = {**os.environ, **({"SUDO_USER": user} if user else {})}
-    argv = [sys.executable, "-m", "topo", *line]
+    argv = [sys.executable, "-m", "cli", *line]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT, env=env)
 
 
@@ -106,12 +107,12 @@ def test_a_lab_whose_run_was_killed_is_abandoned_status_says_so_and_up_replaces_
         assert run.stdout is not None
         assert run.stdout.readline() == b"up\n"
         assert "a run is in progress: smoke" in words("status", "--name", "blue").stdout
-        assert [row["state"] for row in cli.rows()] == ["running"]
+        assert [row["state"] for row in commands.rows()] == ["running"]
         run.kill()
     assert "its run has died: smoke; `down --name blue` removes the rest" in words("status", "--name", "blue").stdout
-    assert [row["state"] for row in cli.rows()] == ["abandoned"]
+    assert [row["state"] for row in commands.rows()] == ["abandoned"]
     Lab.up(KERNEL_TINY, name=BLUE, run="link-flap")
-    assert [(row["state"], row["run"]) for row in cli.rows()] == [("running", "link-flap")]
+    assert [(row["state"], row["run"]) for row in commands.rows()] == [("running", "link-flap")]
 
 
 def test_a_second_up_of_a_name_is_refused_and_says_how_to_have_another() -> None:
@@ -153,9 +154,9 @@ def test_the_table_calls_a_lab_broken_that_has_lost_namespaces_or_switches() -> 
     assert record is not None
     for pid in process.find(record.token):
         os.kill(pid, signal.SIGKILL)
-    assert {row["name"]: row["state"] for row in cli.rows()} == {"blue": "running", "red": "broken"}
+    assert {row["name"]: row["state"] for row in commands.rows()} == {"blue": "running", "red": "broken"}
     subprocess.run(["ip", "netns", "delete", "blue.h0"], check=True)
-    assert {row["state"] for row in cli.rows()} == {"broken"}
+    assert {row["state"] for row in commands.rows()} == {"broken"}
 
 
 def test_a_name_of_sudo_reaches_no_terminal_raw() -> None:
@@ -166,7 +167,7 @@ def test_a_name_of_sudo_reaches_no_terminal_raw() -> None:
 
 def test_an_ordinary_user_sees_all_labs_and_no_error() -> None:
     Lab.up(KERNEL_TINY, name=BLUE)
-    script = "import os, sys; from topo.__main__ import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    script = "import os, sys; from cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
     for line in (["status", "--name", "blue"], ["status", "--name", "blue", "--format", "json"]):
         argv = [sys.executable, "-c", script, *line]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
@@ -179,7 +180,7 @@ def test_down_all_ends_a_users_own_labs_and_says_whose_the_others_are() -> None:
         assert words("up", "tiny", "--switch", "linux", "--name", name, user=user).returncode == 0
     done = words("down", "--all", user="ann")
     assert done.stdout == "down: blue\nlab 'red' stays: it is bob's: down --name red ends it\n"
-    assert [row["name"] for row in cli.rows()] == ["red"]
+    assert [row["name"] for row in commands.rows()] == ["red"]
     assert words("down", "--all").stdout == "down: red\n"  # root itself, without sudo
     assert words("down", "--all").stdout == "no lab of yours was running\n"
 
@@ -190,7 +191,7 @@ def test_a_record_that_cannot_be_read_does_not_hide_the_other_labs() -> None:
     try:
         (BLUE.root / "lab.json").write_text("{}")
         Lab.up(KERNEL_TINY, name=RED)
-        assert {row["name"]: row["state"] for row in cli.rows()} == {"blue": "unreadable", "red": "running"}
+        assert {row["name"]: row["state"] for row in commands.rows()} == {"blue": "unreadable", "red": "running"}
         assert "blue" in words("status", "--name", "red").stdout
     finally:
         (BLUE.root / "lab.json").write_text(good)

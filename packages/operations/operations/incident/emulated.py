@@ -19,14 +19,14 @@ from typing import Any
 
 from common.client import ControlClient, ControlError
 from common.journal import Journal
-from controller import Entity, addresses, compiled_pipelines, write_entities
+from controller import Entity, addresses, compiled_pipelines, provision, write_entities
 from endpoint import call
 from operations.incident.draw import Hidden, Incident
 from operations.incident.live_incident import SAMPLE_S, LiveIncident, files, reported, unknowing
 from running import RunDirectory
 from running.transport_choice import transport
 from running.view import Managers, RealLab
-from running.worlds import provision, running_agents, start_agents
+from running.worlds import running_agents, start_agents
 from topo import Host, Node, Switch
 from topo.emulation import Lab, LabError, LabFabric, namespace, process, serve_config
 from topo.fault import ActiveFaults, Change, SwitchChange, port_states
@@ -59,7 +59,7 @@ class EmulatedIncident(LiveIncident, RealLab):
         self._broken: Exception | None = None
         choice = transport("mrc")
         with ExitStack() as stack:
-            self.lab = Lab.up(self.plan, provision=provision.install, run="incident", sealed=True)
+            self.lab = Lab.up(self.plan, provision=provision, run="incident", sealed=True)
             stack.callback(self.lab.down)
             RealLab.__init__(self, self.lab)
             if self.swaps:
@@ -187,7 +187,7 @@ class EmulatedIncident(LiveIncident, RealLab):
             config = serve_config(self.plan, nodes, self.lab.root / "switch", name=self.lab.name)
             for device in config["devices"]:
                 control.call("device.add", device=device)
-        provision.install(self.lab, nodes)
+        provision(self.lab, nodes)
 
     # what tools look at
 

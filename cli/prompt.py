@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from topo.emulation.lab import Lab
+from topo.emulation import Lab
 from topo.fault import VERBS, Fault, FaultError, targets
 from topo.fault.verb import verb_table
 from topo.node import parse_node

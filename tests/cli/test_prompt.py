@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from cli.prompt import words
 from topo.emulation.lab import Lab
 from topo.emulation.network import REFUSED, FabricCLI, network
-from topo.emulation.shell import words
 from topo.fault import VERBS
 from topo.planfile import load_plan
 
@@ -32,7 +32,7 @@ def nowhere(private_run: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fabr
     """A prompt on a network of which nothing is there."""
     lab = Lab.__new__(Lab)
     lab.plan = PLAN
-    monkeypatch.setattr(Lab, "faults", lambda _: [])
+    monkeypatch.setattr(Lab, "faults", lambda _: [], raising=False)
     with open(os.devnull) as nobody:
         yield FabricCLI(network(PLAN), words(lab), script=os.devnull, stdin=nobody)
 
@@ -100,8 +100,8 @@ def test_every_word_of_the_help_works_or_is_refused_and_none_ends_the_prompt(
     try:
         environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
         done = subprocess.run(
-            [sys.executable, "-m", "topo", "shell", str(script)], capture_output=True, text=True, timeout=120,
-            check=False, cwd=Path(__file__).parents[3], stdin=subprocess.DEVNULL, env=environment,
+            [sys.executable, "-m", "cli", "shell", str(script)], capture_output=True, text=True, timeout=120,
+            check=False, cwd=Path(__file__).parents[2], stdin=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
     finally:
         lab.down()

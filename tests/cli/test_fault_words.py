@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.emulation.cli import fault_json
+from cli.commands.lab import fault_json
 from topo.emulation.lab import Lab
 from topo.fault import VERBS, Fault
 from topo.planfile import load_plan
@@ -27,7 +27,7 @@ def test_a_fault_says_its_number_with_the_unit_and_whether_it_lasts(verb: str) -
 
 
 def words(*line: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "topo", *line]
+    argv = [sys.executable, "-m", "cli", *line]
     return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
 
 
