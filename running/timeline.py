@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.terminal.choices import no_such
@@ -21,8 +21,9 @@ EXACT_S = 1e-6  # scaling rounds lengths and times; differences below a microsec
 def rehearse(spec: RunSpec) -> None:
     """Makes every fault, workload, check and setting of a run. ValueError says which is wrong, and what is valid."""
     plan, starts_s, faults = spec.plan, spec.starts_s, spec.faults()
-    check_times(faults, spec.lengths_s)
-    rehearsed(plan, moments(faults, starts_s))
+    timeline = moments(faults, starts_s)
+    check_times(faults, spec.lengths_s, starts_s)
+    rehearsed(plan, timeline)
     check_workloads(spec.workloads(), plan, list(starts_s))
     for program in spec.programs():
         check_place("program", program, plan, list(starts_s))
@@ -61,18 +62,9 @@ class Moment:
     fault: TimedFault
 
 
-def check_times(faults: Sequence[TimedFault], lengths_s: Mapping[str, float]) -> None:
-    """ValueError for a fault that begins outside of its phase, lasts no time, or would lengthen the run.
-
-    `lengths_s` are the lengths of the phases, in their order.
-    """
-    total_s, begins_s = 0.0, {}
-    for name, seconds in lengths_s.items():
-        begins_s[name] = total_s
-        total_s += seconds
+def check_times(faults: Sequence[TimedFault], lengths_s: Mapping[str, float], starts_s: Mapping[str, float]) -> None:
+    """ValueError for a fault that begins outside of its phase, lasts no time, or would lengthen the run."""
     for fault in faults:
-        if fault.phase not in lengths_s:
-            raise ValueError(f"{fault.verb} {fault.target}: no phase {fault.phase!r}: there is {', '.join(lengths_s)}")
         length_s = lengths_s[fault.phase]
         if not -EXACT_S <= fault.at_s <= length_s + EXACT_S:
             raise ValueError(
@@ -81,7 +73,7 @@ def check_times(faults: Sequence[TimedFault], lengths_s: Mapping[str, float]) ->
             )
         if fault.for_s is None:
             continue
-        left_s = total_s - begins_s[fault.phase] - fault.at_s
+        left_s = sum(lengths_s.values()) - starts_s[fault.phase] - fault.at_s
         if not 0 < fault.for_s <= left_s + EXACT_S:
             raise ValueError(
                 f"{fault.verb} {fault.target} at {fault.at_s:g} s for {fault.for_s:g} s: the run ends {left_s:g} s"
@@ -118,23 +110,6 @@ class Paper:
         self.noted.append(change)
 
 
-class Carrier:
-    """Carries moments out by the `inject` and `undo` of a world or of active faults."""
-
-    def __init__(self, inject: Callable[[str, str, float | None, int], Fault], undo: Callable[[Fault], None]) -> None:
-        self._inject = inject
-        self._undo = undo
-        self._begun: dict[TimedFault, Fault] = {}
-
-    def carry_out(self, moment: Moment) -> None:
-        """Inject or undo the moment's fault."""
-        fault = moment.fault
-        if moment.begin:
-            self._begun[fault] = self._inject(fault.verb, fault.target, fault.value, fault.seed)
-        else:
-            self._undo(self._begun.pop(fault))
-
-
 def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list[Change]]]:
     """Each moment with its changes, by the rules of every world.
 
@@ -142,12 +117,15 @@ def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list
     """
     paper = Paper()
     active = ActiveFaults(plan, paper)
-    carrier = Carrier(active.inject, active.undo)
+    begun: dict[TimedFault, Fault] = {}
     result = []
     for moment in timeline:
-        paper.noted = []
+        paper.noted, fault = [], moment.fault
         try:
-            carrier.carry_out(moment)
+            if moment.begin:
+                begun[fault] = active.inject(fault.verb, fault.target, fault.value, fault.seed)
+            else:
+                active.undo(begun.pop(fault))
         except FaultError as error:
             raise type(error)(f"{error} (timeline at {moment.at_s:g} s)") from None
         result.append((moment, paper.noted))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from topo.emulation import bmv2_process, namespace, process, tc
-from topo.emulation.bmv2_process import PROGRAM, SimpleSwitchClient
+from topo.emulation.bmv2_process import PROGRAM
 from topo.emulation.driver import Progress, SwitchDriver
 from topo.emulation.state import LabError
 from topo.fault import VERBS, CarrierChange, PortState, SwitchState
@@ -156,11 +156,7 @@ class Bmv2Driver(SwitchDriver):
 
     def _set_queues(self, switch: Switch, rates_bps: Mapping[int, int]) -> None:
         """Depth and rate of the queues of these ports, by their line rates."""
-        with (
-            namespace.entered(self.site.netns(switch)),
-            SimpleSwitchClient("127.0.0.1", self._thrift_port(switch)) as client,
-        ):
+        with namespace.entered(self.site.netns(switch)), bmv2_process.connected(self._thrift_port(switch)) as thrift:
             for port, rate_bps in rates_bps.items():
-                for priority, depth_packets, rate_pps in queue_settings(self.site.plan, rate_bps):
-                    client.set_queue_depth(port, priority, depth_packets)
-                    client.set_queue_rate(port, priority, rate_pps)
+                for settings in queue_settings(self.site.plan, rate_bps):
+                    bmv2_process.set_queue(thrift, port, *settings)

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from common import unix_socket
 from common.scratch import Scratch
@@ -35,6 +36,7 @@ SERVICE = "simple_switch"
 _VERSION_1 = 0x80010000
 _CALL, _REPLY = 1, 2
 _STOP, _I32, _I64 = 0, 8, 10
+_SEQUENCE = 1  # of every call: a connection waits for the answer to one before the next
 _TIMEOUT_S = 10.0
 
 
@@ -42,65 +44,47 @@ class ThriftError(RuntimeError):
     """The other side answered with an exception, a failure, or not as Thrift."""
 
 
-class SimpleSwitchClient:
-    """One connection to a `simple_switch`'s Thrift port, used as a context. OSError when it cannot be reached.
-
-    P4Runtime has no verb for queues. BMv2's own command line has verbs for them, but takes a core for a second to
-    start, for each switch, and needs Thrift's Python package. Encoding: strict TBinaryProtocol over an unframed socket,
-    service multiplexed by name (thrift-binary-protocol.md of Apache Thrift; simple_switch.thrift of behavioral-model).
-    """
-
-    def __init__(self, host: str, port: int) -> None:
-        self._socket = socket.create_connection((host, port), timeout=_TIMEOUT_S)
-        self._sequence = 0
-
-    def __enter__(self) -> SimpleSwitchClient:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def set_queue_depth(self, port: int, priority: int, depth_packets: int) -> None:
-        self._call("set_egress_priority_queue_depth", (_I32, port), (_I32, priority), (_I32, depth_packets))
-
-    def set_queue_rate(self, port: int, priority: int, rate_pps: int) -> None:
-        self._call("set_egress_priority_queue_rate", (_I32, port), (_I32, priority), (_I64, rate_pps))
-
-    def _call(self, method: str, *arguments: tuple[int, int]) -> None:
-        self._sequence += 1
-        self._socket.sendall(encode_call(f"{SERVICE}:{method}", self._sequence, arguments))
-        version, length = struct.unpack("!II", self._read(8))
-        if version & 0xFFFF0000 != _VERSION_1 or length > 1000:
-            raise ThriftError(f"{method}: the answer is not Thrift's strict binary protocol")
-        self._read(length + 4)  # its name, which says "exception" if need be, and the sequence number
-        field_type = self._read(1)[0]
-        if version & 0xFF != _REPLY or field_type != _I32:
-            raise ThriftError(f"{method}: refused with an exception")
-        _, status = struct.unpack("!hi", self._read(6))
-        if status != 0:
-            raise ThriftError(f"{method}({', '.join(str(value) for _, value in arguments)}): BMv2 answered {status}")
-        self._read(1)  # the end of the result
-
-    def _read(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            part = self._socket.recv(count - len(data))
-            if not part:
-                raise ThriftError("BMv2 closed the connection")
-            data += part
-        return data
+# P4Runtime has no verb for queues. BMv2's own command line has verbs for them, but takes a core for a second to start,
+# for each switch, and needs Thrift's Python package. Encoding: strict TBinaryProtocol over an unframed socket, service
+# multiplexed by name (thrift-binary-protocol.md of Apache Thrift; simple_switch.thrift of behavioral-model).
+def connected(port: int) -> socket.socket:
+    """A connection to a `simple_switch`'s Thrift port, used as a context. OSError when it cannot be reached."""
+    return socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
 
 
-def encode_call(name: str, sequence: int, arguments: tuple[tuple[int, int], ...]) -> bytes:
-    """A call whose arguments, numbered from 1, are (type, value) of i32 and i64."""
-    encoded = name.encode()
-    message = struct.pack("!II", _VERSION_1 | _CALL, len(encoded)) + encoded + struct.pack("!i", sequence)
+def set_queue(connection: socket.socket, port: int, priority: int, depth_packets: int, rate_pps: int) -> None:
+    """Set depth and rate of the queue of a port. ThriftError when BMv2 refuses."""
+    where = (_I32, port), (_I32, priority)
+    call(connection, "set_egress_priority_queue_depth", *where, (_I32, depth_packets))
+    call(connection, "set_egress_priority_queue_rate", *where, (_I64, rate_pps))
+
+
+def call(connection: socket.socket, method: str, *arguments: tuple[int, int]) -> None:
+    """One call, with (type, value) of i32 and i64 as arguments, and its answer."""
+    encoded = f"{SERVICE}:{method}".encode()
+    message = struct.pack("!II", _VERSION_1 | _CALL, len(encoded)) + encoded + struct.pack("!i", _SEQUENCE)
     for number, (kind, value) in enumerate(arguments, 1):
         message += struct.pack("!bh", kind, number) + struct.pack("!i" if kind == _I32 else "!q", value)
-    return message + bytes([_STOP])
+    connection.sendall(message + bytes([_STOP]))
+    with connection.makefile("rb") as answer:
+        version, length = struct.unpack("!II", _read(answer, 8))
+        if version & 0xFFFF0000 != _VERSION_1 or length > 1000:
+            raise ThriftError(f"{method}: the answer is not Thrift's strict binary protocol")
+        _read(answer, length + 4)  # its name, which says "exception" if need be, and the sequence number
+        field_type = _read(answer, 1)[0]
+        if version & 0xFF != _REPLY or field_type != _I32:
+            raise ThriftError(f"{method}: refused with an exception")
+        _, status = struct.unpack("!hi", _read(answer, 6))
+        if status != 0:
+            raise ThriftError(f"{method}({', '.join(str(value) for _, value in arguments)}): BMv2 answered {status}")
+        _read(answer, 1)  # the end of the result
+
+
+def _read(answer: BinaryIO, count: int) -> bytes:
+    data = answer.read(count)
+    if len(data) < count:
+        raise ThriftError("BMv2 closed the connection")
+    return data
 
 
 def command(folder: Path, name: str, device_id: int, thrift_port: int, interfaces: Sequence[str]) -> list[str]:
@@ -160,9 +144,7 @@ def trial() -> str | None:
                 stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         try:
-            wait_until_serving(
-                popen, PROGRAM, grpc_path(folder, "trial"), log, lambda: SimpleSwitchClient("127.0.0.1", port).close()
-            )
+            wait_until_serving(popen, PROGRAM, grpc_path(folder, "trial"), log, lambda: connected(port).close())
         except LabError as error:
             return str(error)
         finally:

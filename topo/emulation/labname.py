@@ -10,10 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from topo.node import Node
 
@@ -82,27 +80,20 @@ def named() -> list[LabName]:
     return sorted(found)
 
 
-class _Choose(argparse.Action):
+def _choose(text: str) -> str:
     """Put a name into the environment, where `chosen` and every process that this one starts find it."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        try:
-            os.environ[VARIABLE] = LabName(str(values)).text
-        except ValueError as error:
-            raise argparse.ArgumentError(self, str(error)) from None
+    try:
+        os.environ[VARIABLE] = LabName(text).text
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:
     """`--name`, for a word that touches a lab."""
     parser.add_argument(
         "--name",
-        action=_Choose,
+        type=_choose,
         default=argparse.SUPPRESS,
         metavar="LAB",
         help=f"the lab of this name, beside others ({VARIABLE}; {DEFAULT})",

@@ -32,22 +32,18 @@ _LOCAL_TABLE = 255
 
 # No link-local addresses (so no router solicitations), no duplicate address detection, no router advertisements.
 _QUIET = {"addr_gen_mode": "1", "accept_dad": "0", "dad_transmits": "0", "accept_ra": "0", "router_solicitations": "0"}
-HOST_SYSCTLS = {
+_KERNEL_SYSCTLS = {
     **{f"ipv6/conf/{scope}/{key}": value for scope in ("all", "default") for key, value in _QUIET.items()},
+    "ipv6/conf/all/seg6_enabled": "1",
+    "ipv6/conf/default/seg6_enabled": "1",
+    "ipv6/fib_multipath_hash_policy": "1",
+}
+HOST_SYSCTLS = {
+    **_KERNEL_SYSCTLS,
     "ipv6/conf/all/keep_addr_on_down": "1",
     "ipv6/conf/default/ignore_routes_with_linkdown": "1",
-    "ipv6/conf/all/seg6_enabled": "1",
-    "ipv6/conf/default/seg6_enabled": "1",
-    "ipv6/fib_multipath_hash_policy": "1",
 }
-KERNEL_SWITCH_SYSCTLS = {
-    **{f"ipv6/conf/{scope}/{key}": value for scope in ("all", "default") for key, value in _QUIET.items()},
-    "ipv6/conf/all/forwarding": "1",
-    "ipv6/conf/all/seg6_enabled": "1",
-    "ipv6/conf/default/seg6_enabled": "1",
-    "ipv6/conf/all/accept_redirects": "0",
-    "ipv6/fib_multipath_hash_policy": "1",
-}
+KERNEL_SWITCH_SYSCTLS = {**_KERNEL_SYSCTLS, "ipv6/conf/all/forwarding": "1", "ipv6/conf/all/accept_redirects": "0"}
 # Our own switches read packet sockets: in their namespaces the kernel's IPv6 stays off.
 PACKET_SWITCH_SYSCTLS = {"ipv6/conf/all/disable_ipv6": "1", "ipv6/conf/default/disable_ipv6": "1"}
 """Sysctls of a namespace whose switch reads packet sockets."""

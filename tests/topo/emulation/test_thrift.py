@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from topo.emulation.bmv2_process import SimpleSwitchClient, ThriftError
+from topo.emulation.bmv2_process import ThriftError, call, connected
 
 NAME = b"simple_switch:set_egress_priority_queue_rate"
 CALL = (
@@ -34,8 +34,8 @@ def answered(answer):
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            with SimpleSwitchClient("127.0.0.1", server.getsockname()[1]) as client:
-                client.set_queue_rate(3, 7, 2800)
+            with connected(server.getsockname()[1]) as client:
+                call(client, "set_egress_priority_queue_rate", (8, 3), (8, 7), (10, 2800))
         finally:
             thread.join()
         return received[0]
