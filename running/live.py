@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress import BarColumn, Progress, TimeRemainingColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -32,54 +33,23 @@ REFRESH_S = 0.5
 EVENTS_SHOWN = 8
 BARS = "▁▂▃▄▅▆▇█"
 HISTORY = 60
-WINDOW_S = 10.0  # of wall time, over which packets per second are counted
-EARLY = 0.01  # of a run: too little to say what is left
+WINDOW_S = 10.0  # of wall time, over which packets per second and the pace of a run are counted
 
 
-class Progress:
-    """`length_s` of run time, in the run's kind of time."""
+class RunProgress(Progress):
+    """The bar of a run of `length_s`: its time, what is left by the wall clock, data packets per second of late."""
 
     def __init__(self, length_s: float, wall: Callable[[], float] = time.monotonic) -> None:
-        self.length_s = length_s
-        self._wall = wall
-        self._began_s: float | None = None
-        self._seen: deque[tuple[float, int]] = deque()
+        columns = "{task.description}", BarColumn(), TimeRemainingColumn(), "{task.fields[speed]:,.0f} packets/s"
+        super().__init__(*columns, get_time=wall, speed_estimate_period=WINDOW_S)
+        self._time = self.add_task("", total=length_s, speed=0.0)
+        self._packets = self.add_task("packets", total=None, visible=False)
 
-    def see(self, seconds: float | None, packets: int) -> None:
-        """The run's clock, None before its first phase, and the data packets that were sent in all."""
-        if seconds is None:
-            return
-        now_s = self._wall()
-        if self._began_s is None:
-            self._began_s = now_s
-        self._seen.append((now_s, packets))
-        while len(self._seen) > 2 and now_s - self._seen[0][0] > WINDOW_S:
-            self._seen.popleft()
-
-    def share(self, seconds: float | None) -> float:
-        """Of the run that is over, 0 to 1."""
-        return min((seconds or 0.0) / self.length_s, 1.0) if self.length_s else 0.0
-
-    def left_s(self, seconds: float | None) -> float | None:
-        """Wall time until the last phase ends, at the pace so far; None while it is unknown."""
-        share = self.share(seconds)
-        if self._began_s is None or share < EARLY:
-            return None
-        return (self._wall() - self._began_s) * (1 - share) / share
-
-    @property
-    def packets_a_second(self) -> float:
-        """Of wall time, lately."""
-        if len(self._seen) < 2 or self._seen[-1][0] <= self._seen[0][0]:
-            return 0.0
-        (first_s, first), (last_s, last) = self._seen[0], self._seen[-1]
-        return max(last - first, 0) / (last_s - first_s)
-
-    def words(self, seconds: float | None) -> str:
-        """The remaining time and the speed, as text beside a progress bar."""
-        left_s = self.left_s(seconds)
-        left = "" if left_s is None else f"{int(left_s) // 60}:{int(left_s) % 60:02} left  "
-        return f"{left}{self.packets_a_second:,.0f} packets/s"
+    def see(self, seconds: float, packets: int, words: str = "") -> None:
+        """The run's clock, in words as well, and the data packets that were sent in all."""
+        self.update(self._packets, completed=packets)
+        speed = self.tasks[self._packets].speed or 0.0
+        self.update(self._time, completed=seconds, description=words, speed=speed)
 
 
 class Tail:
@@ -168,7 +138,8 @@ class Watcher:
         self._tail = Tail(directory.journals)
         self._port_rate_bps = 0.0
         self._pace = 1.0
-        self._progress = Progress(0.0)
+        self._length_s = 0.0
+        self._progress = RunProgress(0.0)
         self._hosts = 0
         self._ended = threading.Event()
         self._live: Live | None = None
@@ -192,7 +163,8 @@ class Watcher:
         """Print the seed and what else was chosen first: they repeat the run."""
         self._port_rate_bps = float(options.get("port_rate_bps", 0))
         self._pace = float(options.get("pace", 1.0))
-        self._progress = Progress(sum(options.get("phases", {}).values()) * self._pace)
+        self._length_s = sum(options.get("phases", {}).values()) * self._pace
+        self._progress = RunProgress(self._length_s)
         self._hosts = int(options.get("hosts", 0))
         self._console.print(Text(heading(options), style="dim"), soft_wrap=True)
 
@@ -211,13 +183,12 @@ class Watcher:
     def _refresh(self) -> None:
         while not self._ended.wait(REFRESH_S):
             self._picture.take(self._tail.lines())
-            self._progress.see(self.seconds(), sum(self._picture.sent.values()))
             assert self._live is not None
             self._live.update(self._draw(), refresh=True)
 
     def _time(self, seconds: float) -> str:
         """A time of the run, of all that it has."""
-        now, whole = (units.lasting(s * units.SECOND_NS, self._pace) for s in (seconds, self._progress.length_s))
+        now, whole = (units.lasting(s * units.SECOND_NS, self._pace) for s in (seconds, self._length_s))
         return f"{now.split()[0]} of {whole}"
 
     def _draw(self) -> RenderableType:
@@ -226,11 +197,8 @@ class Watcher:
         top = Text.assemble(
             ("goodput ", "dim"), (f"{now_bps / 1e6:8.1f} Mb/s  ", "bold"), (sparkline(picture.goodput_bps), "cyan")
         )
-        grid = Table.grid(padding=(0, 2))
-        seconds = self.seconds()
-        length = self._progress.length_s or 1.0
-        bar = ProgressBar(total=length, completed=min(seconds or 0.0, length), width=40)
-        grid.add_row(self._time(seconds or 0.0), bar, self._progress.words(seconds))
+        if (seconds := self.seconds()) is not None:
+            self._progress.see(seconds, sum(picture.sent.values()), self._time(seconds))
         planes = Table.grid(padding=(0, 2))
         full = self._port_rate_bps * self._hosts or 1.0
         for plane, bps in picture.planes_bps.items():
@@ -241,5 +209,7 @@ class Watcher:
         health.stylize("red" if broken else "green")
         events = Text("\n".join(self._events), style="dim")
         return Panel(
-            Group(grid, top, planes, health, events), title=Text(printable(self._scenario.title)), title_align="left"
+            Group(self._progress, top, planes, health, events),
+            title=Text(printable(self._scenario.title)),
+            title_align="left",
         )

@@ -1,41 +1,27 @@
-"""The bar of a run: its share, what is left by the wall clock, packets a second."""
+"""The bar of a run: what is left by the wall clock, packets a second."""
+
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
-from running.live import Progress
-
-
-class Wall:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from running.live import RunProgress
 
 
-def test_what_is_left_follows_from_the_pace_so_far() -> None:
-    wall = Wall()
-    progress = Progress(60.0, wall)
-    progress.see(0.0, 0)
-    assert (progress.share(0.0), progress.left_s(0.0)) == (0.0, None)
-    wall.now_s += 30.0
-    progress.see(20.0, 90_000)
-    assert progress.share(20.0) == pytest.approx(1 / 3)
-    assert progress.left_s(20.0) == pytest.approx(60.0)
-    assert progress.words(20.0) == "1:00 left  3,000 packets/s"
+def shown(progress: RunProgress) -> str:
+    console = Console(width=100, file=StringIO(), record=True)
+    console.print(progress)
+    return console.export_text()
 
 
-def test_packets_a_second_are_those_of_late() -> None:
-    wall = Wall()
-    progress = Progress(60.0, wall)
-    for second in range(100):
-        progress.see(second / 2, 1000 * second if second < 50 else 50_000 + 5000 * (second - 50))
-        wall.now_s += 1.0
-    assert progress.packets_a_second == pytest.approx(5000)
-
-
-def test_nothing_is_said_of_a_run_that_has_not_begun() -> None:
-    progress = Progress(0.0)
-    progress.see(None, 0)
-    assert progress.words(None) == "0 packets/s"
-    assert progress.share(5.0) == 0.0
+def test_what_is_left_and_the_packets_a_second_are_those_of_late() -> None:
+    now_s = [100.0]
+    progress = RunProgress(60.0, lambda: now_s[0])
+    assert "0 packets/s" in shown(progress)
+    for second in range(101):
+        progress.see(second / 2, 1000 * second if second < 50 else 50_000 + 5000 * (second - 50), "now")
+        now_s[0] += 1.0
+    assert progress.tasks[0].time_remaining == pytest.approx(20.0, abs=1)
+    assert "now" in shown(progress)
+    assert "0:00:20" in shown(progress)
+    assert "5,000 packets/s" in shown(progress)
