@@ -42,24 +42,6 @@ class MessageCompletion:
         return self.took_ns / self.ideal_ns
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Completion times of one workload's messages, ns. `last_ns` counts from the first message's start."""
-
-    workload: str
-    count: int
-    bytes: int
-    median_ns: float
-    p99_ns: float
-    longest_ns: int
-    last_ns: int
-    sender_median_ns: float
-    sender_p99_ns: float
-    sender_last_ns: int
-    slowdown_median: float
-    slowdown_p99: float
-
-
 def completions(run: Run) -> list[MessageCompletion]:
     """All messages that their senders completed, in that order."""
     received = {
@@ -110,28 +92,26 @@ def by_workload(run: Run) -> dict[str, list[MessageCompletion]]:
     return found
 
 
-def times(run: Run) -> list[Times]:
-    """The figures of each workload that has messages."""
+def times(run: Run) -> list[dict[str, Any]]:
+    """The figures of each workload that has messages (`summed`)."""
     return [summed(name, own) for name, own in by_workload(run).items()]
 
 
-def summed(workload: str, own: Sequence[MessageCompletion]) -> Times:
-    """The figures of these messages."""
-    took = [one.took_ns for one in own]
-    sender = [one.sender_ns for one in own]
-    slowdowns = [one.slowdown for one in own]
+def summed(workload: str, own: Sequence[MessageCompletion]) -> dict[str, Any]:
+    """The figures of these messages: completion times in ns, `last_ns` from the first message's start."""
     begin_ns = min(one.start_ns for one in own)
-    return Times(
-        workload,
-        len(own),
-        sum(one.bytes for one in own),
-        float(np.percentile(took, 50)),
-        float(np.percentile(took, 99)),
-        max(took),
-        max(one.start_ns + one.took_ns for one in own) - begin_ns,
-        float(np.percentile(sender, 50)),
-        float(np.percentile(sender, 99)),
-        max(one.acknowledged_ns for one in own) - begin_ns,
-        float(np.percentile(slowdowns, 50)),
-        float(np.percentile(slowdowns, 99)),
-    )
+    took, sender, slowdowns = ([getattr(one, of) for one in own] for of in ("took_ns", "sender_ns", "slowdown"))
+    return {
+        "workload": workload,
+        "count": len(own),
+        "bytes": sum(one.bytes for one in own),
+        "median_ns": float(np.percentile(took, 50)),
+        "p99_ns": float(np.percentile(took, 99)),
+        "longest_ns": max(took),
+        "last_ns": max(one.start_ns + one.took_ns for one in own) - begin_ns,
+        "sender_median_ns": float(np.percentile(sender, 50)),
+        "sender_p99_ns": float(np.percentile(sender, 99)),
+        "sender_last_ns": max(one.acknowledged_ns for one in own) - begin_ns,
+        "slowdown_median": float(np.percentile(slowdowns, 50)),
+        "slowdown_p99": float(np.percentile(slowdowns, 99)),
+    }

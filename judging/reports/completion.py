@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from judging.arrays import np
@@ -17,40 +16,19 @@ NOTE = (
 )
 HEAD = ("workload", "messages", "bytes", "median", "p99", "longest", "last after", "slowdown median", "p99")
 CSV_HEAD = (
-    "workload",
-    "line",
-    "source",
-    "target",
-    "bytes",
-    "start_ns",
-    "acknowledged_ns",
-    "received_ns",
-    "completion_ns",
-    "slowdown",
+    *("workload", "line", "source", "target", "bytes"),
+    *("start_ns", "acknowledged_ns", "received_ns", "completion_ns", "slowdown"),
 )
 
 
 def rows(run: Run) -> list[list[str]]:
     """Per workload: count, bytes, completion times, and slowdowns."""
-    return [
-        [
-            one.workload,
-            f"{one.count:,}",
-            f"{one.bytes:,}",
-            told(one.median_ns),
-            told(one.p99_ns),
-            told(one.longest_ns),
-            told(one.last_ns),
-            f"{one.slowdown_median:.2f}",
-            f"{one.slowdown_p99:.2f}",
-        ]
-        for one in completions.times(run)
-    ]
-
-
-def figures(run: Run) -> list[dict[str, Any]]:
-    """The same, and times at senders, as numbers for programs."""
-    return [asdict(one) for one in completions.times(run)]
+    rows = []
+    for one in completions.times(run):
+        took = [told(one[time]) for time in ("median_ns", "p99_ns", "longest_ns", "last_ns")]
+        slowdowns = f"{one['slowdown_median']:.2f}", f"{one['slowdown_p99']:.2f}"
+        rows.append([one["workload"], f"{one['count']:,}", f"{one['bytes']:,}", *took, *slowdowns])
+    return rows
 
 
 def csv_rows(run: Run) -> Iterable[Sequence[Any]]:

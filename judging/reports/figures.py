@@ -9,7 +9,7 @@ from typing import Any
 
 from common import files
 from common.csv_text import csv_text
-from judging.measures import cost, counters, goodput, paths, recovery, steps
+from judging.measures import completions, cost, counters, goodput, paths, recovery, steps
 from judging.reports import completion
 from judging.run import Run
 
@@ -66,7 +66,7 @@ def figures(run: Run) -> dict[str, Any]:
         },
         "flow_control": dict(sorted(counters.switch_pauses(run).items())),
         "acked_bytes": counters.qp_totals(run)["acked_bytes"],
-        **({"completions": own} if (own := completion.figures(run)) else {}),
+        **({"completions": own} if (own := completions.times(run)) else {}),
         "paths_abandoned": count,
         "paths_abandoned_ns": for_ns,
     }

@@ -53,14 +53,14 @@ def test_times_of_messages_are_those_of_receivers_and_of_senders() -> None:
 
     found = completions.summed("w", [message(number) for number in range(1, 12)])
     numbers = np.arange(1, 12)
-    assert (found.workload, found.count, found.bytes) == ("w", 11, 77)
-    assert (found.median_ns, found.longest_ns) == (60, 110)
-    assert found.p99_ns == pytest.approx(np.quantile(10 * numbers, 0.99))
-    assert found.last_ns == 11_000 + 110 - 1000
-    assert found.sender_median_ns == 20 * 36
-    assert found.sender_p99_ns == pytest.approx(np.quantile(20 * numbers**2, 0.99))
-    assert found.sender_last_ns == 11_000 + 20 * 121 - 1000
-    assert (found.slowdown_median, found.slowdown_p99) == (2.0, 2.0)
+    assert (found["workload"], found["count"], found["bytes"]) == ("w", 11, 77)
+    assert (found["median_ns"], found["longest_ns"]) == (60, 110)
+    assert found["p99_ns"] == pytest.approx(np.quantile(10 * numbers, 0.99))
+    assert found["last_ns"] == 11_000 + 110 - 1000
+    assert found["sender_median_ns"] == 20 * 36
+    assert found["sender_p99_ns"] == pytest.approx(np.quantile(20 * numbers**2, 0.99))
+    assert found["sender_last_ns"] == 11_000 + 20 * 121 - 1000
+    assert (found["slowdown_median"], found["slowdown_p99"]) == (2.0, 2.0)
 
 
 def test_a_message_alone_takes_its_bytes_over_all_ports_and_its_last_packet_over_each_link_more() -> None:
