@@ -9,7 +9,6 @@ at for a second: other work and lateness of now slow the lab.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
@@ -20,7 +19,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import files
+from common import files, plain_file
 from common.scratch import Scratch
 from judging import Run, Span
 from judging.arrays import np
@@ -83,20 +82,13 @@ def key(plan: Plan, scenario: Scenario) -> str:
     return f"{shape}, {sizes}, {plan.switch}, {' and '.join(kinds)}, {machine}"
 
 
-def kept_in(path: Path) -> dict[str, Any]:
-    """All measurements; a file that cannot be read counts as empty and is written anew."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], again: bool = False) -> dict[str, Any]:
     """The measurement for a plan and a scenario's workloads, from the cache or made now, as the machine is at this
     moment. `port_rate_bps` is the rate of a NIC port."""
     path, name = files.cache_directory() / "calibration.json", key(plan, scenario)
-    now, kept = look(), kept_in(path)
+    now, kept = look(), {}
+    with suppress(OSError, ValueError):  # a file that cannot be read is written anew
+        kept = plain_file.read_object(path)
     found, source = kept.get(name), "cache"
     if found is None or again:
         tell("calibrating: how fast can this machine go with two thirds of its CPU free?")

@@ -29,7 +29,6 @@ RECOVERY = (
     "from the beginning of the fault: until the last bad path was abandoned, or the last lost packet had arrived."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
-STALLS = "Times when a process did not do what was due: grey in every chart. The longest, in order of time."
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
 OUTPUT_LINES_SHOWN = 40  # of each host, in the text
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, counted every 100 ms."
@@ -91,7 +90,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         ),
         page.section(
             "Goodput",
-            page.paragraph("Bytes acknowledged to all hosts together. Faults are shaded.", soft=True),
+            page.paragraph("Bytes acknowledged to all hosts together. Faults are shaded, stalls are grey.", soft=True),
             plots.goodput_over_time([(str(options.get("transport", "run")), run)], step_ns),
             page.table(["phase", "length", "goodput", "of the reference"], tables.goodput_rows(run)),
         ),
@@ -110,7 +109,6 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         page.section(
             "Planes", plots.plane_load(run, step_ns), *noted("", ["phase", *plane_titles(run)], tables.plane_rows(run))
         ),
-        page.section("Stalls", *noted(STALLS, ["at", "for", "round trips", "who was late"], tables.stall_rows(run))),
         page.section("Counters", page.table(["over the whole run", "packets"], tables.counter_rows(run))),
         page.section(
             "What the paper measured",

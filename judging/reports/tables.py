@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judging import commands
-from judging.measures import cost, counters, flows, goodput, paths, planes, recovery, stalls, steps
+from judging.measures import cost, counters, flows, goodput, paths, planes, recovery, steps
 from judging.run import Run
 from judging.units import brief
 
@@ -27,7 +27,6 @@ PAUSE_TITLES = {
     "pause_watchdog": "pauses longer than the watchdog allows",
     "pause_ignored": "MAC control frames ignored by switches",
 }
-STALLS_SHOWN = 20
 UNJUDGED = ("warmup", "heal")
 
 
@@ -89,21 +88,6 @@ def fault_rows(run: Run) -> list[list[str]]:
         target = f"{fault.target} (by hand)" if fault.by_hand else fault.target
         rows.append([run.clock(fault.start_ns), fault.verb, target, length])
     return rows
-
-
-def stall_rows(run: Run) -> list[list[str]]:
-    """The longest stalls in order of time: when, how long, in round trips, and the late nodes."""
-    found = sorted(stalls.stalls(run), key=lambda stall: -stall.length_ns)[:STALLS_SHOWN]
-    base_rtt_ns = int(run.options.get("base_rtt_ns") or 1)
-    return [
-        [
-            run.clock(stall.start_ns),
-            brief(stall.length_ns),
-            f"{stall.length_ns / base_rtt_ns:.1f}",
-            ", ".join(stall.who),
-        ]
-        for stall in sorted(found, key=lambda stall: stall.start_ns)
-    ]
 
 
 def plane_rows(run: Run) -> list[list[str]]:

@@ -10,9 +10,12 @@ import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from common.interpreter import at_home, working_in
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
 
 __all__ = ["Ranks", "world"]
 
@@ -25,35 +28,21 @@ class RankError(RuntimeError):
     """An exception of another process of the run, in words where it cannot be sent itself."""
 
 
-class Communicator(Protocol):
-    """The part of `mpi4py.MPI.Comm` that is used: objects are pickled, and every call is one of all processes."""
-
-    def Get_rank(self) -> int: ...  # noqa: N802
-    def Get_size(self) -> int: ...  # noqa: N802
-    def Dup(self) -> Communicator: ...  # noqa: N802
-    def Ibarrier(self) -> Any: ...  # noqa: N802
-    def Abort(self, errorcode: int) -> None: ...  # noqa: N802
-    def alltoall(self, sendobj: list[Any]) -> list[Any]: ...
-    def allgather(self, sendobj: Any) -> list[Any]: ...
-    def gather(self, sendobj: Any, root: int) -> list[Any] | None: ...
-    def bcast(self, obj: Any, root: int) -> Any: ...
-
-
-def world() -> Communicator:
+def world() -> Intracomm:
     """The processes that `mpiexec` has started together with this one.
 
     UCX obeys `ucx.conf` of the current folder and of HOME, which may be other users' and name files to write and
     libraries to load. Neither is here while UCX is loaded; its variables, such as UCX_NET_DEVICES, are.
     """
     with working_in(Path("/")), at_home("/"):
-        found: Communicator = importlib.import_module("mpi4py.MPI").COMM_WORLD
+        found: Intracomm = importlib.import_module("mpi4py.MPI").COMM_WORLD
     return found
 
 
 class Ranks:
     """This process among those of its run."""
 
-    def __init__(self, communicator: Communicator) -> None:
+    def __init__(self, communicator: Intracomm) -> None:
         self.comm = communicator
         self.rank = communicator.Get_rank()
         self.count = communicator.Get_size()

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from common.client import ControlError, ControlTimeoutError
 from common.terminal.standard_streams import write_error
 from endpoint import AgentClient
 from running.directory import RunDirectory
 from running.parallel.communicator import PATIENCE_S, Ranks, portable, raise_first
 from running.transport_choice import TransportChoice
-from running.worlds.host import ANSWER_S, SimulatedHost
+from running.worlds.host import ANSWER_S, SimulatedHost, answered
 from running.worlds.simulated import SimulatedWorld
 from running.worlds.virtual_time import VirtualTime
 from running.worlds.world import Process
@@ -114,22 +113,8 @@ class PartClient:
 
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
         limit_s = self._answer_s if timeout_s is None else timeout_s
-        limit_ns = self._time.now_ns + round(limit_s * 1e9)
-        answer: dict[str, Any] | Exception | None = None
-
-        def happened() -> bool:
-            nonlocal answer
-            answer = self._ranks.comm.bcast(self._take(ident), root=self._owner)
-            return answer is not None
-
-        if not self._time.pass_until(happened, limit_ns):
-            raise ControlTimeoutError(f"{self._name} did not answer within its virtual time", limit_s)
-        if isinstance(answer, Exception):
-            raise answer
-        assert answer is not None
-        if not answer["ok"]:
-            raise ControlError(answer["error"])
-        return answer["result"]
+        comm, owner = self._ranks.comm, self._owner
+        return answered(lambda: comm.bcast(self._take(ident), root=owner), self._name, self._time, limit_s)
 
     def _take(self, ident: int) -> dict[str, Any] | Exception | None:
         if self._own is None:

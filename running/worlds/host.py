@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from common.client import ControlError, ControlTimeoutError
@@ -14,6 +15,27 @@ from topo import Host
 from topo.fault import DenialChange, PortState
 
 ANSWER_S = 30.0  # of lab time, for a control operation
+
+
+def answered(
+    take: Callable[[], dict[str, Any] | Exception | None], host: str, time: VirtualTime, limit_s: float
+) -> Any:
+    """The result of an operation: lets virtual time pass until `take` gives the answer, or what was raised."""
+    answer: dict[str, Any] | Exception | None = None
+
+    def happened() -> bool:
+        nonlocal answer
+        answer = take()
+        return answer is not None
+
+    if not time.pass_until(happened, time.now_ns + round(limit_s * 1e9)):
+        raise ControlTimeoutError(f"{host} did not answer within its virtual time", limit_s)
+    if isinstance(answer, Exception):
+        raise answer
+    assert answer is not None
+    if not answer["ok"]:
+        raise ControlError(answer["error"])
+    return answer["result"]
 
 
 class SimulatedHost:
@@ -57,13 +79,7 @@ class SimulatedHost:
     def result(self, ident: int, timeout_s: float | None = None) -> Any:
         """Lets virtual time pass until the answer is there."""
         limit_s = self._answer_s if timeout_s is None else timeout_s
-        limit_ns = self._time.now_ns + round(limit_s * 1e9)
-        if not self._time.pass_until(lambda: ident in self._answers, limit_ns):
-            raise ControlTimeoutError(f"{self.node} did not answer within its virtual time", limit_s)
-        answer = self._answers.pop(ident)
-        if not answer["ok"]:
-            raise ControlError(answer["error"])
-        return answer["result"]
+        return answered(lambda: self.take(ident), self.node.name, self._time, limit_s)
 
     def take(self, ident: int) -> dict[str, Any] | None:
         """The answer to an operation, once; None while there is none."""

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from running.directory import RunDirectory
 from running.parallel.communicator import Ranks
@@ -55,7 +55,7 @@ class Meeting:
 
 
 class MemoryCommunicator:
-    """`running.parallel.communicator.Communicator` of one thread."""
+    """`mpi4py.MPI.Intracomm` of one thread."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
         self._meeting, self._rank = meeting, rank
@@ -111,7 +111,7 @@ def run_parts(spec: RunSpec, count: int, folder: Path) -> Path:
     def part(rank: int) -> None:
         scratch = folder / f"scratch{count}-{rank}"
         scratch.mkdir()
-        ranks = Ranks(MemoryCommunicator(meeting, rank))
+        ranks = Ranks(cast(Any, MemoryCommunicator(meeting, rank)))
         try:
             carry_out(prepare(spec), directory, scratch, ranks, Silent(ranks))
         except BaseException as error:

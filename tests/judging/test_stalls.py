@@ -195,7 +195,7 @@ def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Bui
     assert finding.reason == f"hosts waited for a processor at most 3% of a phase; {told}"
 
 
-def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) -> None:
+def test_stalls_are_drawn_in_every_chart_over_time(made_up: Build) -> None:
     calm, run = made_up(), stalled(made_up(), [(18.0, 300)])
     for chart in (
         lambda run: plots.goodput_over_time([("mrc", run)], 250 * MS),
@@ -205,7 +205,6 @@ def test_stalls_are_drawn_in_every_chart_over_time_and_listed(made_up: Build) ->
     ):
         assert plots.STALL in str(chart(run))
         assert plots.STALL not in str(chart(calm))
-    assert tables.stall_rows(run) == [["18.00 s", "300 ms", "6.0", "cpu0, h0, switches"]]
 
 
 # --- a lab that did not keep up ---------------------------------------------------------------------------------------
