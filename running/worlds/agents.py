@@ -7,7 +7,8 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -36,24 +37,20 @@ def start_agents(
     words go to each process.
     """
 
-    def command(hosts: Sequence[Host]) -> list[str]:
-        words = python("-m", "endpoint", "agent", "--transport", transport, "--seed", str(seed), *further)
-        for host in hosts:
-            words += ["--profile", str(lab.profile(host)), "--netns", lab.name.netns(host)]
-            words += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
-        for name, value in settings.items():
-            words += ["--set", f"{name}={json.dumps(value)}"]
-        return words
-
-    started = lab.start_agents(command, processes or max(1, len(os.sched_getaffinity(0)) // 2))
-    clients: dict[str, ControlClient] = {}
-    try:
-        for host, (process, log) in started.items():
-            clients[host.name] = connected(lab, host, process, log)
-    except BaseException:
-        for client in clients.values():
-            client.close()
-        raise
+    words = python("-m", "endpoint", "agent", "--transport", transport, "--seed", str(seed), *further)
+    for name, value in settings.items():
+        words += ["--set", f"{name}={json.dumps(value)}"]
+    hosts, started = list(lab.plan.hosts()), {}
+    size = -(-len(hosts) // (processes or max(1, len(os.sched_getaffinity(0)) // 2)))
+    for own in (hosts[first : first + size] for first in range(0, len(hosts), size)):
+        argv = list(words)
+        for host in own:
+            argv += ["--profile", str(lab.profile(host)), "--netns", lab.name.netns(host)]
+            argv += ["--socket", str(lab.agent_socket(host)), "--journal", str(journal(host))]
+        started.update(dict.fromkeys(own, lab.start_agents(own, argv)))
+    with ExitStack() as stack:
+        clients = {host.name: stack.enter_context(connected(lab, host, *own)) for host, own in started.items()}
+        stack.pop_all()
     return clients
 
 
@@ -79,17 +76,14 @@ def running_agents(lab: Lab) -> dict[str, ControlClient]:
     """
     clients: dict[str, ControlClient] = {}
     dead: list[str] = []
-    try:
+    with ExitStack() as stack:
         for host in lab.plan.hosts():
             path = lab.agent_socket(host)
             client = ControlClient.of_living(path)
             if client is not None:
-                clients[host.name] = client
+                clients[host.name] = stack.enter_context(client)
             elif path.exists():
                 dead.append(host.name)
-    except BaseException:
-        for client in clients.values():
-            client.close()
-        raise
+        stack.pop_all()
     tell_of_dead(dead)
     return clients

@@ -29,7 +29,7 @@ from running.directory import RunDirectory
 from running.transport_choice import TransportChoice
 from running.worlds.host import SimulatedHost
 from running.worlds.profiles import HostProfiles
-from running.worlds.virtual_time import ABSENT, MakeFabric, SimulatedFabric, VirtualTime
+from running.worlds.virtual_time import MakeFabric, SimulatedFabric, VirtualTime
 from running.worlds.world import Process
 from switch import NO_PORT, Fabric, Fate, NodeKind, PacketRecord, in_order
 from switch.native import NativeFabric
@@ -267,8 +267,9 @@ class SimulatedWorld:
         }
         for host, simulated in self._hosts.items():
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
-        residents = (self._hosts[host].virtual if self._owns(host) else None for host in self.fabric.host_numbers)
-        self.time.settle([resident or ABSENT for resident in residents], self._settle)
+        numbers = self.fabric.host_numbers
+        residents = {numbers[host]: one.virtual for host, one in self._hosts.items() if one.virtual is not None}
+        self.time.settle(residents, self._settle)
         self._packet_log: PacketLog | None = None
         self._sample_interval_ns = self._sample_due_ns = 0
         self._dialect_text = str(transport.settings.get("dialect", ""))

@@ -7,7 +7,7 @@ that reaches it, each at its own time. Control operations happen between turns, 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from random import Random
@@ -36,18 +36,6 @@ class Resident(Protocol):
         """Act up to `horizon_ns`; returns the frames that the host has handed to its ports."""
 
 
-class AbsentResident:
-    """A host of which nothing happens here."""
-
-    due_ns: int | None = None
-
-    def live(self, arrivals: Sequence[TimedFrame], horizon_ns: int) -> list[TimedFrame]:
-        return []
-
-
-ABSENT = AbsentResident()
-
-
 class VirtualTime:
     """`now_ns` is the instant that has been reached: everything up to this instant, and at it, has happened."""
 
@@ -57,16 +45,16 @@ class VirtualTime:
         self.now_ns = 0
         self._fabric = fabric
         self._tick_ns = max(tick_ns, 1)
-        self._residents: Sequence[Resident] = ()
+        self._residents: Mapping[int, Resident] = {}
         self._before: Callable[[], None] = lambda: None
         self._alarms: list[tuple[int, int]] = []  # (time, number); stale when the resident's due_ns is another
 
-    def settle(self, residents: Sequence[Resident], before: Callable[[], None] = lambda: None) -> None:
-        """Take the hosts, in the order of their numbers in the fabric; `before` is called before time moves."""
+    def settle(self, residents: Mapping[int, Resident], before: Callable[[], None] = lambda: None) -> None:
+        """Take the hosts of this process by their numbers in the fabric; `before` is called before time moves."""
         self._residents = residents
         self._before = before
         self._alarms.clear()
-        for number in range(len(residents)):
+        for number in residents:
             self.wake(number)
 
     def wake(self, number: int) -> None:

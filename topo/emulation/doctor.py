@@ -48,13 +48,18 @@ def examine() -> list[Prerequisite]:
 def _userland(*, versions: bool) -> list[Prerequisite]:
     """With `versions`, each program that can is asked for its own, which costs a process."""
     ask = "--version" if versions else ""
+    mininet = importlib.util.find_spec("mininet") is not None
+    compiler = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
+    slow = "no native switch; the reference interpreter is slow"
     return [
         _program("ip", "needed", "no emulated lab", "iproute2", "-V" if versions else ""),
         _program("tc", "needed", "no silent loss on host ports and switches not our own", "iproute2"),
         _program("nsenter", "needed", "no processes in hosts", "util-linux"),
         _program("mnexec", "useful", "no Mininet prompt", "mininet"),
-        _module("mininet", "needed", "no emulated lab", "mininet"),
-        _compiler(),
+        Prerequisite(
+            "Python module mininet", mininet, "needed", "no emulated lab", "./lab install, or pip install mininet"
+        ),
+        Prerequisite("C compiler", compiler, "needed", slow, "apt-get install gcc libc6-dev"),
         _program("ping", "useful", "`h1 ping h5` does not work", "iputils-ping"),
         _program("tcpdump", "useful", "no captures at the prompt", "tcpdump"),
         _program(
@@ -89,22 +94,6 @@ def missing_programs() -> list[Prerequisite]:
     """What no `up` can do without, quickly looked for: programs and modules, not the kernel."""
     always = (finding for finding in _userland(versions=False) if finding.name != "C compiler")
     return [finding for finding in always if finding.need == "needed" and not finding.present]
-
-
-def _module(name: str, need: Need, cost: str, package: str) -> Prerequisite:
-    found = importlib.util.find_spec(name) is not None
-    return Prerequisite(f"Python module {name}", found, need, cost, f"./lab install, or pip install {package}")
-
-
-def _compiler() -> Prerequisite:
-    found = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
-    return Prerequisite(
-        "C compiler",
-        found,
-        "needed",
-        "no native switch; the reference interpreter is slow",
-        "apt-get install gcc libc6-dev",
-    )
 
 
 def _bmv2() -> Prerequisite:

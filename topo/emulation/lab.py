@@ -261,24 +261,12 @@ class Lab:
         words = ["nsenter", f"--net={self.netns(node)}", *argv]
         return subprocess.run(words, capture_output=True, text=True, timeout=timeout_s, check=False)
 
-    def start_agents(
-        self, command: Callable[[Sequence[Host]], Sequence[str]], processes: int
-    ) -> dict[Host, tuple[subprocess.Popen[bytes], Path]]:
-        """An agent for every host, in at most so many processes; each host's process and the process's log.
-
-        `command(hosts)` gives a process's command line, which must make it listen on the `agent_socket` of each host.
-        """
-        (self.root / "agents").mkdir(exist_ok=True)
-        every, found = list(self.plan.hosts()), {}
-        size = -(-len(every) // processes)
-        for hosts_ in (every[first : first + size] for first in range(0, len(every), size)):
-            log = self.root / "logs" / f"agents-{hosts_[0]}.log"
-            started = process.spawn(
-                command(hosts_), token=self.record.token, log=log, bound=self.site.bound, device=True
-            )
-            self._processes.append(started)
-            found.update(dict.fromkeys(hosts_, (started, log)))
-        return found
+    def start_agents(self, hosts_: Sequence[Host], argv: Sequence[str]) -> tuple[subprocess.Popen[bytes], Path]:
+        """The agents of some hosts in one process, which must listen on the `agent_socket` of each; and its log."""
+        log = self.root / "logs" / f"agents-{hosts_[0]}.log"
+        started = process.spawn(argv, token=self.record.token, log=log, bound=self.site.bound, device=True)
+        self._processes.append(started)
+        return started, log
 
     # --- kernel paths -----------------------------------------------------------------------------------------
 

@@ -131,11 +131,12 @@ class IncidentWorld(SimulatedWorld):
 
     def residents(self, wrapped: Mapping[str, Callable[[Any, Any], Resident]]) -> None:
         """Replace some hosts by wrappers around them, made from the host and its NIC."""
-        found: list[Resident] = []
+        found: dict[int, Resident] = {}
         for host, simulated in self._hosts.items():
             assert simulated.virtual is not None
             make = wrapped.get(host.name)
-            found.append(simulated.virtual if make is None else make(simulated.virtual, simulated.nic))
+            resident = simulated.virtual if make is None else make(simulated.virtual, simulated.nic)
+            found[self.fabric.host_numbers[host]] = resident
         self.time.settle(found, self._settle)
 
     def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
