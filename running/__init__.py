@@ -6,7 +6,6 @@ from common.door import lazy
 
 if TYPE_CHECKING:
     from running.directory import RunDirectory
-    from running.live import Watcher
     from running.options import SECONDS_MAX, Choices
     from running.programs import check_command
     from running.runner import Runner, group, prepare
@@ -16,8 +15,8 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "SECONDS_MAX", "Choices", "RunDirectory", "RunSpec", "Runner", "Watcher", "assessment",
-    "calibration", "check_command", "directory", "document", "estimate", "fault_words", "group", "identity",
-    "moments", "options", "parallel", "prepare", "ranks", "rehearse", "runner", "scenario_of", "sdk",
-    "tracing", "traffic", "transport_choice", "view", "workers", "worlds",
+    "SECONDS_MAX", "Choices", "RunDirectory", "RunSpec", "Runner", "assessment", "calibration", "check_command",
+    "directory", "document", "estimate", "fault_words", "group", "identity", "moments", "options", "parallel",
+    "prepare", "rehearse", "runner", "scenario_of", "sdk", "tracing", "traffic", "transport_choice", "view", "workers",
+    "worlds",
 ]  # fmt: skip

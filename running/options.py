@@ -90,7 +90,7 @@ class Choices:
         return self.plan.pace
 
 
-__all__ = ["DEFAULTS", "OPTIONS"]
+__all__ = ["DEFAULTS", "OPTIONS", "heading"]
 
 FOLLOWING = ("settings", "queue_pairs", "single_plane", "priority_flow_control", "pace", "phases", "version", "hashes")
 """Of a run's options, those in its key that follow from the choices, the plan, the scenario or the code."""

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cli import ranks
 from cli.command_table import add
 from cli.host_names import parse_hosts
 from cli.root import need_root
 from common.scratch import Scratch
-from running import ranks
 from topo import Host
 from topo.address import host_address
 from topo.emulation import Lab, labname

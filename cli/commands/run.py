@@ -29,10 +29,11 @@ from scenarios import library
 from topo.emulation import labname
 
 if TYPE_CHECKING:
+    from cli.live import Watcher
     from common.terminal.console import LastingConsole
     from judging import Verdict
     from page import RunView
-    from running import Runner, RunSpec, Watcher
+    from running import Runner, RunSpec
     from running.runner import PreparedRun
 
 RACERS_MAX = 2
@@ -203,7 +204,7 @@ def lane(
     arguments: argparse.Namespace, prepared: PreparedRun, console: LastingConsole, stack: ExitStack, race: bool
 ) -> Lane:
     """A run with its folder, watched; of a race each line begins with the transport."""
-    from running import Watcher
+    from cli.live import Watcher
 
     spec = prepared.spec
     directory = RunDirectory.create(arguments.runs, spec.scenario.name, spec.seed)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from cli.live import Picture, Tail, Watcher, sparkline
 from judging.run import Run
 from running import fault_words
 from running.directory import RunDirectory
-from running.live import Picture, Tail, Watcher, sparkline
 from running.options import OPTIONS, Choices, heading
 from running.spec import RunSpec
 from running.transport_choice import TRANSPORTS

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from running.live import RunProgress
+from cli.live import RunProgress
 
 
 def shown(progress: RunProgress) -> str:

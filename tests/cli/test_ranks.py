@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from running.ranks import LINE_BYTES_MAX, RankProcess, run
+from cli.ranks import LINE_BYTES_MAX, RankProcess, run
 from tests.helpers.owner import living
 from tests.helpers.waiting import eventually
 
@@ -46,7 +46,7 @@ def test_a_line_without_end_costs_no_memory() -> None:
 
 def test_no_rank_outlives_a_killed_launcher(tmp_path: Path) -> None:
     script = (
-        "from running.ranks import RankProcess, run\n"
+        "from cli.ranks import RankProcess, run\n"
         "run([RankProcess('h0', [], {})], ['sh', '-c', 'echo $$ > %s; exec sleep 1000'], lambda line: None)\n"
     ) % (tmp_path / "pid")
     launcher = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
