@@ -17,6 +17,6 @@ else:
 __all__ = [
     "SECONDS_MAX", "Choices", "RunDirectory", "RunSpec", "Runner", "assessment", "calibration", "check_command",
     "directory", "document", "estimate", "fault_words", "group", "identity", "moments", "options", "parallel",
-    "prepare", "rehearse", "runner", "scenario_of", "sdk", "tracing", "traffic", "transport_choice", "view", "workers",
+    "prepare", "rehearse", "runner", "scenario_of", "sdk", "tracing", "transport_choice", "view", "workers",
     "worlds",
 ]  # fmt: skip

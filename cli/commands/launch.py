@@ -32,7 +32,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def launch_command(arguments: argparse.Namespace) -> int:
-    from running.traffic import Traffic
+    from cli.traffic import Traffic
     from running.view import RealLab
 
     words = arguments.words[1:] if arguments.words[:1] == ["--"] else arguments.words

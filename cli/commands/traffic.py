@@ -19,8 +19,8 @@ from common.terminal.printable import printable
 from topo.emulation import labname
 
 if TYPE_CHECKING:
+    from cli.traffic import Traffic
     from endpoint import WorkloadGroup
-    from running.traffic import Traffic
     from running.view import LabView
 
 LOOK_S, VIRTUAL_LOOK_S = 0.25, 0.01
@@ -44,7 +44,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def traffic_command(arguments: argparse.Namespace) -> int:
-    from running.traffic import Traffic
+    from cli.traffic import Traffic
     from running.view import attached
 
     check_seconds("--seconds", arguments.seconds)
@@ -77,7 +77,7 @@ def kinds_command(arguments: argparse.Namespace) -> int:
 
 
 def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
-    from running.traffic import check
+    from cli.traffic import check
 
     kind = arguments.what
     ranks = [traffic.view.plan.host(word).name for word in arguments.words if "=" not in word]
@@ -144,7 +144,7 @@ def limited(kind: str, options: dict[str, Any], seconds: float | None, backgroun
 
 def watch(group: WorkloadGroup, view: LabView) -> None:
     """Returns when every rank is over; meanwhile a terminal shows in one line how much was verified."""
-    from running.traffic import OVER, verified
+    from cli.traffic import OVER, verified
 
     while True:
         statuses = group.status()
@@ -160,7 +160,7 @@ def watch(group: WorkloadGroup, view: LabView) -> None:
 
 def told(statuses: Mapping[str, Mapping[str, Any]], form: str) -> int:
     """The result of a workload; exit status 1 when a rank failed or bytes were wrong."""
-    from running.traffic import table, verified
+    from cli.traffic import table, verified
 
     good, wrong = verified(statuses)
     failed = {host: status["cause"] for host, status in statuses.items() if status["state"] == "failed"}
@@ -175,7 +175,7 @@ def told(statuses: Mapping[str, Mapping[str, Any]], form: str) -> int:
 
 
 def list_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
-    from running.traffic import verified
+    from cli.traffic import verified
 
     found: list[dict[str, Any]] = []
     for asked in traffic.asked():

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from running.view.kept import KeeperGoneError
     from running.view.lab_view import Crossing, LabView, Managers
     from running.view.real import RealLab
-    from running.view.remote import RemoteLab, attached, find, up, up_here
+    from running.view.remote import RemoteHost, RemoteLab, attached, find, up, up_here
     from running.view.virtual import VirtualLab
 else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "Crossing", "Keeper", "KeeperGoneError", "LabView", "Managers", "RealLab", "RemoteLab", "VirtualLab", "attached",
-    "chosen_path", "chosen_ports", "described", "find", "journey_json", "keep", "kept", "links_json", "near_end",
-    "packets_json", "port_rows", "programs", "rows_of", "shown", "up", "up_here",
+    "Crossing", "Keeper", "KeeperGoneError", "LabView", "Managers", "RealLab", "RemoteHost", "RemoteLab", "VirtualLab",
+    "attached", "chosen_path", "chosen_ports", "described", "find", "journey_json", "keep", "kept", "links_json",
+    "near_end", "packets_json", "port_rows", "programs", "rows_of", "shown", "up", "up_here",
 ]  # fmt: skip

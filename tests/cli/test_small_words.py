@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from cli import main as cli
+from cli import traffic
 from cli.prompt import parse_injection
+from cli.traffic import TrafficError
 from judging.run import Run
-from running import traffic
 from running.directory import find
-from running.traffic import TrafficError
 from topo.fault import FaultError, make_fault
 from topo.planfile import load_plan
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from cli.traffic import JOURNAL_BYTES
 from common.journal import Journal
 from page.feed import LIVE_LINES_MAX, Feed
-from running.traffic import JOURNAL_BYTES
 from topo.planfile import load_plan
 
 DAYS, WEEKS = 1_000_000, 10_000_000

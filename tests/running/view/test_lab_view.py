@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from cli.traffic import Traffic
 from controller import provision
 from endpoint.group import WorkloadGroup
 from running.directory import RunDirectory
 from running.tracing import data_frame, follow
-from running.traffic import Traffic
 from running.transport_choice import transport
 from running.view import LabView, RealLab, VirtualLab, described, find, journey_json, links_json, remote, rows_of, up
 from running.view.answers import chosen_path, chosen_ports, near_end, packets_json

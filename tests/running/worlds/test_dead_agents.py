@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from cli.traffic import Traffic
 from common.client import ControlError
 from common.server import ControlServer, Reply, ThreadReaders
-from running.traffic import Traffic
 from running.view import RealLab
 from running.worlds.agents import running_agents
 from topo.emulation.driver import LabSite

@@ -21,9 +21,8 @@ from common.terminal.choices import no_such
 from endpoint import WorkloadGroup
 from endpoint.workloads import KINDS, defaults
 from running.transport_choice import transport as transport_of
-from running.view.real import RealLab
-from running.view.remote import RemoteHost, RemoteLab
-from running.worlds.agents import start_agents
+from running.view import RealLab, RemoteHost, RemoteLab
+from running.worlds import start_agents
 
 __all__ = ["OVER", "Traffic", "check", "table", "verified"]
 
