@@ -46,7 +46,7 @@ ROOMS: dict[str, Room] = {
         60,
         ("tests/judging/test_labels.py", "tests/judging/test_report_in_browser.py"),
     ),
-    "plans and faults": Room(("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py", "topo/cli.py")),
+    "plans and faults": Room(("topo/*.py", "topo/fault/*.py"), ("tests/topo",), 50, ("topo/cli.py",)),
     "controller": Room(("controller/*.py",), ("tests/controller",), 30),
     "reference engine": Room(
         ("switch/reference/*.py",),
