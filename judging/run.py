@@ -8,7 +8,7 @@ import os
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -62,9 +62,6 @@ class StoredJournal(Sequence[Line]):
             return StoredJournal(self._texts, self._index[place])
         text, start, length = (int(value) for value in self._index[place])
         return checked(plain_file.parse_json(self._texts[text][start : start + length]))
-
-    def __iter__(self) -> Iterator[Line]:
-        return (self[place] for place in range(len(self)))
 
     def grouped(self, name: Callable[[Line], str | None]) -> dict[str, Sequence[Line]]:
         places: dict[str, array[int]] = defaultdict(lambda: array("q"))

@@ -128,9 +128,9 @@ def _without_formulas(drawing: Figure) -> None:
                 tick.label1.set_parse_math(True)
 
 
-def mark_faults(axes: Axes, run: Run, faults: Sequence[FaultSpan] | None = None) -> None:
+def mark_faults(axes: Axes, run: Run) -> None:
     """Shade the time of each fault."""
-    for fault in run.faults if faults is None else faults:
+    for fault in run.faults:
         start = run.place(fault.start_ns)
         stop = run.place(fault.stop_ns if fault.stop_ns is not None else run.end_ns)
         axes.axvspan(start, stop, color=FAULT, alpha=0.7, linewidth=0)
