@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from cli.choosing import choose
 from cli.main import main, parser
+from common import plain_file
 from judging.run import Run, Span
 from running import calibration
 from running.calibration import MeasuredLoad
@@ -119,7 +120,7 @@ def test_measurements_are_kept_by_what_they_hold_for(tmp_path: Path, monkeypatch
 
 def test_other_work_and_lateness_of_now_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(calibration.plain_file, "read_object", lambda path: {calibration.key(LAB, SMOKE): MEASURED})
+    monkeypatch.setattr(plain_file, "read_object", lambda path: {calibration.key(LAB, SMOKE): MEASURED})
     told: list[str] = []
     monkeypatch.setattr(calibration, "look", lambda: MeasuredLoad(0.30, 13_600_000))
     calibration.calibrated(LAB, SMOKE, told.append)
