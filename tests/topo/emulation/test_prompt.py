@@ -101,7 +101,7 @@ def test_every_word_of_the_help_works_or_is_refused_and_none_ends_the_prompt(
         environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
         done = subprocess.run(
             [sys.executable, "-m", "cli", "shell", str(script)], capture_output=True, text=True, timeout=120,
-            check=False, cwd=Path(__file__).parents[2], stdin=subprocess.DEVNULL, env=environment,
+            check=False, cwd=Path(__file__).parents[3], stdin=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
     finally:
         lab.down()
