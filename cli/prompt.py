@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from topo import parse_node
 from topo.emulation import Lab
-from topo.fault import VERBS, Fault, FaultError, targets
-from topo.fault.verb import verb_table
-from topo.node import parse_node
+from topo.fault import VERBS, Fault, FaultError, targets, verb_table
 from topo.path import path_of_ev, paths
 from topo.show import show_paths
 

@@ -20,7 +20,7 @@ from topo.topologies import LeafSpine, Topology, TopologyError
 
 __all__ = [
     "PRIORITY_CONTROL", "PRIORITY_DATA", "PRIORITY_LOSSLESS", "SWITCH_KINDS", "Links", "Packets",
-    "Queues", "Trimming", "rate_of",
+    "Queues", "SwitchKind", "Trimming", "rate_of",
 ]  # fmt: skip
 
 SwitchKind = Literal["embedded", "bmv2", "linux"]

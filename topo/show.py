@@ -15,7 +15,7 @@ from topo.path import Path, hops, path_da, path_of_ev, paths
 from topo.plan import Plan
 from topo.topologies.topology import counted
 
-__all__ = ["duration", "rate", "switch_kinds"]
+__all__ = ["add_format", "duration", "rate", "show_paths", "switch_kinds", "switch_words"]
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

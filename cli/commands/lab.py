@@ -27,8 +27,7 @@ from running import view
 from topo import Switch, load_plan
 from topo.emulation import Lab, LabError, LabRunningError, Prerequisite, down, examine, labname, state
 from topo.emulation.labname import DEFAULT_LAB, LabName
-from topo.fault import VERBS, Fault
-from topo.fault.verb import verb_table
+from topo.fault import VERBS, Fault, verb_table
 from topo.plan import SWITCH_KINDS, SwitchKind, rate_of
 from topo.planfile import check_pfc, shipped_plans, switch_of_environment
 from topo.show import add_format, switch_words

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from topo.fault.condition import Condition, arrival, at_switch, conditions, leaving
     from topo.fault.fault import Fault, make_fault, targets
     from topo.fault.meaning import avoidance, dead_links, healthy, port_states, switch_state
-    from topo.fault.verb import VERBS, FaultError, PortState, SwitchState, Verb
+    from topo.fault.verb import VERBS, FaultError, PortState, SwitchState, Verb, verb_table
 else:
     __getattr__ = lazy(__name__, __file__)
 
@@ -30,5 +30,5 @@ __all__ = [
     "VERBS", "ActiveFaults", "CarrierChange", "Change", "Condition", "DenialChange", "Fault", "FaultError",
     "PortChange", "PortState", "Provisioning", "RoutingChange", "SwitchChange", "SwitchState", "Verb", "arrival",
     "at_switch", "avoidance", "conditions", "dead_links", "healthy", "leaving", "make_fault", "port_states",
-    "switch_state", "targets",
+    "switch_state", "targets", "verb_table",
 ]  # fmt: skip

@@ -167,7 +167,8 @@ def test_a_name_of_sudo_reaches_no_terminal_raw() -> None:
 
 def test_an_ordinary_user_sees_all_labs_and_no_error() -> None:
     Lab.up(KERNEL_TINY, name=BLUE)
-    script = "import os, sys; from cli.main import main; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
+    imports = "import locale, os, sys, cli.commands.lab; from cli.main import main"  # before Python cannot be read
+    script = f"{imports}; os.setuid(65534); sys.exit(main(sys.argv[1:]))"
     for line in (["status", "--name", "blue"], ["status", "--name", "blue", "--format", "json"]):
         argv = [sys.executable, "-c", script, *line]
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60, cwd=PROJECT)
