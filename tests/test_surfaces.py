@@ -13,8 +13,12 @@ from tests.helpers import surfaces
 from tests.helpers.surfaces import ENTRIES, IN_C, IN_SHELL, KINDS, Site, sites
 
 ROOT = Path(__file__).parents[1]
-TABLE: dict[str, list[dict[str, Any]]] = tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())
-SURFACES = TABLE.pop("surface")
+FILE = tomllib.loads((ROOT / "tests" / "surfaces.toml").read_text())
+SURFACES = FILE.pop("surface")
+TABLE: dict[str, list[dict[str, Any]]] = {
+    kind: [{"file": file, "call": call, "why": why} for file, calls in files.items() for call, why in calls.items()]
+    for kind, files in FILE.items()
+}
 needs_a_clone = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone but a copy: git knows no files of it")
 
 
@@ -37,7 +41,7 @@ def compared(rows: list[dict[str, Any]], found: list[Site]) -> list[str]:
 @pytest.mark.smoke
 def test_every_call_has_a_helper_or_a_row(kind: str) -> None:
     wrong = compared(TABLE.get(kind, []), list(sites(ROOT, KINDS[kind])))
-    assert not wrong, f"[[{kind}]] of tests/surfaces.toml says which helper to use instead: {wrong}"
+    assert not wrong, f"[{kind}] of tests/surfaces.toml says which helper to use instead: {wrong}"
 
 
 def test_the_table_has_no_other_kinds() -> None:
@@ -48,7 +52,7 @@ def test_the_table_has_no_other_kinds() -> None:
 @pytest.mark.smoke
 def test_files_of_others_are_read_by_the_helper() -> None:
     """A surface says in `reads` why its files may be read plainly. In those without it, each plain read has a row."""
-    of_others = {line.partition(" x")[0] for row in SURFACES if not row.get("reads") for line in row["at"].split("\n")}
+    of_others = surfaces.listed([row for row in SURFACES if not row.get("reads")])
     found = [one for one in sites(ROOT, ENTRIES["read"]) if f"read {one.file}" in of_others]
     wrong = compared(TABLE.get("read", []), found)
     assert not wrong, f"common/plain_file.py reads what users name, and what lies in run folders: {wrong}"
@@ -182,7 +186,7 @@ def f(home=os.environ["HOME"]):
 
 
 def test_one_more_place_in_a_listed_file_and_one_less_are_told() -> None:
-    rows = [{"at": "\nexec a.py x2\nread a.py"}]
+    rows = [{"at": {"exec": "a.py x2", "read": "a.py"}}]
     assert uncounted(rows, Counter({"exec a.py": 2, "read a.py": 1})) == []
     assert uncounted(rows, Counter({"exec a.py": 3, "listen a.py": 1})) == [
         "in no [[surface]]: exec a.py (x1)",
