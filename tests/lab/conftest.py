@@ -1,6 +1,7 @@
 """Machines that lack things."""
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from tests.helpers.bare_machine import APT, PLAIN, PYTHON, ROOT, Machine
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    """Fakes that wait for a file say `sleep 0.01 || exit`, so that none outlives a test that fails."""
     (tmp_path / "bin").mkdir()
     for name in PLAIN:
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
@@ -18,7 +20,8 @@ def machine(tmp_path: Path) -> Machine:
     bare.fake("python3", PYTHON)
     bare.fake("apt-get", APT)
     bare.fake("id", "#!/bin/sh\necho 0\n")
-    return bare
+    yield bare
+    (tmp_path / "bin" / "sleep").unlink()
 
 
 @pytest.fixture

@@ -85,7 +85,8 @@ def test_only_root_installs_debians_packages_beside_pythons(machine: Machine, us
     """Another user is asked for a password, which takes the terminal."""
     machine.fake("id", f"#!/bin/sh\necho {user}\n")
     machine.fake("sudo", '#!/bin/sh\nexec "$@"\n')
-    wait = f"""\n*locks/uv.txt) [ {user} != 0 ] || while ! {{ read -r _; }} <"$FAKES/mininet"; do sleep 0.01; done ;;"""
+    wait = """\n*locks/uv.txt) while ! { read -r _; } <"$FAKES/mininet"; do sleep 0.01 || exit; done ;;"""
+    wait = wait if user == "0" else ""
     machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + wait))
     machine.fake("apt-get", APT + 'case "$*" in *mininet*) echo here >"$FAKES/mininet" ;; esac\n')
     done = machine.run("up", "tiny")
@@ -106,7 +107,7 @@ def test_the_endpoint_is_compiled_beside_the_installation_for_a_run_on_real_link
         (machine.folder / "bin" / package).touch()
     wait = f"""
 *cli.first_build*) echo compiled >>"$LOG"; : >"$FAKES/begun"; sleep 0.1; : >"$FAKES/done" ;;
-*locks/user.txt) [ {compiles:d} = 0 ] || while [ ! -e "$FAKES/begun" ]; do sleep 0.01; done ;;
+*locks/user.txt) [ {compiles:d} = 0 ] || while [ ! -e "$FAKES/begun" ]; do sleep 0.01 || exit; done ;;
 *"-m cli run"*) [ {compiles:d} = 0 ] || [ -e "$FAKES/done" ] || exit 9 ;;"""
     machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + wait))
     done = machine.run(*words)
@@ -280,7 +281,7 @@ def test_an_environment_without_pip_is_made_again(machine: Machine) -> None:
 
 def test_two_first_calls_install_once(machine: Machine) -> None:
     slow = PYTHON.replace(
-        'case "$*" in', 'case "$*" in\n*"-m pip --quiet"*) while [ ! -e "$FAKES/go" ]; do sleep 0.1; done ;;', 1
+        'case "$*" in', 'case "$*" in\n*"-m pip --quiet"*) while [ ! -e "$FAKES/go" ]; do sleep 0.1 || exit; done ;;', 1
     )
     machine.fake("python3", slow)
     (machine.folder / "log").write_text("")
@@ -452,9 +453,9 @@ def test_a_relative_place_of_the_environment_is_below_the_callers_folder(machine
 @pytest.mark.parametrize("signal", ["INT", "TERM"])
 def test_a_test_that_is_interrupted_ends_the_compilation_beside_it(machine: Machine, signal: str, place: str) -> None:
     """While types are checked, and while p4runtime-shell is installed, which a subshell does."""
-    interrupt = f"""while [ ! -e "$FAKES/compiling" ]; do sleep 0.01; done; kill -{signal} "$PPID" $$"""
+    interrupt = f"""while [ ! -e "$FAKES/compiling" ]; do sleep 0.01 || exit; done; kill -{signal} "$PPID" $$"""
     cases = """\n*"-m cli compile") trap 'echo ended >>"$LOG"; exit' TERM
-    exec >"$FAKES/compiling" 2>&1; while [ ! -e "$FAKES/go" ]; do sleep 0.01; done ;;"""
+    exec >"$FAKES/compiling" 2>&1; while [ ! -e "$FAKES/go" ]; do sleep 0.01 || exit; done ;;"""
     if place == "shell":
         cases += f"\n*locks/shell.txt) {interrupt} ;;"
     machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in' + cases))
