@@ -8,6 +8,7 @@ import os
 import queue
 import shutil
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,18 @@ CONVERSATION = Path(__file__).parent / "beside_bmv2.txt"
 
 
 def cases():
-    for block in CONVERSATION.read_text().strip().split("\n\n")[1:]:
-        lines = block.split("\n")
-        answers = dict(line.split(": ", 1) for line in lines[2:])
-        if "both" in answers:
-            answers["ours"] = answers["bmv2"] = answers.pop("both")
-        yield lines[0].removeprefix("# "), lines[1], answers
+    """Title, update, the code of each server, and why they differ."""
+    rows = [line for line in CONVERSATION.read_text().splitlines() if not line.startswith("#")]
+    for row, following in zip_longest(rows, rows[1:], fillvalue=""):
+        if not row.startswith(" "):
+            title, codes, update = row.split(": ", 2)
+            ours, _, bmv2 = codes.partition(", bmv2 ")
+            yield title, update, {"ours": ours, "bmv2": bmv2 or ours}, following.strip() * following.startswith(" ")
 
 
-def block(title, update, answers):
-    if answers["ours"] == answers["bmv2"]:
-        answers = {"both": answers["ours"]}
-    return "\n".join([f"# {title}", update, *(f"{who}: {said}" for who, said in answers.items())])
+def row(title, update, codes, why):
+    differs = f", bmv2 {codes['bmv2']}" if codes["bmv2"] != codes["ours"] else ""
+    return f"{title}: {codes['ours']}{differs}: {update}\n" + (f"    {why}\n" if why else "")
 
 
 @contextmanager
@@ -94,20 +95,20 @@ def converse(address, compiled, updates):
     ],
 )
 def test_every_update_is_answered_as_written_down(name, server, tmp_path):
-    updates = [update for _, update, _ in cases()]
+    updates = [update for _, update, _, _ in cases()]
     with server(tmp_path) as address:
         actual = converse(address, compile_program(PROGRAM), updates)
     if os.environ.get("UPDATE_GOLDEN"):
         told = [
-            (title, update, {**answers, name: one})
-            for (title, update, answers), one in zip(cases(), actual, strict=True)
+            row(title, update, {**codes, name: one}, why)
+            for (title, update, codes, why), one in zip(cases(), actual, strict=True)
         ]
-        head = CONVERSATION.read_text().split("\n\n")[0]
-        CONVERSATION.write_text("\n\n".join([head, *(block(*one) for one in told)]) + "\n")
-    expected = [(title, answers[name]) for title, _, answers in cases()]
+        head = [line for line in CONVERSATION.read_text().splitlines(keepends=True) if line.startswith("#")]
+        CONVERSATION.write_text("".join(head + told))
+    expected = [(title, codes[name]) for title, _, codes, _ in cases()]
     assert [(title, answer) for (title, _), answer in zip(expected, actual, strict=True)] == expected
 
 
 def test_every_difference_has_a_reason():
-    for title, _, answers in cases():
-        assert (answers["ours"] == answers["bmv2"]) == ("why" not in answers), title
+    for title, _, codes, why in cases():
+        assert (codes["ours"] == codes["bmv2"]) == (not why), title

@@ -56,9 +56,10 @@ def answer(store, update):
 
 
 def cases(path):
-    for block in path.read_text().strip().split("\n\n"):
-        title, *update, expected = block.split("\n")
-        yield title.removeprefix("# "), "\n".join(update), expected.removeprefix("=> ")
+    """Title, update and answer, a line each."""
+    lines = path.read_text().splitlines()
+    for title, update, expected in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
+        yield title.removeprefix("# "), update, expected.removeprefix("=> ")
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -72,6 +73,6 @@ def test_every_refusal_names_the_thing_the_rule_and_the_choices(path, store):
             insert(store, *FULL)
         actual.append((title, update, answer(store, update)))
     if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text("\n\n".join(f"# {t}\n{u}\n=> {a}" for t, u, a in actual) + "\n")
+        path.write_text("".join(f"# {t}\n{u}\n=> {a}\n" for t, u, a in actual))
     for (title, update, expected), (_, _, got) in zip(cases(path), actual, strict=True):
         assert got == expected, f"{title}: {update}"
