@@ -1,6 +1,7 @@
 """The shipped path selections against decisions of the reference, and windows against their published rules."""
 
 import json
+import lzma
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -20,9 +21,8 @@ from tests.helpers.transport.bench import Bench, ev_set
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire
 
-RECORDED = sorted(
-    file for file in (Path(__file__).parent / "decisions").glob("*.json") if not file.name.startswith("rule-")
-)
+FILES = (Path(__file__).parent / "decisions").glob("*.json.xz")
+RECORDED = {file.name.partition(".")[0]: file for file in sorted(FILES) if not file.name.startswith("rule-")}
 BDP = 150_000
 PATH = PathTraits(12_000, 12_000, 100_000_000_000, 1500)
 
@@ -38,9 +38,9 @@ class Recorded(Random):
         return self.draws.pop(0)
 
 
-@pytest.mark.parametrize("file", RECORDED, ids=[file.stem for file in RECORDED])
-def test_a_policy_decides_as_the_reference_does(file: Path) -> None:
-    recorded = json.loads(file.read_text())
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_policy_decides_as_the_reference_does(name: str) -> None:
+    recorded = json.loads(lzma.decompress(RECORDED[name].read_bytes()))
     kind, size = SELECTIONS[recorded["policy"]], recorded["paths"]
     rng = Recorded()
     rng.draws = recorded["first_draws"][1:]  # the first is of the upper bits of the reference's entropies

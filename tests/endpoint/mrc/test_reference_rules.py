@@ -1,6 +1,7 @@
 """The loss rule SLEEK and the rate of RCCC's receivers against recorded decisions of the reference."""
 
 import json
+import lzma
 from collections import Counter
 from pathlib import Path
 
@@ -15,8 +16,6 @@ from endpoint.mrc.parameter import checked
 from tests.helpers.transport.bench import ev_set
 
 DECISIONS = Path(__file__).parent / "decisions"
-SLEEK = sorted(DECISIONS.glob("rule-sleek-*.json"))
-RCCC = sorted(DECISIONS.glob("rule-rccc-*.json"))
 
 
 def send(window: PacketWindow, count: int, size: int) -> None:
@@ -37,9 +36,9 @@ def take_acked(window: PacketWindow, psns: list[int]) -> None:
     window.una += count
 
 
-@pytest.mark.parametrize("file", SLEEK, ids=[file.stem for file in SLEEK])
-def test_sleek_takes_the_same_packets_for_lost_as_the_reference(file: Path) -> None:
-    recorded = json.loads(file.read_text())
+@pytest.mark.parametrize("name", ["rule-sleek-1", "rule-sleek-2"])
+def test_sleek_takes_the_same_packets_for_lost_as_the_reference(name: str) -> None:
+    recorded = json.loads(lzma.decompress((DECISIONS / f"{name}.json.xz").read_bytes()))
     rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
     flight, window_bytes = PacketWindow(0, 1024), recorded["first_window"]
     path = ev_set(8).planes[0].active[0]
@@ -63,9 +62,9 @@ def test_sleek_takes_the_same_packets_for_lost_as_the_reference(file: Path) -> N
                 flight.lost |= 1 << index
 
 
-@pytest.mark.parametrize("file", RCCC, ids=[file.stem for file in RCCC])
-def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(file: Path) -> None:
-    recorded = json.loads(file.read_text())
+@pytest.mark.parametrize("name", ["rule-rccc-1", "rule-rccc-2"])
+def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(name: str) -> None:
+    recorded = json.loads(lzma.decompress((DECISIONS / f"{name}.json.xz").read_bytes()))
     values = checked("congestion", "rccc", CONGESTIONS["rccc"].parameters, {})
     assert (values["marks"], values["cut"]) == (recorded["target"], recorded["cut"])
     receiver = RcccReceiver(PathTraits(12_000, 12_000, 100_000_000_000, 4096), values)
