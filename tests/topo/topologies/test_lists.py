@@ -7,10 +7,12 @@ import pytest
 
 from page.scene import scene
 from topo.graph import PortRef, link_between, peer
-from topo.node import Host, leaf, spine
+from topo.node import Host, core, leaf, spine
 from topo.path import paths
 from topo.plan import Plan
 from topo.planfile import PlanError, load_plan, parse_plan
+from topo.topologies import Rails, listed
+from topo.topologies.topology import Cable
 
 HEAD = 'name = "listed"\n[fabric]\ntopology = "list"\ncables = '
 TWO = '[["h0","p0l0"],["h1","p0l1"],["p0l0","p0s0"],["p0l1","p0s0"]]'
@@ -163,3 +165,14 @@ def test_rails_put_the_nics_of_a_node_on_different_leaves() -> None:
 def test_numbers_that_make_no_pods_are_refused(key: str, value: str, why: str) -> None:
     with pytest.raises(PlanError, match=why):
         load_plan("pods", {f"fabric.{key}": value})
+
+
+def test_a_cable_on_no_shortest_way_is_refused_before_it_could_have_an_unused_entry() -> None:
+    cables = [
+        *Rails(planes=2, leaves=4, spines=2, hosts_per_leaf=2, rails=2).cables(),
+        Cable(leaf(0, 0), core(0, 0)),
+        Cable(leaf(0, 1), core(0, 0)),
+    ]
+    assert listed(cables)
+    with pytest.raises(ValueError, match=r"p0s0–p0c0 is on none"):
+        listed([*cables, Cable(spine(0, 0), core(0, 0))])

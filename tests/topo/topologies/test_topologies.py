@@ -1,4 +1,4 @@
-"""Every property holds on every topology of any size. `test_planted.py` plants errors, which properties must find."""
+"""Every property holds on every topology of any size."""
 
 import pytest
 from hypothesis import given, settings
