@@ -72,16 +72,13 @@ def ran(folder: Path, *words: str, status: int = 0, run: str = "1") -> tuple[set
     return set(re.findall(r"^PASSED \S+::(\S+)", done.stdout, re.MULTILINE)), done.stdout
 
 
-def test_ring_0_refuses_what_starts_something_and_leaves_out_what_is_dear(tmp_path: Path) -> None:
-    passed, printed = ran(tmp_path, "--ring", "0")
+def test_ring_0_refuses_what_starts_something_leaves_out_what_is_dear_and_needs_enough_tests(tmp_path: Path) -> None:
+    passed, printed = ran(tmp_path, "--ring", "0", "--at-least", "2", status=1)
     assert passed == {"test_pure"}
+    assert "at least 2 tests must pass (got 1)" in printed
     assert "1 passed, 9 skipped, 16 deselected" in printed
     for begun in ("a process", "a socket", "a namespace", "a browser"):
         assert f"begins {begun}: a test of ring 1" in printed
-
-
-def test_ring_0_fails_when_too_few_tests_are_left_in_it(tmp_path: Path) -> None:
-    assert "at least 2 tests must pass (got 1)" in ran(tmp_path, "--ring", "0", "--at-least", "2", status=1)[1]
 
 
 def test_a_budget_leaves_out_what_would_end_too_late_and_says_so(tmp_path: Path) -> None:
@@ -98,21 +95,18 @@ def test_the_first_test_whose_turn_it_is_runs_in_any_budget(tmp_path: Path) -> N
 
 
 def test_a_test_that_takes_long_is_slow_unless_it_is_the_one_of_its_kind(tmp_path: Path) -> None:
-    passed, _ = ran(tmp_path, "-m", "not slow", "-k", "dear")
+    passed, _ = ran(tmp_path, "-m", "not slow", "-k", "dear", "--renew-costs")
     assert passed == {"test_dear_and_the_one_of_its_kind"}
+    known = {f"tests/test_small.py::{name}": cost for name, cost in (("test_dear", 3), ("test_many[0]", 500))}
+    assert Costs.read(tmp_path).seconds == known, "renewed is what ran"
 
 
 def test_of_the_dear_cases_of_a_test_the_cheapest_stays_in_ring_1() -> None:
-    records = {"f::t[a]": 0.5, "f::t[b]": 0.4, "f::t[c]": 0.2, "f::u[a]": 0.5, "f::u[b]": 0.6, "f::w[a]": 1}
+    records = {"f::t[a]": 0.5, "f::t[b]": 0.4, "f::t[c]": 0.2, "f::u[a]": 0.5, "f::u[b]": 0.6, "f::w[a]": 1, "f::x": 2}
     known = Costs(records)
-    assert {name for name in records if known.slow(name, root=False)} == {"f::t[a]", "f::t[b]", "f::u[b]", "f::w[a]"}
-    assert {name for name in records if known.slow(name, root=True)} == {"f::u[b]"}
+    assert {name for name in records if known.slow(name, root=False)} == {*records} - {"f::t[c]", "f::u[a]"}
+    assert {name for name in records if known.slow(name, root=True)} == {"f::u[b]", "f::x"}
     assert not known.slow("f::t[new]", root=False)
-
-
-def test_costs_are_renewed_for_the_tests_that_ran(tmp_path: Path) -> None:
-    ran(tmp_path, "-k", "dear", "--renew-costs")
-    assert Costs.read(tmp_path).seconds == {"tests/test_small.py::test_many[0]": 500}
 
 
 NAMES = [f"tests/{room}/test_it.py::test_{number}" for room in ("topo", "cli") for number in range(150)]

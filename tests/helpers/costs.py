@@ -22,8 +22,8 @@ FILE = "tests/costs.json"
 TURNS = 5  # a slow test waits for at most so many runs of CI, and twice as many if a run reaches half of its group
 RUN = "MRCLAB_CI_RUN"
 RECORDED_S = 0.1  # and more is no test of ring 0
-SLOW_S, SLOW_ROOT_S = 1.0, 2.0  # and more is a slow test, unless it is marked `smoke`
-SLOW_CASE = 0.3  # of that, and more, is a slow case of a test with a cheaper case
+SLOW_S, SLOW_ROOT_S = 0.6, 2.0  # and more is a slow test, unless it is marked `smoke`
+CASE_S, CASE_ROOT_S = 0.3, 0.6  # and more is a slow case of a test with a cheaper case
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Costs:
 
     def slow(self, name: str, root: bool) -> bool:
         """Whether a test is slow by its record. Labs take their time, so tests with root may have more of it."""
-        share = 1.0 if name in self.cheapest else SLOW_CASE
-        return self.seconds.get(name, 0.0) >= share * (SLOW_ROOT_S if root else SLOW_S)
+        alone, case = (SLOW_ROOT_S, CASE_ROOT_S) if root else (SLOW_S, CASE_S)
+        return self.seconds.get(name, 0.0) >= (alone if name in self.cheapest else case)
 
     @cached_property
     def cheapest(self) -> Set[str]:
