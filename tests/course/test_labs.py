@@ -21,6 +21,13 @@ STARTER_SHARE_MAX = 1 / 3
 LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
 
 
+QUICK = {
+    "ports": ("tell", "back", "quiet", "order"), "spray": ("paths", "lost"), "window": ("back", "trims", "fair"),
+    "health": ("leave", "return"),
+}  # fmt: skip
+"""Tests that take a quarter of a second each, of labs whose other cases here are dear."""
+
+
 def cases(kind: str) -> list[object]:
     return [pytest.param(lab, one, id=f"{lab.name} {one.name}") for lab in LABS.values() for one in wrong(lab, kind)]
 
@@ -32,6 +39,13 @@ def test_the_reference_passes(lab: Exercise) -> None:
     for test in found:  # facts only: advice is for tests that failed
         assert not re.search(r"\?|\bmust\b", test.outcome.happened), test.outcome.happened
         assert not test.outcome.look
+
+
+@pytest.mark.parametrize(("name", "test"), [(name, test) for name, tests in QUICK.items() for test in tests])
+@pytest.mark.smoke
+def test_the_reference_passes_quick_tests(name: str, test: str) -> None:
+    (found,) = results(find(name), reference(find(name), SEED), SEED, only=test, trusted=True)
+    assert found.outcome.passed, found.outcome.happened
 
 
 @LAB

@@ -1,10 +1,14 @@
-"""A result in the terminal, of code that a student has written."""
+"""What a student sees in a terminal: a result, whatever the code is, and what there is to do."""
 
 import io
+import json
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from rich.console import Console
 
+from cli.main import main
 from course.catalogue import find
 from course.result import CheckResult, TestOutcome, TestResult
 from course.terminal import show
@@ -29,3 +33,20 @@ def test_a_result_has_the_names_of_tests_as_handouts_do() -> None:
     text = io.StringIO()
     show(Console(file=text, width=100), lab, CheckResult(lab.number, "s1", 1, "", (test,), 0.1), "faults.py")
     assert text.getvalue().count("cable: a cable without light") == 2  # in the list, and above the first failure
+
+
+def test_a_lab_that_was_started_is_told_in_the_list_and_has_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ["--folder", str(tmp_path / "mylab")]
+    assert main(["start", "5", "--student", "s1", "--key", "k", *folder]) == 0
+    assert (tmp_path / "mylab" / find("5").file).read_text()
+    assert "fill the gaps, then ./lab check 5" in capsys.readouterr().out
+    assert main(["course", "list", "--format", "json", *folder]) == 0
+    assert [row["number"] for row in json.loads(capsys.readouterr().out) if row["started"]] == [5]
+    assert main(["course", "list", *folder]) == 0
+    assert find("5").title in capsys.readouterr().out
+    assert main(["course", "page", "5"]) == 0
+    assert "Goal" in capsys.readouterr().out
+    assert main(["course", "pack", "5"]) == 2
+    assert "must have lab, service and key" in capsys.readouterr().err
