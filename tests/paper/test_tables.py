@@ -1,14 +1,23 @@
-"""Tables of a reproduction: what experiments are compared with, and how much an agreeing order says."""
+"""Tables of a reproduction: what experiments are compared with, read twice, and how much an agreeing order says."""
 
-from dataclasses import replace
+import ast
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from paper import catalogue
+from judging.run import Run
+from paper import catalogue, perform, readings
 from paper.figure import Experiment, Figure, Order, Quantity
 from paper.outcome import Outcome, number
+from paper.readings import Reading
 from paper.report import causes, standing, table
+from running.runner import made
 from studies.sweeping.row import Row
 
 
@@ -84,3 +93,81 @@ def test_there_is_a_column_of_times_unless_no_time_is_known() -> None:
     assert [row[-1] for row in table.summary([timed, unknown])[1]] == ["2", "–", "–"]
     head, rows = table.summary([timed])
     assert (head[-1], [row[-1] for row in rows]) == ("seconds", ["2", "2"])
+
+
+def test_only_the_code_that_measures_a_figure_makes_it_again() -> None:
+    def names(figure: str) -> list[str]:
+        return [Path(name).stem for name in perform.measuring(catalogue.file_of(figure))]
+
+    assert names("16") == ["random_loss"]
+    assert names("18") == ["clock", "incast", "measuring", "streams"]
+    # The large forms measure by the code of the usual ones; an edit of it left their keys alone.
+    assert names("16-large") == ["figure_16", "large", "random_loss"]
+
+
+def test_a_module_that_no_key_covers_reads_no_run() -> None:
+    for name in perform.DATA - {"figure"}:
+        tree = ast.parse((catalogue.FOLDER / f"{name}.py").read_text())
+        modules = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert not [module for module in modules if module.partition(".")[0] == "judging"], name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["4", "5.2.1", "9a", "14", "15", "16", "18", "20"])
+def test_no_module_of_data_takes_part_in_measuring(name: str, tmp_path: Path) -> None:
+    """One figure of each way of measuring. The functions that Python calls are written down meanwhile."""
+    figure = catalogue.find(name)
+    part = min(figure.parts(True), key=lambda part: part.plan.host_count * sum(phase.seconds for phase in part.phases))
+    run = Run.open(made(perform.spec(name, part, True), tmp_path))
+    called: set[str] = set()
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(catalogue.FOLDER) and not frame.f_code.co_name.startswith("<"):
+            called.add(str(path.relative_to(catalogue.FOLDER.parent)))
+
+    sys.setprofile(look)
+    try:
+        part.measure(run)
+    finally:
+        sys.setprofile(None)
+    assert called, "nothing of this room was called"
+    file = catalogue.file_of(name)
+    assert called <= {*perform.measuring(file), str(file.relative_to(catalogue.FOLDER.parent))}
+
+
+FILE = Path(__file__).with_name("second_reading.toml")
+ROUNDING = 1e-9
+"""What binary fractions may be off: two readings may differ by exactly the sum of their errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """A number read again, and what that reading may be off, both in the unit of the first reading."""
+
+    value: float
+    error: float
+
+
+def second() -> dict[str, dict[str, Second]]:
+    """The second readings by figure and name; TypeError for a key that none has."""
+    document = tomllib.loads(FILE.read_text())
+    return {figure: {name: Second(**entry) for name, entry in entries.items()} for figure, entries in document.items()}
+
+
+def disagreements(first: Mapping[str, Reading], again: Mapping[str, Second]) -> list[str]:
+    """The numbers of a figure whose two readings are further apart than their errors together."""
+    return [
+        f"{name}: {first[name].value} ± {first[name].error}, again {two.value} ± {two.error}"
+        for name, two in again.items()
+        if abs(first[name].value - two.value) > first[name].error + two.error + ROUNDING
+    ]
+
+
+def test_a_second_reading_of_a_third_of_the_papers_numbers_agrees() -> None:
+    """Truth: the paper itself, read twice by different means. The draw is described in the file."""
+    found = second()
+    assert sum(map(len, found.values())) == 128
+    assert {figure: disagreements(readings.of(figure), again) for figure, again in found.items()} == {
+        figure: [] for figure in found
+    }

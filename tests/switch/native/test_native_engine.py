@@ -1,12 +1,15 @@
-"""The native engine, stepped: tables, queues, time and counters."""
+"""The native engine, stepped: tables, queues, time, counters, its compiler, and random lives beside the reference."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from p4c.entries import ActionCall, Entry, Lpm
 from p4c.model import Program
 from switch.engine import PortConfig
+from switch.native import build
 from switch.native.engine import NativeEngine
 from tests.helpers.engines.leaf_traffic import (
     OWN_USID,
@@ -17,6 +20,9 @@ from tests.helpers.engines.leaf_traffic import (
     table_name,
     usid_address,
 )
+from tests.helpers.engines.life_inputs import PROGRAMS
+from tests.helpers.engines.scenario import Scenario
+from tests.helpers.waiting import eventually
 
 FRAME = ipv6_frame(usid_address(OWN_USID, 0x2000, 0x3000), bytes(946))  # 1000 bytes
 
@@ -76,3 +82,40 @@ def test_many_entries_are_found_deleted_and_reinserted(engine: NativeEngine) -> 
         engine.insert_entry(table, Entry((Lpm(usid_address(0x4000, number), 64),), ActionCall(action, (2,))))
     engine.receive(1, ipv6_frame(usid_address(0x4000, 2998, 1)), 5000)
     assert len(engine.advance(5000)) == 1
+
+
+COMPILER = """#!/bin/sh
+cd "$(dirname "$0")"
+(exec 3>held; read line <never) &
+wait
+"""
+
+
+def test_a_compiler_that_does_not_end_is_stopped_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command of a compiler runs the compiler proper as its child, which keeps the pipes open."""
+    script = tmp_path / "cc"
+    script.write_text(COMPILER)
+    script.chmod(0o755)
+    for name in ("held", "never"):
+        os.mkfifo(tmp_path / name)
+    held = os.open(tmp_path / "held", os.O_RDONLY | os.O_NONBLOCK)
+    monkeypatch.setattr(build, "COMPILER_S_MAX", 0.3)
+    with pytest.raises(build.EngineBuildError, match=r"C compiler must end within 0\.3 s: .*cc program\.c was stopped"):
+        build._run((str(script), "program.c"))
+
+    def released() -> bool:
+        try:
+            return os.read(held, 1) == b""
+        except BlockingIOError:  # a process has the other end
+            return False
+
+    eventually(released, "the compiler's child has ended")
+    os.close(held)
+
+
+@pytest.mark.parametrize("path", sorted(PROGRAMS.glob("*.p4")), ids=lambda path: path.stem)
+def test_programs_made_of_every_construct_agree(path: Path, compiled: Callable[[Path], Program]) -> None:
+    for seed in range(10):
+        Scenario(compiled(path), seed).run(60)
