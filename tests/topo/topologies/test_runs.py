@@ -26,8 +26,8 @@ RUNS = [
     ("collision", "uneven", "true"),
     ("nic-port", "list", "true"),
 ]
-LONG = {"nic-port", "maintenance", "grey-link"}
-"""Scenarios without a short form that has evidence enough on two planes."""
+LONG = {"nic-port", "maintenance", "grey-link", "switch-reboot pods"}
+"""Without a short form that has evidence enough: on two planes, or in two crashes of two tiers."""
 
 
 @pytest.mark.parametrize(("scenario", "name", "verdict"), RUNS)
@@ -37,7 +37,7 @@ def test_a_run_has_its_verdict_and_can_be_shown(
     plan, runs = tmp_path / "own.toml", str(tmp_path / "runs")
     plan.write_text(TEXTS[name], encoding="utf-8")
     words = ["run", scenario, "--plan", str(plan), "--world", "simulated", "--payload", "counted", "--seed", "7"]
-    cli.main([*words, *([] if scenario in LONG else ["--short"]), "--plain", "--runs", runs])
+    cli.main([*words, *([] if {scenario, f"{scenario} {name}"} & LONG else ["--short"]), "--plain", "--runs", runs])
     assert f": {verdict}\n" in capsys.readouterr().out
     folder = find(Path(runs), "latest")
     replay, trace = tmp_path / "replay.html", tmp_path / "trace.json"
