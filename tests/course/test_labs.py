@@ -22,10 +22,12 @@ LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
 
 
 QUICK = {
-    "ports": ("tell", "back", "quiet", "order"), "spray": ("paths", "lost"), "window": ("back", "trims", "fair"),
-    "health": ("leave", "return"),
+    "ports": ("tell", "spare", "back", "quiet", "repeat", "order", "both"),
+    "spray": ("planes", "paths", "slow", "lost"), "window": ("back", "trims", "fair"),
+    "health": ("leave", "keep", "return", "grey"),
+    "tables": ("own", "unknown", "last-hop", "surplus", "arrive", "another"), "faults": ("loss", "table"),
 }  # fmt: skip
-"""Tests that take a quarter of a second each, of labs whose other cases here are dear."""
+"""Tests that take about a quarter of a second, of labs whose other cases here are dear."""
 
 
 def cases(kind: str) -> list[object]:
