@@ -30,12 +30,13 @@ def test_a_room_takes_from_others_only_what_their_doors_name(room: str) -> None:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_an_import_past_the_door_of_a_room_is_found(room: str) -> None:
-    """Planted in another room: a module that is no door, and a name that a door does not offer."""
+    """Planted in another room: a module that is no door, and a name that a door does not offer. And in this room."""
     inside = next(name for name in modules() if name.startswith(f"{room}.") and not door(name, modules()))
     other = "common.door" if room != "common" else "topo.plan"
     above, _, module = inside.rpartition(".")
     for planted in (f"import {inside}", f"from {above} import {module}", f"from {inside} import name"):
         assert past_doors(other, modules(), planted), planted
+    assert past_doors(inside, modules(), "import cli.main" if room != "cli" else "import topo.emulation.network")
     if room in modules():
         assert past_doors(other, modules(), f"import {room}\nprint({room}.no_such_name)")
         assert past_doors(other, modules(), f"from {room} import no_such_name")

@@ -36,15 +36,28 @@ def test_each_contract_has_a_planted_import() -> None:
     assert not [contract for contract in contracts() if not any(contract.startswith(name) for name, _ in PLANTED)]
 
 
+def linted(planted: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+    for room in (*rooms(), ROOT / "packages" / "benchmarks" / "benchmarks"):
+        shutil.copytree(room, folder / room.name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    for path, text in planted.items():
+        (folder / path).write_text(text)
+    return subprocess.run([LINT, "--no-cache"], cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_an_import_upwards_or_sideways_is_found_in_each_room(tmp_path: Path) -> None:
+    (layers, *_) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    there = [room for floor in layers["layers"] for room in floor.split(" | ")]
+    assert {room.name for room in rooms()} <= {*there, "p4"}
+    above = {room: "benchmarks.noise" if room == "course" else "course.worker" for room in there}
+    done = linted({f"{room}/bad.py": f"import {module}" for room, module in above.items()}, tmp_path)
+    assert [room for room in there if f"{room}.bad -> {above[room]} (l.1)" not in done.stdout] == []
+
+
 @pytest.mark.parametrize(("name", "planted"), PLANTED)
 def test_a_planted_import_breaks_the_contract(name: str, planted: dict[str, str], tmp_path: Path) -> None:
     (contract,) = [contract for contract in contracts() if contract.startswith(name)]
-    for room in (*rooms(), ROOT / "packages" / "benchmarks" / "benchmarks"):
-        shutil.copytree(room, tmp_path / room.name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    for path, text in planted.items():
-        (tmp_path / path).write_text(text)
-    done = subprocess.run([LINT, "--no-cache"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = linted(planted, tmp_path)
     broken = " ".join(done.stdout.split())
     assert f"{contract} BROKEN" in broken
     assert done.returncode == 1
