@@ -98,7 +98,7 @@ def _build(name: str, text: str, sources: list[Path], sanitize: str, more: tuple
         return built
     hidden = ("-fvisibility=hidden",) if text else ()
     flags = (*FLAGS, *hidden, *WARNINGS, *SANITIZERS[sanitize], f"-I{RUNTIME}", *more)
-    material = [*compiler(), _compiler_version(), *FLAGS, *more, sanitize, _runtime_digest(bool(sources)), text]
+    material = [*compiler(), _compiler_version(), *FLAGS, "map", *more, sanitize, _runtime_digest(bool(sources)), text]
     digest = hashlib.sha256("\0".join(material).encode()).hexdigest()[:24]
     directory = files.cache_directory()
     own = f"program-{_file_name(name)}" if text else name
