@@ -103,7 +103,7 @@ class FlowControl:
         }
 
 
-class Endpoint(Nic[QueuePair]):
+class RoceEndpoint(Nic[QueuePair]):
     """`rng` is the only source of chance; `settings` are those of `endpoint.roce.config.Settings`."""
 
     def __init__(self, profile: NicProfile, *, rng: Random, now_ns: int = 0, **settings: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from endpoint.mrc.endpoint import Endpoint
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import Transport
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow

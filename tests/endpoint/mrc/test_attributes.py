@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from endpoint.nic.attributes import VerbError
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow

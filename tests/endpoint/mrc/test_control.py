@@ -10,7 +10,7 @@ from endpoint.mrc.operations import ASKED_MAX
 from endpoint.mrc.paths.ev_events import EvEventQueue
 from endpoint.mrc.paths.ev_state import EvCause
 from endpoint.nic.attributes import VerbError
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import QueueFull
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow

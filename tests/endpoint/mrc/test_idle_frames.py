@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from tests.helpers.transport.bench import Bench, Packet
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.virtual_wire import Wire

@@ -9,7 +9,7 @@ from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.nic import QPN_FIRST, QPN_MAX
 from endpoint.nic.verbs import RESET_PSNS
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow

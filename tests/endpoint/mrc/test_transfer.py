@@ -13,7 +13,7 @@ from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import wire
 from endpoint.nic.attributes import VerbError
 from endpoint.nic.wire import Opcode
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.flows import Flow

@@ -10,7 +10,7 @@ from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.message import Message
 from endpoint.nic.work import WorkQueue
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, MemoryRegion, QPState, QueueFull
 from tests.helpers.transport.bench import Bench
 from tests.helpers.transport.virtual_wire import Wire

@@ -13,7 +13,7 @@ from endpoint.nic.attributes import VerbError
 from endpoint.nic.config import ConfigError
 from endpoint.roce import wire
 from endpoint.roce.dcqcn import RATE_MIN, Dcqcn
-from endpoint.roce.endpoint import Endpoint
+from endpoint.roce.endpoint import RoceEndpoint
 from endpoint.transport import CompletionStatus, QPState
 from tests.helpers.transport.flows import Flow
 from tests.helpers.transport.hostile import mutate
@@ -281,14 +281,14 @@ def test_a_qp_that_fails_while_it_sends_wants_no_timer_any_more() -> None:
 )
 def test_a_setting_that_cannot_work_is_refused_when_the_nic_is_made(setting: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConfigError, match=rule):
-        Endpoint(profiles.parse(profile_data(0)), rng=Random(1), **setting)
+        RoceEndpoint(profiles.parse(profile_data(0)), rng=Random(1), **setting)
 
 
 def test_settings_attributes_and_hosts_that_do_not_exist_are_refused_by_name() -> None:
     nic = profiles.parse(profile_data(0))
     with pytest.raises(ConfigError, match="RoCE has no setting 'mpr'; valid: jitter_ns, "):
-        Endpoint(nic, rng=Random(1), mpr=8)
-    endpoint = Endpoint(nic, rng=Random(1))
+        RoceEndpoint(nic, rng=Random(1), mpr=8)
+    endpoint = RoceEndpoint(nic, rng=Random(1))
     cq = endpoint.create_cq(4)
     with pytest.raises(VerbError, match="no attribute 'mpr'; valid: max_send_wr"):
         endpoint.create_qp(cq, mpr=8)
@@ -404,7 +404,7 @@ def test_without_loss_and_collisions_the_baseline_reaches_95_percent_of_mrcs_goo
 def test_thirty_thousand_hostile_packets_do_no_harm(selective_repeat: bool) -> None:
     rng = Random(5)
     own = {"selective_repeat": selective_repeat}
-    a, b = (Endpoint(profiles.parse(profile_data(n)), rng=Random(n), **own) for n in range(2))
+    a, b = (RoceEndpoint(profiles.parse(profile_data(n)), rng=Random(n), **own) for n in range(2))
     sink, guard = bytearray(1 << 16), bytearray(4096)
     source = a.register_memory(bytearray(1 << 16))
     target = b.register_memory(sink)
@@ -444,8 +444,8 @@ def test_thirty_thousand_hostile_packets_do_no_harm(selective_repeat: bool) -> N
 
 
 def test_frames_look_like_rocev2() -> None:
-    a = Endpoint(profiles.parse(profile_data(0, encapsulation="none")), rng=Random(1))
-    b = Endpoint(profiles.parse(profile_data(1, encapsulation="none")), rng=Random(2))
+    a = RoceEndpoint(profiles.parse(profile_data(0, encapsulation="none")), rng=Random(1))
+    b = RoceEndpoint(profiles.parse(profile_data(1, encapsulation="none")), rng=Random(2))
     qp, peer = a.create_qp(a.create_cq(9), psn=5), b.create_qp(b.create_cq(9))
     qp.connect(peer.info(), 0)
     region = a.register_memory(bytearray(10_000))

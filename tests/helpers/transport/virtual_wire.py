@@ -20,7 +20,7 @@ from endpoint import profile as profiles
 from endpoint.mrc.endpoint import Endpoint
 from endpoint.nic import frame as frames
 from endpoint.nic.dialect import DEFAULT
-from endpoint.roce.endpoint import Endpoint as RoceEndpoint
+from endpoint.roce.endpoint import RoceEndpoint
 
 
 @dataclass
