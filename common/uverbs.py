@@ -16,20 +16,22 @@ from typing import NamedTuple
 from common.states import QPState
 
 __all__ = [
-    "ARM", "COMPLETIONS", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX", "SOLICITED", "STATES", "STATUSES",
+    "ARM", "COMPLETIONS", "INLINE", "INLINE_BYTES_MAX", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX", "SOLICITED", "STATES", "STATUSES",
     "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM", "WC_SILENT", "WC_WRITE",
     "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "Arm", "CompletionRow", "FormatError", "ProgramLimits", "Request",
-    "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_requests", "pack_time", "pack_wait",
-    "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_requests", "unpack_time", "unpack_wait",
+    "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_inline", "pack_requests", "pack_time", "pack_wait",
+    "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_inline", "unpack_requests", "unpack_time", "unpack_wait",
 ]  # fmt: skip
 
 VERSION = 1
 MESSAGE_BYTES_MAX = 16_384
 ROWS_MAX = 256
 """Work requests or completions in one message."""
+INLINE_BYTES_MAX = 1024
+"""Bytes that a write may bring along."""
 _PREFIX = "mrclab/uverbs/"
 
-POST, COMPLETIONS, WAIT, TIME, ARM, JSON = 1, 2, 3, 4, 5, ord("{")
+POST, COMPLETIONS, WAIT, TIME, ARM, INLINE, JSON = 1, 2, 3, 4, 5, 6, ord("{")
 """The first byte of a message. WAIT and TIME exist in virtual time only."""
 
 STEPPED = "MRCLAB_UVERBS"
@@ -151,6 +153,22 @@ def unpack_requests(message: bytes) -> tuple[int, Iterator[Request]]:
     """The id and the work requests. Raises `FormatError` for a message whose length is not that of its rows."""
     ident, rows = _rows(message, _REQUEST.size)
     return ident, map(Request._make, _REQUEST.iter_unpack(rows))
+
+
+def pack_inline(request: Request, data: bytes) -> bytes:
+    """One write that brings its bytes along, instead of naming registered memory."""
+    return HEAD.pack(INLINE, 1, 0) + _REQUEST.pack(*request) + data
+
+
+def unpack_inline(message: bytes) -> tuple[Request, bytes]:
+    """The write and its bytes. Raises `FormatError` if there are none, too many, or not as many as it says."""
+    start = HEAD.size + _REQUEST.size
+    if not 0 < len(message) - start <= INLINE_BYTES_MAX:
+        raise FormatError(f"an inline write of {len(message)} bytes; {start + 1} to {start + INLINE_BYTES_MAX} are right")
+    request = Request._make(_REQUEST.unpack_from(message, HEAD.size))
+    if request.length != len(message) - start:
+        raise FormatError(f"an inline write of {request.length} bytes that brings {len(message) - start}")
+    return request, message[start:]
 
 
 def pack_completions(rows: Iterable[CompletionRow]) -> bytes:

@@ -121,3 +121,8 @@ class MemoryRegion:
         self.buffer = buffer
         self.landed = Landed()
         self.sink = sink
+
+    @classmethod
+    def of_bytes(cls, data: bytes) -> MemoryRegion:
+        """Memory of a write that brought its bytes along. Its keys are no region's, and no packet has them."""
+        return cls(0, len(data), -1, -1, memoryview(bytearray(data)))

@@ -12,8 +12,8 @@ from endpoint.region import MemoryRegion
 VA_START = 0x1_0000_0000
 VA_ALIGN = 1 << 21
 RECENT: Final = 16
-NOTHING: Final = MemoryRegion(0, 0, -1, -1, memoryview(bytearray()))
-"""The local memory of a write of no bytes. Its keys are no region's, and no packet has them."""
+NOTHING: Final = MemoryRegion.of_bytes(b"")
+"""The local memory of a write of no bytes."""
 
 
 class MemoryTable:
@@ -88,8 +88,8 @@ class MemoryTable:
         return region
 
     def holds(self, region: MemoryRegion) -> bool:
-        """Whether this very region is registered here."""
-        return region is NOTHING or self._regions.get(region.lkey) is region
+        """Whether this very region is registered here, or of bytes that came with their write."""
+        return region.lkey < 0 or self._regions.get(region.lkey) is region
 
 
 def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from common import uverbs
 from common.fields import Fields
 from endpoint.nic.attributes import BusyError
-from endpoint.transport import QPInfo, QPState, QueueFull, Transport
+from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
 from endpoint.uverbs.channel import Channel, Channels, MakeChannel
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
 from endpoint.uverbs.queues import Armed, Completions, GuestQp
@@ -99,6 +99,11 @@ class Session:
                 self._post(request)
             if ident:
                 self._answer({"id": ident, "ok": True, "result": {}})
+        elif message[0] == uverbs.INLINE and self._opened:
+            try:
+                self._post(*uverbs.unpack_inline(message))
+            except uverbs.FormatError as error:
+                raise Violation(str(error)) from error
         elif message[0] == uverbs.ARM and self._opened:
             self._arm(message)
         elif message[0] == uverbs.JSON:
@@ -169,7 +174,7 @@ class Session:
 
     # --- work requests -------------------------------------------------------------------------------------------
 
-    def _post(self, request: uverbs.Request) -> None:
+    def _post(self, request: uverbs.Request, data: bytes = b"") -> None:
         guest = self.qps.get(request.qpn)
         if guest is None:
             raise Violation(f"a work request for QP {request.qpn}, which is not this program's")
@@ -188,7 +193,7 @@ class Session:
             if receive:
                 guest.qp.post_recv(request.wr_id)
             else:
-                self._post_write(guest, request)
+                self._post_write(guest, request, data)
         except (ValueError, QueueFull) as error:
             raise Violation(str(error)) from error
         cq.outstanding += 1
@@ -199,8 +204,8 @@ class Session:
             if request.flags & uverbs.UNSIGNALED:
                 cq.unsignaled(guest)
 
-    def _post_write(self, guest: GuestQp, request: uverbs.Request) -> None:
-        region = self._regions.get(request.lkey)
+    def _post_write(self, guest: GuestQp, request: uverbs.Request, data: bytes) -> None:
+        region = MemoryRegion.of_bytes(data) if data else self._regions.get(request.lkey)
         if region is None and request.length:
             raise Violation(f"a write from memory with lkey {request.lkey:#x}, which is not this program's")
         guest.qp.post_write(

@@ -47,7 +47,7 @@ struct region *region_of(struct nic *nic, uint32_t lkey)
     return region;
 }
 
-static int read_own(void *to, const void *from, size_t length)
+int own_read(void *to, const void *from, size_t length)
 {
     while (length) {
         struct iovec source = {(void *)from, length}, target = {to, length};
@@ -67,7 +67,7 @@ int region_load(struct region *region, uint64_t addr, uint32_t length)
     if (addr < region->iova || offset > region->mr.length || length > region->mr.length - offset)
         return refuse(EINVAL, "%u bytes from %#lx on are outside of the region of %zu bytes from %#lx on", length,
                       (unsigned long)addr, region->mr.length, (unsigned long)region->iova);
-    int error = read_own(region->shadow + offset, (char *)region->mr.addr + offset, length);
+    int error = own_read(region->shadow + offset, (char *)region->mr.addr + offset, length);
     if (error)
         return refuse(error, "%u bytes from %#lx on cannot be read: %s", length, (unsigned long)addr, strerror(error));
     return 0;

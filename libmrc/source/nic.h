@@ -23,6 +23,7 @@ enum {
     GIDS = 4,     /* of the port's table, all the same: programs like to name the fourth */
     TABLE = 1024, /* chains of queue pairs by number */
     PORT = 1,     /* the only one of a device */
+    INLINE_MAX = 1024, /* bytes of a request; common/uverbs.py */
 };
 
 /* Rows of uverbs' messages, as docs/uverbs.md has them. */
@@ -41,7 +42,7 @@ struct head {
     uint16_t rows;
     uint32_t id;
 };
-enum { KIND_POST = 1, KIND_COMPLETIONS = 2, KIND_WAIT = 3, KIND_TIME = 4, KIND_ARM = 5 };
+enum { KIND_POST = 1, KIND_COMPLETIONS = 2, KIND_WAIT = 3, KIND_TIME = 4, KIND_ARM = 5, KIND_INLINE = 6 };
 enum { OP_WRITE, OP_WRITE_WITH_IMM, OP_RECV };
 enum { FLAG_UNSIGNALED = 1, FLAG_SOLICITED = 2 };
 enum { DONE_WRITE, DONE_WRITE_WITH_IMM, DONE_RECV_WITH_IMM, DONE_SILENT };
@@ -84,6 +85,7 @@ struct mrc_qp {
     bool built;                   /* between ibv_wr_start and ibv_wr_complete: */
     struct ibv_send_wr *built_wrs;
     struct ibv_sge *built_sges;
+    uint8_t *built_bytes; /* inline, `max_inline_data` of each request */
     unsigned int built_count, built_room;
     int built_error;
     struct mrc_qp *next;
@@ -156,6 +158,7 @@ int cq_arm(struct ibv_cq *, int solicited_only);
 /* memory.c */
 struct region *region_of(struct nic *, uint32_t lkey); /* locked */
 int region_load(struct region *, uint64_t addr, uint32_t length); /* what is about to be sent; 0 or errno */
+int own_read(void *to, const void *from, size_t length);          /* of this process: EFAULT where it is not mapped */
 
 /* qp.c */
 struct mrc_qp *pair_by_number(struct nic *, uint32_t qpn); /* locked */

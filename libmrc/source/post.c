@@ -29,6 +29,11 @@ static uint32_t length_of(const struct ibv_send_wr *wr)
     return wr->num_sge ? wr->sg_list->length : 0;
 }
 
+static bool is_inline(const struct ibv_send_wr *wr)
+{
+    return wr->send_flags & IBV_SEND_INLINE && length_of(wr);
+}
+
 /* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
 static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
@@ -38,17 +43,22 @@ static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct i
         return refuse(EOPNOTSUPP, "opcode %d of a work request: MRC carries RDMA writes, with and without immediate", wr->opcode);
     if (wr->num_sge != 0 && wr->num_sge != 1)
         return refuse(EINVAL, "a write takes one range or none (%d ranges given)", wr->num_sge);
-    if (wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | (length_of(wr) ? 0 : IBV_SEND_INLINE)))
-        return refuse(EINVAL, "send flags %#x: SIGNALED and SOLICITED are offered (no INLINE, no FENCE)", wr->send_flags);
+    if (wr->send_flags & ~(unsigned int)(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE))
+        return refuse(EINVAL, "send flags %#x: SIGNALED, SOLICITED and INLINE are offered (no FENCE)", wr->send_flags);
+    if (is_inline(wr) && length_of(wr) > qp->made.cap.max_inline_data)
+        return refuse(EINVAL, "%u bytes of inline data; the queue pair was made for %u (max_inline_data)", length_of(wr),
+                      qp->made.cap.max_inline_data);
     if (qp->sends + ahead >= qp->made.cap.max_send_wr)
         return ENOMEM;
     if (!length_of(wr))
         return 0;
+    if (wr->wr.rdma.remote_addr + (wr->sg_list->length - 1) < wr->wr.rdma.remote_addr)
+        return refuse(EINVAL, "remote address and length do not fit 64 bits");
+    if (is_inline(wr))
+        return 0;
     struct region *region = region_of(nic, wr->sg_list->lkey);
     if (!region)
         return refuse(EINVAL, "lkey %#x is not registered", wr->sg_list->lkey);
-    if (wr->wr.rdma.remote_addr + (wr->sg_list->length - 1) < wr->wr.rdma.remote_addr)
-        return refuse(EINVAL, "remote address and length do not fit 64 bits");
     return region_load(region, wr->sg_list->addr, wr->sg_list->length);
 }
 
@@ -56,13 +66,14 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
 {
     bool signaled = wr->send_flags & IBV_SEND_SIGNALED || qp->made.sq_sig_all;
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool ranged = length_of(wr) && !is_inline(wr);
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
-        .offset = length_of(wr) ? wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova : 0,
+        .offset = ranged ? wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova : 0,
         .remote_addr = wr->wr.rdma.remote_addr,
         .qpn = qp->verbs.qp_num,
         .length = length_of(wr),
-        .lkey = length_of(wr) ? wr->sg_list->lkey : 0,
+        .lkey = ranged ? wr->sg_list->lkey : 0,
         .rkey = wr->wr.rdma.rkey,
         .imm_data = immediate ? ntohl(wr->imm_data) : 0,
         .opcode = immediate ? OP_WRITE_WITH_IMM : OP_WRITE,
@@ -70,6 +81,22 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
                            (immediate && wr->send_flags & IBV_SEND_SOLICITED ? FLAG_SOLICITED : 0)),
     };
     qp->sends++;
+}
+
+/* An inline write is a message by itself, with its bytes behind the row: they are of no region, and are the program's
+ * again when this returns. `lost` is the errno of a connection that is. */
+static int send_inline(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr *wr, struct batch *batch, int *lost)
+{
+    uint32_t length = length_of(wr);
+    int error = own_read(&batch->rows[1], (const void *)(uintptr_t)wr->sg_list->addr, length);
+    if (error)
+        return refuse(error, "%u bytes of inline data at %#lx cannot be read", length, (unsigned long)wr->sg_list->addr);
+    add_send(nic, qp, wr, batch);
+    batch->head.kind = KIND_INLINE;
+    batch->head.id = 0;
+    *lost = uverbs_send(nic, batch, sizeof batch->head + sizeof *batch->rows + length);
+    batch->head.rows = 0;
+    return 0;
 }
 
 /* Posts a list up to its first wrong request, or with `whole` all of it or nothing. */
@@ -86,8 +113,17 @@ static int post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
     for (; wr && !error && !lost; wr = wr->next) {
         if (!whole && (error = prepare_send(nic, qp, wr, 0)))
             break;
-        add_send(nic, qp, wr, &batch);
-        if (batch.head.rows == ROWS_MAX && !(lost = flush(nic, &batch, 0)))
+        bool alone = is_inline(wr);
+        if (alone && !(lost = flush(nic, &batch, 0))) {
+            unsent = wr;
+            if ((error = send_inline(nic, qp, wr, &batch, &lost)))
+                break;
+        } else if (!alone) {
+            add_send(nic, qp, wr, &batch);
+            if (batch.head.rows == ROWS_MAX)
+                lost = flush(nic, &batch, 0);
+        }
+        if (!lost && !batch.head.rows)
             unsent = wr->next;
     }
     if (!lost)
@@ -168,7 +204,10 @@ static void build(struct ibv_qp_ex *extended, enum ibv_wr_opcode opcode, uint32_
         struct ibv_sge *sges = wrs ? realloc(qp->built_sges, room * sizeof *sges) : NULL;
         if (sges)
             qp->built_sges = sges;
-        if (!wrs || !sges) {
+        uint8_t *bytes = sges ? realloc(qp->built_bytes, room * qp->made.cap.max_inline_data + 1) : NULL;
+        if (bytes)
+            qp->built_bytes = bytes;
+        if (!bytes) {
             qp->built_error = ENOMEM;
             return;
         }
@@ -209,17 +248,30 @@ static void set_sge_list(struct ibv_qp_ex *extended, size_t count, const struct 
         pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "a write takes one range or none (%zu given)", count);
 }
 
-static void set_inline(struct ibv_qp_ex *extended, void *addr, size_t length)
-{
-    (void)addr;
-    if (length)
-        pair_of(&extended->qp_base)->built_error = refuse(EINVAL, "%zu bytes of inline data: there is none", length);
-}
-
 static void set_inline_list(struct ibv_qp_ex *extended, size_t count, const struct ibv_data_buf *list)
 {
-    (void)list;
-    set_inline(extended, NULL, count);
+    struct mrc_qp *qp = pair_of(&extended->qp_base);
+    uint32_t room = qp->made.cap.max_inline_data, length = 0;
+    if (!qp->built_count || qp->built_error)
+        return;
+    struct ibv_send_wr *wr = &qp->built_wrs[qp->built_count - 1];
+    uint8_t *bytes = qp->built_bytes + (size_t)(qp->built_count - 1) * room;
+    for (; count; count--, list++) {
+        if (list->length > room - length) {
+            qp->built_error = refuse(EINVAL, "inline data; the queue pair was made for %u bytes (max_inline_data)", room);
+            return;
+        }
+        if (list->length)
+            memcpy(bytes + length, list->addr, list->length);
+        length += (uint32_t)list->length;
+    }
+    wr->send_flags |= IBV_SEND_INLINE;
+    qp->built_sges[qp->built_count - 1] = (struct ibv_sge){.length = length};
+}
+
+static void set_inline(struct ibv_qp_ex *extended, void *addr, size_t length)
+{
+    set_inline_list(extended, 1, &(struct ibv_data_buf){addr, length});
 }
 
 static int complete(struct ibv_qp_ex *extended)
@@ -228,6 +280,8 @@ static int complete(struct ibv_qp_ex *extended)
     for (unsigned int at = 0; at < qp->built_count; at++) {
         qp->built_wrs[at].sg_list = &qp->built_sges[at];
         qp->built_wrs[at].num_sge = 1;
+        if (qp->built_wrs[at].send_flags & IBV_SEND_INLINE && !qp->built_sges[at].addr)
+            qp->built_sges[at].addr = (uintptr_t)qp->built_bytes + (uint64_t)at * qp->made.cap.max_inline_data;
         qp->built_wrs[at].next = at + 1 < qp->built_count ? &qp->built_wrs[at + 1] : NULL;
     }
     int error = qp->built_error;

@@ -32,6 +32,8 @@ static int check_capabilities(const struct ibv_qp_init_attr *attr)
     if (attr->cap.max_send_sge > 1 || attr->cap.max_recv_sge > 1)
         return refuse(EINVAL, "%u and %u ranges per request: a write takes one", attr->cap.max_send_sge,
                       attr->cap.max_recv_sge);
+    if (attr->cap.max_inline_data > INLINE_MAX)
+        return refuse(EINVAL, "%u bytes of inline data: %d are the most", attr->cap.max_inline_data, INLINE_MAX);
     return 0;
 }
 
@@ -40,7 +42,6 @@ static void keep(struct nic *nic, struct mrc_qp *qp, struct ibv_pd *pd, struct i
     attr->cap.max_send_wr = attr->cap.max_send_wr ? attr->cap.max_send_wr : 1;
     attr->cap.max_recv_wr = attr->cap.max_recv_wr ? attr->cap.max_recv_wr : 1;
     attr->cap.max_send_sge = attr->cap.max_recv_sge = 1;
-    attr->cap.max_inline_data = 0;
     qp->qp = &qp->verbs;
     qp->made = *attr;
     qp->send_cq = (struct mrc_cq *)attr->send_cq;
@@ -121,6 +122,7 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp *verbs)
     if (!error) {
         free(qp->built_wrs);
         free(qp->built_sges);
+        free(qp->built_bytes);
         free(qp);
     }
     return error;

@@ -30,6 +30,8 @@ OWNED = {
     (f"{LIBRARY}/nic.h", "KIND_WAIT"): uverbs.WAIT,
     (f"{LIBRARY}/nic.h", "KIND_TIME"): uverbs.TIME,
     (f"{LIBRARY}/nic.h", "KIND_ARM"): uverbs.ARM,
+    (f"{LIBRARY}/nic.h", "KIND_INLINE"): uverbs.INLINE,
+    (f"{LIBRARY}/nic.h", "INLINE_MAX"): uverbs.INLINE_BYTES_MAX,
     (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): uverbs.UNSIGNALED,
     (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): uverbs.SOLICITED,
     (f"{LIBRARY}/mrc.c", "MPR_MAX"): attributes.MPR_MAX,

@@ -281,6 +281,89 @@ static void empty(struct end *ends)
         CHECK(!ends[1].memory[byte]);
 }
 
+/* Inline bytes are copied when they are posted, from memory that need not be registered. */
+static void inlined(struct end *ends)
+{
+    enum { GRANTED = 220, MOST = 1024 };
+    uint8_t own[GRANTED + 1];
+    struct mrc_qp_init_attr attr = {.send_cq = ends[0].sent, .recv_cq = ends[0].arrived, .pd = ends[0].pd,
+                                    .cap = {DEPTH, DEPTH, 1, 1, MOST + 1}};
+    CHECK(!mrc_create_qp(ends[0].context, &attr) && errno == EINVAL); /* never less than was asked for */
+    attr.cap.max_inline_data = GRANTED;
+    struct end from = ends[0], to = ends[1];
+    from.qp = mrc_create_qp(ends[0].context, &attr);
+    to.qp = make_qp(&to, 0);
+    CHECK(from.qp && attr.cap.max_inline_data == GRANTED);
+    struct ibv_qp_attr found;
+    struct mrc_qp_init_attr made;
+    CHECK(!mrc_query_qp(from.qp, &found, IBV_QP_CAP, NULL, 0, &made) && found.cap.max_inline_data == GRANTED);
+    connect_qp(from.qp, &from, &to, to.qp);
+    connect_qp(to.qp, &to, &from, from.qp);
+
+    struct ibv_sge range = {(uintptr_t)own, 0, 0xdead};
+    struct ibv_send_wr *bad, wr = {.sg_list = &range, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma.rkey = to.mr->rkey};
+    for (uint32_t number = 0; number < DEPTH; number++) {
+        memset(own, (int)number + 1, sizeof own);
+        range.length = number < DEPTH / 2 ? number : GRANTED;
+        wr.wr_id = number;
+        wr.send_flags = IBV_SEND_INLINE | (number % 3 ? IBV_SEND_SIGNALED : 0);
+        wr.wr.rdma.remote_addr = (uintptr_t)to.memory + number * 1000;
+        CHECK(!mrc_post_send(from.qp, &wr, &bad));
+    }
+    memset(own, 0xff, sizeof own);
+    for (uint32_t number = 0; number < DEPTH; number++)
+        if (number % 3)
+            CHECK(next(from.sent).status == IBV_WC_SUCCESS);
+    wr.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED; /* the last one was unsignaled: this tells of its end */
+    wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    wr.imm_data = htonl(7);
+    CHECK(!post_receive(&to, 1) && !mrc_post_send(from.qp, &wr, &bad) && next(from.sent).status == IBV_WC_SUCCESS);
+    struct ibv_wc wc = next(to.arrived);
+    CHECK(ntohl(wc.imm_data) == 7 && wc.byte_len == GRANTED && to.memory[(DEPTH - 1) * 1000 + GRANTED - 1] == 0xff);
+    for (uint32_t number = 0; number < DEPTH - 1; number++)
+        for (uint32_t byte = 0; byte < 1000; byte++)
+            CHECK(to.memory[number * 1000 + byte] ==
+                  (byte < (number < DEPTH / 2 ? number : GRANTED) ? (uint8_t)(number + 1) : 0));
+
+    range.length = GRANTED + 1;
+    CHECK(mrc_post_send(from.qp, &wr, &bad) == EINVAL && bad == &wr);
+    range.length = 1;
+    range.addr = 8; /* not mapped */
+    CHECK(mrc_post_send(from.qp, &wr, &bad) == EFAULT && bad == &wr);
+    range.addr = (uintptr_t)own;
+    CHECK(mrc_post_send(ends[0].qp, &wr, &bad) == EINVAL); /* that queue pair was not granted any */
+
+    /* Built requests: the bytes may change before they are completed; some have ranges. */
+    struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(*(struct ibv_qp **)from.qp);
+    from.memory[0] = 99;
+    ibv_wr_start(qp);
+    for (uint32_t number = 0; number < 20; number++) {
+        qp->wr_id = number;
+        qp->wr_flags = IBV_SEND_SIGNALED;
+        ibv_wr_rdma_write(qp, to.mr->rkey, (uintptr_t)to.memory + 4 * number);
+        memset(own, (int)number + 50, sizeof own);
+        struct ibv_data_buf parts[] = {{own, 1}, {NULL, 0}, {own + 3, 1}};
+        if (number % 3 == 0)
+            ibv_wr_set_inline_data(qp, own, 1);
+        else if (number % 3 == 1)
+            ibv_wr_set_inline_data_list(qp, 3, parts);
+        else
+            ibv_wr_set_sge(qp, from.mr->lkey, (uintptr_t)from.memory, 1);
+    }
+    CHECK(!ibv_wr_complete(qp));
+    for (uint32_t number = 0; number < 20; number++)
+        CHECK(next(from.sent).status == IBV_WC_SUCCESS);
+    for (uint32_t number = 0; number < 20; number++)
+        for (uint32_t byte = 0; byte < 2; byte++)
+            if (byte <= (number % 3 == 1))
+                CHECK(to.memory[4 * number + byte] == (number % 3 == 2 ? 99 : 50 + number));
+    ibv_wr_start(qp);
+    ibv_wr_rdma_write(qp, to.mr->rkey, (uintptr_t)to.memory);
+    ibv_wr_set_inline_data(qp, own, GRANTED + 1);
+    CHECK(ibv_wr_complete(qp) == EINVAL);
+    CHECK(!mrc_destroy_qp(from.qp) && !mrc_destroy_qp(to.qp));
+}
+
 static void *writer(void *given)
 {
     struct end *ends = given;
@@ -581,6 +664,7 @@ int main(int count, char **words)
         {"profiles", profiles},     {"controls", controls},     {"huge", huge},
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
         {"versions", versions},     {"busy", busy},             {"empty", empty},
+        {"inlined", inlined},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);
