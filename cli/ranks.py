@@ -52,10 +52,11 @@ class _Line:
 def run(ranks: Sequence[RankProcess], command: Sequence[str], write: Callable[[bytes], None]) -> int:
     """Run the command as every rank, and hand each line of output to `write` with the rank's name in front.
 
-    When a rank fails, the others are ended. The worst exit status: the largest, where a signal counts 128 more than its
+    When a rank fails, the others are ended, and a last line says which rank it was and how it ended. The worst exit status: the largest, where a signal counts 128 more than its
     number; ranks that were ended here do not count. OSError if the command cannot be started.
     """
     processes: dict[int, subprocess.Popen[bytes]] = {}
+    failed = None
     with selectors.DefaultSelector() as selector:
         try:
             for rank in ranks:
@@ -64,13 +65,27 @@ def run(ranks: Sequence[RankProcess], command: Sequence[str], write: Callable[[b
                 os.set_blocking(process.stdout.fileno(), False)
                 processes[process.pid] = process
                 selector.register(process.stdout, selectors.EVENT_READ, (process, _Line(rank.name, write)))
-            worst = _join(selector)
+            failed = _join(selector)
         finally:
             _end(list(processes.values()))
             for key in list(selector.get_map().values()):
                 _drain(key)
                 key.fileobj.close()  # type: ignore[union-attr]
-    return worst
+    if failed is None:
+        return 0
+    number, status = list(processes).index(failed.pid), int(failed.returncode)
+    others = "; the other ranks were ended" if len(ranks) > 1 else ""
+    write(f"{ranks[number].name}: rank {number} {_ending(status)}{others}\n".encode())
+    return 128 - status if status < 0 else status
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
+    except ValueError:  # of real time: they have no names
+        return f"was killed by signal {-status}"
 
 
 def _start(rank: RankProcess, command: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -85,8 +100,8 @@ def _start(rank: RankProcess, command: Sequence[str]) -> subprocess.Popen[bytes]
     )
 
 
-def _join(selector: selectors.BaseSelector) -> int:
-    """Until all have ended, or one has failed."""
+def _join(selector: selectors.BaseSelector) -> subprocess.Popen[bytes] | None:
+    """Until all have ended, or one has failed: that one."""
     living = {key.data[0].pid: key.data[0] for key in selector.get_map().values()}
     while living:
         for key, _ in selector.select(0.05):
@@ -97,8 +112,8 @@ def _join(selector: selectors.BaseSelector) -> int:
             if (status := process.poll()) is not None:
                 del living[process.pid]
                 if status:
-                    return int(128 - status if status < 0 else status)
-    return 0
+                    return process  # type: ignore[no-any-return]
+    return None
 
 
 def _drain(key: selectors.SelectorKey) -> bool:

@@ -32,6 +32,19 @@ def test_a_rank_that_fails_ends_the_others_and_its_status_is_the_answer() -> Non
     assert joined("[ $RANK = 1 ] && kill -9 $$; exec sleep 1000")[0] == 128 + signal.SIGKILL
 
 
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("kill -SEGV $$", "h1: rank 1 was killed by signal 11 (SIGSEGV); the other ranks were ended\n"),
+        ("kill -40 $$", "h1: rank 1 was killed by signal 40; the other ranks were ended\n"),
+        ("exit 3", "h1: rank 1 ended with status 3; the other ranks were ended\n"),
+    ],
+)
+def test_the_last_line_names_host_rank_and_end_of_a_rank_that_failed(ending: str, said: str) -> None:
+    _, lines = joined(f"[ $RANK = 0 ] && exec sleep 1000; echo last words; {ending}")
+    assert lines == ["h1: last words\n", said]
+
+
 @pytest.mark.slow
 def test_a_rank_that_hears_no_sigterm_is_killed() -> None:
     assert joined("trap '' TERM; [ $RANK = 1 ] && exit 3; while :; do sleep 1; done")[0] == 3
