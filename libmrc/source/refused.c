@@ -52,6 +52,17 @@ WITHOUT_EFFECT(ibv_unimport_dm, struct ibv_dm *dm)
 REFUSED(ibv_set_ece, struct ibv_qp *qp, struct ibv_ece *ece)
 REFUSED(ibv_query_ece, struct ibv_qp *qp, struct ibv_ece *ece)
 
+/* Structures of the kernel's connection manager, which has no NIC of the lab. */
+#define REFUSED_COPY(verb)                                                                                                  \
+    PUBLIC void verb(void *to, void *from)                                                                                  \
+    {                                                                                                                       \
+        refused(#verb);                                                                                                     \
+    }
+REFUSED_COPY(ibv_copy_ah_attr_from_kern)
+REFUSED_COPY(ibv_copy_qp_attr_from_kern)
+REFUSED_COPY(ibv_copy_path_rec_from_kern)
+REFUSED_COPY(ibv_copy_path_rec_to_kern)
+
 /* Data arrives out of order: a program that asks must not poll memory. */
 PUBLIC int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t flags)
 {
