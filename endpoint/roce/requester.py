@@ -194,10 +194,12 @@ class Requester(Sender):
                 return self._begun[0]
         if not self._queue:
             return None
-        message = self._queue.popleft()
+        message = self._queue[0]
         if not self._memory.holds(message.region):
-            self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region was deregistered", message)
+            if next(iter(self._work.pending.values())) is message:  # those before it end first, each in its own way
+                self._fail(now_ns, CompletionStatus.LOCAL_PROTECTION_ERROR, "the local region is not registered")
             return None
+        self._queue.popleft()
         message.first_psn = self.nxt
         message.last_psn = self.nxt + message.unacked - 1
         self._begun.append(message)

@@ -68,6 +68,20 @@ def test_the_region_of_an_empty_write_may_be_gone_before_its_turn(make: Callable
 
 
 @BOTH
+def test_the_first_error_of_a_queue_pair_is_the_first_completion_that_is_one(make: Callable[..., Wire]) -> None:
+    """Writes before one from memory that is gone end as they would without it, and those behind it are flushed."""
+    flow = Flow(make())
+    other = flow.wire.transports["h0"].register_memory(bytearray(10))
+    for number in range(4):
+        flow.qp.post_write(number, other if number == 2 else flow.region, 0, 10, flow.target.va, flow.target.rkey)
+    flow.wire.transports["h0"].deregister_memory(other)
+    flow.wire.kick("h0")
+    flow.wire.run(flow.wire.now_ns + 200 * flow.wire.base_rtt_ns)
+    done = [(each.wr_id, each.status.value) for each in flow.cq.poll(9)]
+    assert done == [(0, "success"), (1, "success"), (2, "local_protection_error"), (3, "flushed")]
+
+
+@BOTH
 @pytest.mark.parametrize("loss", [0.0, 0.1])
 def test_empty_and_other_writes_complete_once_and_in_order_whatever_is_lost(
     make: Callable[..., Wire], loss: float
