@@ -16,11 +16,12 @@ from typing import NamedTuple
 from common.states import QPState
 
 __all__ = [
-    "ARM", "COMPLETIONS", "INLINE", "INLINE_BYTES_MAX", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX", "SOLICITED", "STATES", "STATUSES",
-    "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM", "WC_SILENT", "WC_WRITE",
-    "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "Arm", "CompletionRow", "FormatError", "ProgramLimits", "Request",
-    "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_inline", "pack_requests", "pack_time", "pack_wait",
-    "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_inline", "unpack_requests", "unpack_time", "unpack_wait",
+    "ARM", "COMPLETIONS", "INLINE", "INLINE_BYTES_MAX", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX",
+    "SOLICITED", "STATES", "STATUSES", "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM",
+    "WC_SILENT", "WC_WRITE", "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "WRONG", "Arm", "CompletionRow",
+    "FormatError", "ProgramLimits", "Request", "address", "hosts", "pack_arm", "pack_completions", "pack_event",
+    "pack_inline", "pack_requests", "pack_time", "pack_wait", "refusal", "unpack_arm", "unpack_completions",
+    "unpack_event", "unpack_inline", "unpack_requests", "unpack_time", "unpack_wait",
 ]  # fmt: skip
 
 VERSION = 1
@@ -48,8 +49,8 @@ _FOR_EVER = -1
 
 WRITE, WRITE_WITH_IMM, RECV = 0, 1, 2
 """Opcodes of work requests."""
-UNSIGNALED, SOLICITED = 1, 2
-"""Flags of work requests."""
+UNSIGNALED, SOLICITED, WRONG = 1, 2, 4
+"""Flags of work requests. A wrong one names memory that is not the program's, and completes with that error."""
 WC_WRITE, WC_WRITE_WITH_IMM, WC_RECV_WITH_IMM, WC_SILENT = 0, 1, 2, 3
 """Opcodes of completions: the third is of a write of the peer's, and the last is none: `byte_len` unsignaled writes of
 the queue pair are done, and their places are free."""
@@ -164,7 +165,7 @@ def unpack_inline(message: bytes) -> tuple[Request, bytes]:
     """The write and its bytes. Raises `FormatError` if there are none, too many, or not as many as it says."""
     start = HEAD.size + _REQUEST.size
     if not 0 < len(message) - start <= INLINE_BYTES_MAX:
-        raise FormatError(f"an inline write of {len(message)} bytes; {start + 1} to {start + INLINE_BYTES_MAX} are right")
+        raise FormatError(f"an inline message of {len(message)} bytes; its data must be 1 to {INLINE_BYTES_MAX} bytes")
     request = Request._make(_REQUEST.unpack_from(message, HEAD.size))
     if request.length != len(message) - start:
         raise FormatError(f"an inline write of {request.length} bytes that brings {len(message) - start}")

@@ -16,6 +16,10 @@ NOTHING: Final = MemoryRegion.of_bytes(b"")
 """The local memory of a write of no bytes."""
 
 
+FOREIGN: Final = MemoryRegion(0, 1 << 64, -2, -2, None)
+"""Memory that is not the writer's own: a write from it fails when its turn comes."""
+
+
 class MemoryTable:
     """The regions of one NIC by rkey. Virtual addresses that the NIC chooses never overlap and are not used twice."""
 
@@ -89,7 +93,7 @@ class MemoryTable:
 
     def holds(self, region: MemoryRegion) -> bool:
         """Whether this very region is registered here, or of bytes that came with their write."""
-        return region.lkey < 0 or self._regions.get(region.lkey) is region
+        return region.lkey == -1 or self._regions.get(region.lkey) is region
 
 
 def place(region: MemoryRegion, at: int, frame: bytes | memoryview, start: int, size: int) -> bool:

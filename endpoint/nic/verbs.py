@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from endpoint.nic.attributes import PMTU_MAX, PMTU_MIN, VerbError, When, check_modification
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
-from endpoint.nic.memory import NOTHING, MemoryTable
+from endpoint.nic.memory import FOREIGN, NOTHING, MemoryTable
 from endpoint.nic.message import Message
 from endpoint.nic.scheduler import Agenda, Scheduler
 from endpoint.nic.wire import PSN_MASK
@@ -270,7 +270,7 @@ class VerbQueuePair:
             raise VerbError(f"a write of {length} bytes needs a region")
         if offset < 0 or offset + length > region.length:
             raise VerbError(f"bytes {offset} to {offset + length} are outside of a region of {region.length}")
-        if not self._memory.holds(region):
+        if region is not FOREIGN and not self._memory.holds(region):
             raise VerbError(f"the region with lkey {region.lkey:#x} is not registered here")
         if not 0 <= remote_va <= (1 << 64) - max(length, 1):
             raise VerbError(f"remote address {remote_va:#x} and length {length} do not fit 64 bits")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from common import uverbs
 from common.fields import Fields
 from endpoint.nic.attributes import BusyError
+from endpoint.nic.memory import FOREIGN
 from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
 from endpoint.uverbs.channel import Channel, Channels, MakeChannel
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
@@ -206,6 +207,8 @@ class Session:
 
     def _post_write(self, guest: GuestQp, request: uverbs.Request, data: bytes) -> None:
         region = MemoryRegion.of_bytes(data) if data else self._regions.get(request.lkey)
+        if request.flags & uverbs.WRONG:
+            region = FOREIGN
         if region is None and request.length:
             raise Violation(f"a write from memory with lkey {request.lkey:#x}, which is not this program's")
         guest.qp.post_write(

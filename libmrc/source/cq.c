@@ -281,10 +281,7 @@ PUBLIC int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **fo
     struct mrc_cq *cq;
     do {
         uint32_t number;
-        ssize_t size;
-        do
-            size = next_event(nic, channel->fd, &number);
-        while (size < 0 && errno == EINTR);
+        ssize_t size = next_event(nic, channel->fd, &number); /* a signal ends it, with EINTR */
         if (size != sizeof number) {
             errno = size < 0 ? errno : EIO;
             return -1;

@@ -61,12 +61,15 @@ int own_read(void *to, const void *from, size_t length)
     return 0;
 }
 
+bool region_holds(const struct region *region, uint64_t addr, uint32_t length)
+{
+    uint64_t offset = addr - region->iova;
+    return addr >= region->iova && offset <= region->mr.length && length <= region->mr.length - offset;
+}
+
 int region_load(struct region *region, uint64_t addr, uint32_t length)
 {
     uint64_t offset = addr - region->iova;
-    if (addr < region->iova || offset > region->mr.length || length > region->mr.length - offset)
-        return refuse(EINVAL, "%u bytes from %#lx on are outside of the region of %zu bytes from %#lx on", length,
-                      (unsigned long)addr, region->mr.length, (unsigned long)region->iova);
     int error = own_read(region->shadow + offset, (char *)region->mr.addr + offset, length);
     if (error)
         return refuse(error, "%u bytes from %#lx on cannot be read: %s", length, (unsigned long)addr, strerror(error));

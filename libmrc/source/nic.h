@@ -44,7 +44,7 @@ struct head {
 };
 enum { KIND_POST = 1, KIND_COMPLETIONS = 2, KIND_WAIT = 3, KIND_TIME = 4, KIND_ARM = 5, KIND_INLINE = 6 };
 enum { OP_WRITE, OP_WRITE_WITH_IMM, OP_RECV };
-enum { FLAG_UNSIGNALED = 1, FLAG_SOLICITED = 2 };
+enum { FLAG_UNSIGNALED = 1, FLAG_SOLICITED = 2, FLAG_WRONG = 4 };
 enum { DONE_WRITE, DONE_WRITE_WITH_IMM, DONE_RECV_WITH_IMM, DONE_SILENT };
 
 struct region {
@@ -157,13 +157,14 @@ int cq_arm(struct ibv_cq *, int solicited_only);
 
 /* memory.c */
 struct region *region_of(struct nic *, uint32_t lkey); /* locked */
+bool region_holds(const struct region *, uint64_t addr, uint32_t length);
 int region_load(struct region *, uint64_t addr, uint32_t length); /* what is about to be sent; 0 or errno */
 int own_read(void *to, const void *from, size_t length);          /* of this process: EFAULT where it is not mapped */
 
 /* qp.c */
 struct mrc_qp *pair_by_number(struct nic *, uint32_t qpn); /* locked */
 struct mrc_qp *pair_make(struct nic *, struct ibv_pd *, struct ibv_qp_init_attr *);
-/* `more` are further attributes, JSON members with a comma in front. */
+/* `more` are further attributes, JSON members with a comma in front; NULL: the program knows verbs only. */
 int pair_modify(struct mrc_qp *, struct ibv_qp_attr *, int mask, const char *more);
 int pair_query(struct mrc_qp *, struct ibv_qp_attr *, struct ibv_qp_init_attr *); /* leaves "attributes" in answer */
 

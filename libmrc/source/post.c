@@ -34,6 +34,13 @@ static bool is_inline(const struct ibv_send_wr *wr)
     return wr->send_flags & IBV_SEND_INLINE && length_of(wr);
 }
 
+/* The region of a write that names one; NULL where its key or range is wrong, which its completion will say. */
+static struct region *source_of(struct nic *nic, const struct ibv_send_wr *wr)
+{
+    struct region *region = region_of(nic, wr->sg_list->lkey);
+    return region && region_holds(region, wr->sg_list->addr, wr->sg_list->length) ? region : NULL;
+}
+
 /* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
 static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
@@ -56,10 +63,11 @@ static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct i
         return refuse(EINVAL, "remote address and length do not fit 64 bits");
     if (is_inline(wr))
         return 0;
-    struct region *region = region_of(nic, wr->sg_list->lkey);
+    struct region *region = source_of(nic, wr);
     if (!region)
-        return refuse(EINVAL, "lkey %#x is not registered", wr->sg_list->lkey);
-    return region_load(region, wr->sg_list->addr, wr->sg_list->length);
+        log_line(LOG_WARN, "%u bytes from %#lx on are in no region with lkey %#x: a local protection error", length_of(wr),
+                 (unsigned long)wr->sg_list->addr, wr->sg_list->lkey);
+    return !region ? 0 : region_load(region, wr->sg_list->addr, wr->sg_list->length);
 }
 
 static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_wr *wr, struct batch *batch)
@@ -67,17 +75,18 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
     bool signaled = wr->send_flags & IBV_SEND_SIGNALED || qp->made.sq_sig_all;
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     bool ranged = length_of(wr) && !is_inline(wr);
+    const struct region *region = ranged ? source_of(nic, wr) : NULL;
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
-        .offset = ranged ? wr->sg_list->addr - region_of(nic, wr->sg_list->lkey)->iova : 0,
+        .offset = region ? wr->sg_list->addr - region->iova : 0,
         .remote_addr = wr->wr.rdma.remote_addr,
         .qpn = qp->verbs.qp_num,
         .length = length_of(wr),
-        .lkey = ranged ? wr->sg_list->lkey : 0,
+        .lkey = region ? region->mr.lkey : 0,
         .rkey = wr->wr.rdma.rkey,
         .imm_data = immediate ? ntohl(wr->imm_data) : 0,
         .opcode = immediate ? OP_WRITE_WITH_IMM : OP_WRITE,
-        .flags = (uint8_t)((signaled ? 0 : FLAG_UNSIGNALED) |
+        .flags = (uint8_t)((signaled ? 0 : FLAG_UNSIGNALED) | (ranged && !region ? FLAG_WRONG : 0) |
                            (immediate && wr->send_flags & IBV_SEND_SOLICITED ? FLAG_SOLICITED : 0)),
     };
     qp->sends++;

@@ -23,7 +23,7 @@ struct mrc_qp *pair_by_number(struct nic *nic, uint32_t qpn)
 
 static int check_capabilities(const struct ibv_qp_init_attr *attr)
 {
-    if (attr->qp_type != IBV_QPT_RC)
+    if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_DRIVER) /* so vendors' programs ask for MRC */
         return refuse(EOPNOTSUPP, "a queue pair of type %d: MRC has reliable connections only (IBV_QPT_RC)", attr->qp_type);
     if (attr->srq)
         return refuse(EOPNOTSUPP, "a shared receive queue: each queue pair has its own receives");
@@ -53,7 +53,7 @@ static void keep(struct nic *nic, struct mrc_qp *qp, struct ibv_pd *pd, struct i
     qp->verbs.recv_cq = attr->recv_cq;
     qp->verbs.handle = qp->verbs.qp_num = (uint32_t)qpn;
     qp->verbs.state = IBV_QPS_RESET;
-    qp->verbs.qp_type = IBV_QPT_RC;
+    qp->verbs.qp_type = attr->qp_type;
     pthread_mutex_init(&qp->verbs.mutex, NULL);
     pthread_cond_init(&qp->verbs.cond, NULL);
     qp->send_cq->users++;
@@ -173,9 +173,6 @@ static int check_modification(const struct ibv_qp_attr *attr, int mask)
         return refuse(EINVAL, "path MTU %d: it must be from 1 (256 bytes) to 5 (4096 bytes)", attr->path_mtu);
     if (mask & IBV_QP_AV && !attr->ah_attr.is_global)
         return refuse(EINVAL, "an address without GID (is_global is 0): hosts are found by their GIDs");
-    /* Verbs' timeouts and retries are those of links of microseconds, and of go-back-N: MRC has its own, in mrc_qp_attr. */
-    if (mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
-        log_line(LOG_INFO, "timeout and retries of ibv_qp_attr have no effect: MRC's are in mrc_qp_attr");
     return 0;
 }
 
@@ -191,10 +188,40 @@ static void peer_text(const struct ibv_qp_attr *set, char *text, size_t size)
     snprintf(text + length, size - (size_t)length, "}");
 }
 
+enum { TIMEOUT_UNITS = 2, TIMEOUT_MAX = 24, EXP_WITHOUT_END = 25 }; /* 4.096 µs * 2^t of verbs are 1.024 µs * 2^(t + 2) here */
+
+/* Timeout and retries of a program that knows verbs only; locked. Verbs' values are made for round trips of microseconds:
+ * a timeout is the lab's own, which follows from its round trip, if that is longer. 0 is without end, as in verbs. MRC's
+ * retries are then linear ones, so that their number means what it says. */
+static int retry_text(struct mrc_qp *qp, const struct ibv_qp_attr *set, int mask, char *text, size_t size)
+{
+    struct nic *nic = nic_of(qp->verbs.context);
+    uint64_t own = 0;
+    text[0] = '\0';
+    if (!(mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)))
+        return 0;
+    if (set->retry_cnt > 7 || set->timeout > 31)
+        return refuse(EINVAL, "timeout %u and %u retries: at most 31 and 7", set->timeout, set->retry_cnt);
+    int error = uverbs_call(nic, "query_qp", ",\"qpn\":%u", qp->verbs.qp_num);
+    if (error)
+        return error;
+    if (!text_integer(text_find(nic->answer, "result.attributes.timeout"), &own))
+        return EPROTO;
+    unsigned int wanted = set->timeout ? set->timeout + TIMEOUT_UNITS : 0;
+    wanted = wanted > own ? wanted : (unsigned int)own;
+    int length = snprintf(text, size, ",\"timeout\":%u", wanted < TIMEOUT_MAX ? wanted : TIMEOUT_MAX);
+    if (strcmp(nic->transport, "mrc"))
+        snprintf(text + length, size - (size_t)length, ",\"retry_cnt\":%u", set->timeout ? set->retry_cnt : 7);
+    else
+        snprintf(text + length, size - (size_t)length, ",\"linear_cnt\":%u,\"exp_cnt\":%u", set->retry_cnt,
+                 set->timeout ? 0 : EXP_WITHOUT_END);
+    return 0;
+}
+
 int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const char *more)
 {
     struct nic *nic = nic_of(qp->verbs.context);
-    char state[64] = "", current[64] = "", peer[256] = "", psn[48] = "";
+    char state[64] = "", current[64] = "", peer[256] = "", psn[48] = "", retries[96] = "";
     int error = check_modification(attr, mask);
     if (error)
         return error;
@@ -209,8 +236,10 @@ int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const cha
     if (mask & IBV_QP_SQ_PSN)
         snprintf(psn, sizeof psn, ",\"sq_psn\":%u", set.sq_psn);
     char attributes[1024];
-    snprintf(attributes, sizeof attributes, "%s%s", psn, more);
-    error = uverbs_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current, peer,
+    if (!more)
+        error = retry_text(qp, &set, mask, retries, sizeof retries);
+    snprintf(attributes, sizeof attributes, "%s%s", psn, more ? more : retries);
+    error = error ? error : uverbs_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current, peer,
                       attributes[0] ? attributes + 1 : "");
     if (!error) {
         qp->set = set;
@@ -228,7 +257,7 @@ int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const cha
 
 PUBLIC int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-    return pair_modify(pair_of(qp), attr, mask, "");
+    return pair_modify(pair_of(qp), attr, mask, NULL);
 }
 
 int pair_query(struct mrc_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_attr *made)

@@ -8,7 +8,7 @@ import pytest
 from common import uverbs
 from endpoint.mrc import cc_profiles
 from endpoint.mrc.paths import ev_profile
-from endpoint.nic import attributes
+from endpoint.nic import attributes, config
 from endpoint.uverbs import control
 from judging.measures import counters
 from switch import engine
@@ -34,6 +34,9 @@ OWNED = {
     (f"{LIBRARY}/nic.h", "INLINE_MAX"): uverbs.INLINE_BYTES_MAX,
     (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): uverbs.UNSIGNALED,
     (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): uverbs.SOLICITED,
+    (f"{LIBRARY}/nic.h", "FLAG_WRONG"): uverbs.WRONG,
+    (f"{LIBRARY}/qp.c", "TIMEOUT_MAX"): config.TIMEOUT_MAX,
+    (f"{LIBRARY}/qp.c", "EXP_WITHOUT_END"): config.RETRIES_WITHOUT_END,
     (f"{LIBRARY}/mrc.c", "MPR_MAX"): attributes.MPR_MAX,
     (f"{LIBRARY}/mrc_ctl.c", "PROFILES_MAX"): ev_profile.PROFILES_MAX,
     (f"{LIBRARY}/mrc_ctl.c", "EVS_MAX"): ev_profile.COUNT_MAX,

@@ -20,7 +20,8 @@ SOURCE = Path(__file__).with_name("behaviour.c")
 CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
     "attributes", "profiles", "controls", "huge", "receives", "stale", "parameters",
-    "versions", "busy", "empty", "inlined",
+    "versions", "busy", "empty", "inlined", "wrong",
+    "retries", "signals",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
