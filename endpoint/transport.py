@@ -73,6 +73,10 @@ class QueuePair(Protocol):
         """INIT → RTR → RTS with the peer's attributes, as nearly every user wants. Raises ValueError."""
 
     @property
+    def refusal(self) -> int:
+        """The syndrome with which this end has refused a request of the peer, and gone to ERROR; 0: it has not."""
+
+    @property
     def values(self) -> Mapping[str, int]:
         """The attributes of now, by the names that `modify` takes."""
 
@@ -128,6 +132,10 @@ class Transport(Protocol):
     @property
     def counted(self) -> bool:
         """Whether payload is counted and not carried: frames leave it out, and memory has no bytes."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether a port is up."""
 
     # verbs
     def register_memory(

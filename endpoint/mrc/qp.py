@@ -136,6 +136,10 @@ class QueuePair(VerbQueuePair):
         """Whether this end has refused a packet and gone to ERROR, of which the peer may not have heard."""
         return self._answering and self.responder.refusing
 
+    @property
+    def refusal(self) -> int:
+        return self.responder.syndrome if self._answering else 0
+
     def info(self) -> QPInfo:
         values = self.values
         granted = values["mpr_dest"], values["max_wimm_dest"]

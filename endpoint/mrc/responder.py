@@ -428,6 +428,13 @@ class Responder:
         """Whether this end has refused a packet and ended the QP."""
         return self._refusal is not None
 
+    @property
+    def syndrome(self) -> int:
+        """Of the refusal; 0: there is none."""
+        if self._refusal is None:
+            return 0
+        return int(self._refusal) if isinstance(self._refusal, Syndrome) else int(Syndrome.NAK_INVALID_REQUEST)
+
     def refuse_again(self, now_ns: int, port: Port, ev: int) -> None:
         """A write or a probe has come by `port` on `ev`: repeat the refusal, at most once per probe interval."""
         route = self._reverse.choose(port, ev)

@@ -172,6 +172,10 @@ class Nic(Turns, Generic[Q]):
         for qp in self.qps.values():
             qp.host_was_late(late_ns, now_ns)
 
+    @property
+    def linked(self) -> bool:
+        return self.ports.up != 0
+
     # --- ports and what happened -------------------------------------------------------------------------------
 
     def port_changed(self, port: int, up: bool, now_ns: int) -> None:

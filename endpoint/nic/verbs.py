@@ -101,6 +101,11 @@ class VerbQueuePair:
         """The other host, once it is known."""
         return None
 
+    @property
+    def refusal(self) -> int:
+        """The syndrome with which this end has refused a request of the peer, and gone to ERROR; 0: it has not."""
+        return 0
+
     def _agree_on_pmtu(self, peer: QPInfo) -> None:
         """Both ends take the smaller PMTU. Raises `VerbError`, with both, if the peer's is none."""
         said: Any = peer  # from outside: perhaps no integer, which compiled code would not even read as one

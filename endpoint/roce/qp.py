@@ -61,6 +61,10 @@ class QueuePair(VerbQueuePair):
         """Whether the peer is known: RTR was reached."""
         return self._dest_qpn >= 0
 
+    @property
+    def refusal(self) -> int:
+        return self.responder.syndrome if self.joined else 0
+
     def info(self) -> QPInfo:
         """RC has no PSN window and no limit of writes with immediate: the fields are filled with what fits MRC's."""
         return QPInfo(

@@ -43,6 +43,8 @@ class Responder:
         self._va = self._rkey = 0
         self._length = self._left = 0
         """Bytes of the message under way, and those that have not arrived; 0 between messages."""
+        self.syndrome = 0
+        """With which this end has refused a request and ended the QP; 0: it has not."""
         self.received_bytes = self.received_packets = 0
         self.duplicates = self.marked = self.naks_sent = self.cnps_sent = 0
 
@@ -148,6 +150,7 @@ class Responder:
             self._answers.cnp()
 
     def _refuse(self, now_ns: int, syndrome: int, cause: str) -> None:
+        self.syndrome = syndrome
         self._answers.ack(syndrome, self.epsn, self.msn)
         self._fail(now_ns, CompletionStatus.FLUSHED, cause)
 

@@ -45,6 +45,9 @@ MakeChannel = Callable[[], tuple[int, Channel]]
 """A completion channel and the program's end of it. Raises OSError."""
 
 
+_ASYNC = 0  # the number of the channel of asynchronous events; those of queues count from 1
+
+
 class Channels:
     """A program's channels by number."""
 
@@ -59,11 +62,18 @@ class Channels:
 
     def create(self) -> tuple[int, int]:
         """The program's descriptor of a new channel, and its number."""
-        has_room(self._limits, "channels", len(self._by_number))
+        has_room(self._limits, "channels", len(self._by_number.keys() - {_ASYNC}))
         descriptor, channel = self._make()
         self._last += 1
         self._by_number[self._last] = channel
         return descriptor, self._last
+
+    def create_async(self) -> tuple[int, Channel]:
+        """The program's descriptor of its channel of asynchronous events, which no queue can have, and the channel."""
+        if _ASYNC in self._by_number:
+            raise RefusedError("create_async_channel was said before")
+        descriptor, self._by_number[_ASYNC] = self._make()
+        return descriptor, self._by_number[_ASYNC]
 
     def destroy(self, request: Fields) -> dict[str, Any]:
         """Close a channel that no queue has."""
@@ -79,7 +89,8 @@ class Channels:
 
     def _number(self, request: Fields) -> int:
         number = request.integer("channel")
-        return number if number in self._by_number else request.fail("channel", f"one of {sorted(self._by_number)}")
+        known = sorted(self._by_number.keys() - {_ASYNC})
+        return number if number in known else request.fail("channel", f"one of {known}")
 
     def close(self) -> None:
         """Close all."""

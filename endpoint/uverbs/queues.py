@@ -46,6 +46,8 @@ class GuestQp:
         """Of the program's limit of places in queues, how many the queue takes."""
         self.outstanding = self.receiving = 0
         self.silenced = 0
+        self.told_refusal = False
+        """Whether the program has been told that this end has refused a request."""
 
     def forget(self) -> None:
         """The queue pair goes, or begins a new life: nothing of the old one is told any more."""
@@ -53,6 +55,7 @@ class GuestQp:
         if self.receives is not self.completions:
             self.receives.forget(self)
         self.outstanding = self.receiving = self.silenced = 0
+        self.told_refusal = False
 
 
 class Armed:

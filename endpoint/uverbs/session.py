@@ -18,6 +18,7 @@ from common import uverbs
 from common.fields import Fields
 from endpoint.nic.attributes import BusyError
 from endpoint.nic.memory import FOREIGN
+from endpoint.nic.wire import Syndrome
 from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
 from endpoint.uverbs.channel import Channel, Channels, MakeChannel
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
@@ -27,6 +28,11 @@ from endpoint.uverbs.regions import MakeMemory, ProgramMemory, Regions
 
 QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
+_REFUSALS = {
+    int(Syndrome.NAK_INVALID_REQUEST): uverbs.QP_REQ_ERR,
+    int(Syndrome.NAK_REMOTE_ACCESS_ERROR): uverbs.QP_ACCESS_ERR,
+}
+"""The event of a queue pair that has refused a request of its peer, by the refusal's syndrome; else `QP_FATAL`."""
 _QUEUES = ("max_send_wr", "max_recv_wr")
 
 
@@ -62,6 +68,8 @@ class Session:
         self._limits = limits or uverbs.ProgramLimits()
         self._regions = Regions(transport, self._limits, make_memory, memory)
         self._channels = Channels(self._limits, make_channel)
+        self._async: Channel | None = None
+        self._linked = transport.linked
         self._opened = False
         self._cqs: dict[int, Completions] = {}
         self._event_queues: dict[int, EventQueue] = {}
@@ -76,6 +84,7 @@ class Session:
             "dereg_mr": lambda request, now_ns: self._regions.deregister(request),
             "create_comp_channel": self._create_channel,
             "destroy_comp_channel": lambda request, now_ns: self._channels.destroy(request),
+            "create_async_channel": self._create_async_channel,
             "create_cq": self._create_cq,
             "destroy_cq": self._destroy_cq,
             "create_qp": self._create_qp,
@@ -139,6 +148,18 @@ class Session:
             guest.completions.drain_own(guest, self.qps)
         for events in self._event_queues.values():
             events.drain()
+        if self._async is not None:
+            self._note_events(self._async)
+
+    def _note_events(self, channel: Channel) -> None:
+        """Asynchronous events: what happens to queue pairs and the port without a request of the program."""
+        for guest in self.qps.values():
+            if guest.qp.refusal and not guest.told_refusal:
+                guest.told_refusal = True
+                channel.fire(_REFUSALS.get(guest.qp.refusal, uverbs.QP_FATAL) << uverbs.EVENT_SHIFT | guest.qp.qpn)
+        if self._linked != self._transport.linked:
+            self._linked = not self._linked
+            channel.fire((uverbs.PORT_ACTIVE if self._linked else uverbs.PORT_ERR) << uverbs.EVENT_SHIFT)
 
     def _flush(self) -> None:
         for channel in self._channels:
@@ -293,6 +314,10 @@ class Session:
     def _create_channel(self, request: Fields, now_ns: int) -> Any:
         self._descriptor, number = self._channels.create()
         return {"channel": number}
+
+    def _create_async_channel(self, request: Fields, now_ns: int) -> Any:
+        self._descriptor, self._async = self._channels.create_async()
+        return {}
 
     def _places_left(self) -> int:
         taken = sum(cq.capacity for cq in self._cqs.values()) + sum(guest.places for guest in self.qps.values())

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "nic.h"
@@ -235,8 +234,12 @@ PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
         error = learn(nic);
         if (!error)
             error = learn_limits(nic);
-        if (!error && (nic->verbs.context.async_fd = eventfd(0, EFD_CLOEXEC)) < 0)
-            error = errno;
+        if (!error)
+            error = uverbs_call(nic, "create_async_channel", "%s", "");
+        if (!error && nic->answer_fd < 0)
+            error = refuse(EMFILE, "ibv_open_device: this process must have a free descriptor (RLIMIT_NOFILE)");
+        nic->verbs.context.async_fd = nic->answer_fd;
+        nic->answer_fd = -1;
         if (error)
             uverbs_close(nic);
     }
@@ -308,14 +311,38 @@ PUBLIC int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, 
     return 0;
 }
 
-/* Nothing happens that completions do not tell: the descriptor never becomes readable, and who reads it waits. */
+enum { EVENT_SHIFT = 24 };
+
+/* An event of a queue pair that was destroyed meanwhile is dropped. */
 PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-    eventfd_t never;
-    (void)event;
-    if (!eventfd_read(context->async_fd, &never))
-        errno = EIO;
-    return -1;
+    struct nic *nic = nic_of(context);
+    for (;;) {
+        uint32_t told;
+        ssize_t size = channel_read(nic, context->async_fd, &told); /* a signal ends it, with EINTR */
+        if (!size && !nic->told_gone) {
+            nic->told_gone = true;
+            *event = (struct ibv_async_event){.event_type = IBV_EVENT_DEVICE_FATAL};
+            return 0;
+        }
+        if (size != sizeof told) {
+            errno = size < 0 ? errno : EIO;
+            return -1;
+        }
+        *event = (struct ibv_async_event){.event_type = (enum ibv_event_type)(told >> EVENT_SHIFT)};
+        event->element.port_num = PORT;
+        if (event->event_type == IBV_EVENT_PORT_ACTIVE || event->event_type == IBV_EVENT_PORT_ERR)
+            return 0;
+        pthread_mutex_lock(&nic->lock);
+        struct mrc_qp *qp = pair_by_number(nic, told & ((1u << EVENT_SHIFT) - 1));
+        if (qp)
+            qp->verbs.state = IBV_QPS_ERR;
+        pthread_mutex_unlock(&nic->lock);
+        if (qp) {
+            event->element.qp = &qp->verbs;
+            return 0;
+        }
+    }
 }
 
 PUBLIC void ibv_ack_async_event(struct ibv_async_event *event)

@@ -358,8 +358,15 @@ PUBLIC int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_r
 
 PUBLIC int mrc_get_async_event(struct mrc_context *context, struct mrc_async_event *event)
 {
-    (void)context, (void)event;
-    return failed(refuse(EOPNOTSUPP, "mrc_get_async_event: completions, queries and the lab's journal tell what happens"));
+    struct ibv_async_event found;
+    if (ibv_get_async_event(&context->nic->verbs.context, &found))
+        return -1;
+    *event = (struct mrc_async_event){.event_type = found.event_type};
+    if (found.event_type == IBV_EVENT_PORT_ACTIVE || found.event_type == IBV_EVENT_PORT_ERR)
+        event->element.port_num = found.element.port_num;
+    else if (found.event_type != IBV_EVENT_DEVICE_FATAL)
+        event->element.qp = pair_of(found.element.qp);
+    return 0;
 }
 
 PUBLIC void mrc_ack_async_event(struct mrc_async_event *event)

@@ -103,6 +103,7 @@ struct nic {
     bool up;
     bool event_states; /* the program has stated 1.0.1 of mrc_ctl.h or later, whose EV events have a state */
     bool stepped;      /* in virtual time: stepped.c */
+    bool told_gone;    /* the program has had the event that the agent is gone */
     uint32_t taken;    /* messages of the agent */
     uint32_t last_id, wanted_id;
     char *answer; /* the last answer, until the next call */
@@ -154,6 +155,7 @@ void cq_forget(struct mrc_cq *, uint32_t qpn);            /* locked */
 struct mrc_cq *cq_make(struct nic *, const char *op, int cqe, void *context, struct ibv_comp_channel *);
 int cq_poll(struct ibv_cq *, int count, struct ibv_wc *);
 int cq_arm(struct ibv_cq *, int solicited_only);
+ssize_t channel_read(struct nic *, int fd, uint32_t *event); /* of a channel of completions or of asynchronous events */
 
 /* memory.c */
 struct region *region_of(struct nic *, uint32_t lkey); /* locked */

@@ -34,6 +34,7 @@ OWNED = {
     (f"{LIBRARY}/nic.h", "INLINE_MAX"): uverbs.INLINE_BYTES_MAX,
     (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): uverbs.UNSIGNALED,
     (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): uverbs.SOLICITED,
+    (f"{LIBRARY}/device.c", "EVENT_SHIFT"): uverbs.EVENT_SHIFT,
     (f"{LIBRARY}/nic.h", "FLAG_WRONG"): uverbs.WRONG,
     (f"{LIBRARY}/qp.c", "TIMEOUT_MAX"): config.TIMEOUT_MAX,
     (f"{LIBRARY}/qp.c", "EXP_WITHOUT_END"): config.RETRIES_WITHOUT_END,

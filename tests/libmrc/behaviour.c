@@ -460,6 +460,48 @@ static void retries(struct end *ends)
     CHECK(!ibv_destroy_qp(from));
 }
 
+/* What happens to a queue pair or the port without a request of the program. */
+static void events(struct end *ends)
+{
+    struct ibv_context *verbs = ends[1].verbs;
+    struct pollfd one = {.fd = verbs->async_fd, .events = POLLIN};
+    CHECK(poll(&one, 1, 0) == 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK(!post(&ends[0], &ends[1], 1, LENGTH - 8, 8, IBV_SEND_SIGNALED, -1) && next(ends[0].sent).status == IBV_WC_SUCCESS);
+        ends[1].memory += 1;
+        CHECK(!post(&ends[0], &ends[1], 1, LENGTH - 8, 8, IBV_SEND_SIGNALED, -1));
+        ends[1].memory -= 1;
+        CHECK(next(ends[0].sent).status == IBV_WC_REM_ACCESS_ERR);
+        CHECK(poll(&one, 1, 20000) == 1);
+        if (round) {
+            struct mrc_async_event event;
+            CHECK(!mrc_get_async_event(ends[1].context, &event) && event.element.qp == ends[1].qp);
+            CHECK(event.event_type == IBV_EVENT_QP_ACCESS_ERR);
+            mrc_ack_async_event(&event);
+        } else {
+            struct ibv_async_event event;
+            CHECK(!ibv_get_async_event(verbs, &event) && event.element.qp == *(struct ibv_qp **)ends[1].qp);
+            CHECK(event.event_type == IBV_EVENT_QP_ACCESS_ERR);
+            ibv_ack_async_event(&event);
+        }
+        CHECK(poll(&one, 1, 0) == 0);
+        for (int end = 0; end < 2; end++)
+            CHECK(!step(ends[end].qp, IBV_QPS_RESET));
+        connect_ends(ends);
+    }
+    one.fd = ends[0].verbs->async_fd; /* the requester has a completion that says it all */
+    CHECK(poll(&one, 1, 0) == 0);
+    for (int on = 0; on < 2; on++) {
+        struct mrc_ctl_port_attr port = {on ? MRC_CTL_PORT_ADMIN_ENABLED : MRC_CTL_PORT_ADMIN_DISABLED};
+        struct ibv_async_event event;
+        for (int number = 1; number <= 4; number++)
+            CHECK(!mrc_ctl_modify_port(ends[0].context, number, &port, MRC_CTL_PORT_ADMIN_STATE));
+        CHECK(poll(&one, 1, 20000) == 1 && !ibv_get_async_event(ends[0].verbs, &event));
+        CHECK(event.event_type == (on ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR) && event.element.port_num == 1);
+        CHECK(poll(&one, 1, 0) == 0);
+    }
+}
+
 static void interrupt(int number)
 {
     (void)number;
@@ -490,6 +532,7 @@ static void signals(struct end *ends)
     CHECK(!pthread_create(&thread, NULL, interrupter, &shared));
     errno = 0;
     CHECK(mrc_get_cq_event(ends[1].channel, &cq, &context) == -1 && errno == EINTR);
+    CHECK(mrc_get_async_event(ends[1].context, &(struct mrc_async_event){0}) == -1 && errno == EINTR);
     __atomic_store_n(&shared.done, true, __ATOMIC_SEQ_CST);
     CHECK(!pthread_join(thread, NULL));
 }
@@ -551,7 +594,6 @@ static void refusals(struct end *ends)
     wr.opcode = IBV_WR_RDMA_WRITE;
     wr.send_flags = IBV_SEND_INLINE;
     CHECK(mrc_post_send(ends[0].qp, &wr, &bad) == EINVAL);
-    CHECK(mrc_get_async_event(ends[0].context, &(struct mrc_async_event){0}) == -1 && errno == EOPNOTSUPP);
     struct mrc_qp_attr mrc = {.timeout = 25};
     CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_TIMEOUT) == EINVAL);
     CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_VENDOR_CFG) == EINVAL);
@@ -795,6 +837,7 @@ int main(int count, char **words)
         {"receives", receives},     {"stale", stale},           {"parameters", parameters}, {"comma", comma},
         {"versions", versions},     {"busy", busy},             {"empty", empty},
         {"inlined", inlined},       {"wrong", wrong},           {"retries", retries},       {"signals", signals},
+        {"events", events},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);

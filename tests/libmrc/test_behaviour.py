@@ -21,7 +21,7 @@ CASES = [
     "writes", "immediates", "unsignaled", "channels", "outside", "unmapped", "forks", "built", "threads", "refusals",
     "attributes", "profiles", "controls", "huge", "receives", "stale", "parameters",
     "versions", "busy", "empty", "inlined", "wrong",
-    "retries", "signals",
+    "retries", "signals", "events",
 ]  # fmt: skip
 NO_HUGE_PAGES = 77
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
