@@ -85,6 +85,11 @@ def request(**changes: int) -> bytes:
     return uverbs.pack_requests([uverbs.Request(**values)])
 
 
+def inline(data: bytes, length: int | None = None) -> bytes:
+    values = dict.fromkeys(uverbs.Request._fields, 0) | {"length": len(data) if length is None else length}
+    return uverbs.pack_inline(uverbs.Request(**values), data)
+
+
 @pytest.mark.parametrize(
     ("message", "words"),
     [
@@ -113,6 +118,11 @@ def test_who_does_not_open_first_is_cut_off_with_a_reason(mrc, message, words):
         (request()[:-1], "rows"),
         (request(qpn=99999), "which is not this program's"),
         (b"\x02" + bytes(100), "unknown"),
+        (bytes([uverbs.INLINE]), "its data must be 1 to 1024 bytes"),
+        (inline(b""), "its data must be 1 to 1024 bytes"),
+        (inline(bytes(1025)), "its data must be 1 to 1024 bytes"),
+        (inline(b"four", 5), "an inline write of 5 bytes that brings 4"),
+        (inline(b"four"), "which is not this program's"),
     ],
 )
 def test_a_message_that_no_library_sends_ends_its_sender_only(mrc, message, words):
