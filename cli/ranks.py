@@ -52,8 +52,9 @@ class _Line:
 def run(ranks: Sequence[RankProcess], command: Sequence[str], write: Callable[[bytes], None]) -> int:
     """Run the command as every rank, and hand each line of output to `write` with the rank's name in front.
 
-    When a rank fails, the others are ended, and a last line says which rank it was and how it ended. The worst exit status: the largest, where a signal counts 128 more than its
-    number; ranks that were ended here do not count. OSError if the command cannot be started.
+    When a rank fails, the others are ended, and a last line says which rank it was and how it ended. The worst exit
+    status: the largest, where a signal counts 128 more than its number; ranks that were ended here do not count.
+    OSError if the command cannot be started.
     """
     processes: dict[int, subprocess.Popen[bytes]] = {}
     failed = None
@@ -74,18 +75,12 @@ def run(ranks: Sequence[RankProcess], command: Sequence[str], write: Callable[[b
     if failed is None:
         return 0
     number, status = list(processes).index(failed.pid), int(failed.returncode)
+    how = f"ended with status {status}"
+    if status < 0:
+        how = f"was killed by signal {-status} ({signal.strsignal(-status)})"
     others = "; the other ranks were ended" if len(ranks) > 1 else ""
-    write(f"{ranks[number].name}: rank {number} {_ending(status)}{others}\n".encode())
+    write(f"{ranks[number].name}: rank {number} {how}{others}\n".encode())
     return 128 - status if status < 0 else status
-
-
-def _ending(status: int) -> str:
-    if status >= 0:
-        return f"ended with status {status}"
-    try:
-        return f"was killed by signal {-status} ({signal.Signals(-status).name})"
-    except ValueError:  # of real time: they have no names
-        return f"was killed by signal {-status}"
 
 
 def _start(rank: RankProcess, command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -20,7 +20,7 @@ __all__ = [
     "PORT_ERR", "POST", "QP_ACCESS_ERR", "QP_FATAL", "QP_REQ_ERR", "RECV", "ROWS_MAX", "SOLICITED", "STATES",
     "STATUSES", "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM", "WC_SILENT", "WC_WRITE",
     "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "WRONG", "Arm", "CompletionRow", "FormatError", "ProgramLimits",
-    "Request", "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_inline", "pack_requests",
+    "Request", "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_requests",
     "pack_time", "pack_wait", "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_inline",
     "unpack_requests", "unpack_time", "unpack_wait",
 ]  # fmt: skip
@@ -159,11 +159,6 @@ def unpack_requests(message: bytes) -> tuple[int, Iterator[Request]]:
     """The id and the work requests. Raises `FormatError` for a message whose length is not that of its rows."""
     ident, rows = _rows(message, _REQUEST.size)
     return ident, map(Request._make, _REQUEST.iter_unpack(rows))
-
-
-def pack_inline(request: Request, data: bytes) -> bytes:
-    """One write that brings its bytes along, instead of naming registered memory."""
-    return HEAD.pack(INLINE, 1, 0) + _REQUEST.pack(*request) + data
 
 
 def unpack_inline(message: bytes) -> tuple[Request, bytes]:

@@ -431,9 +431,8 @@ class Responder:
     @property
     def syndrome(self) -> int:
         """Of the refusal; 0: there is none."""
-        if self._refusal is None:
-            return 0
-        return int(self._refusal) if isinstance(self._refusal, Syndrome) else int(Syndrome.NAK_INVALID_REQUEST)
+        found = self._refusal or 0
+        return int(found if isinstance(found, int) else Syndrome.NAK_INVALID_REQUEST)
 
     def refuse_again(self, now_ns: int, port: Port, ev: int) -> None:
         """A write or a probe has come by `port` on `ev`: repeat the refusal, at most once per probe interval."""

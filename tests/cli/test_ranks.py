@@ -35,8 +35,8 @@ def test_a_rank_that_fails_ends_the_others_and_its_status_is_the_answer() -> Non
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
-        ("kill -SEGV $$", "h1: rank 1 was killed by signal 11 (SIGSEGV); the other ranks were ended\n"),
-        ("kill -40 $$", "h1: rank 1 was killed by signal 40; the other ranks were ended\n"),
+        ("kill -SEGV $$", "h1: rank 1 was killed by signal 11 (Segmentation fault); the other ranks were ended\n"),
+        ("kill -40 $$", "h1: rank 1 was killed by signal 40 (Real-time signal 6); the other ranks were ended\n"),
         ("exit 3", "h1: rank 1 ended with status 3; the other ranks were ended\n"),
     ],
 )

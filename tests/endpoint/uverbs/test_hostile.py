@@ -87,7 +87,8 @@ def request(**changes: int) -> bytes:
 
 def inline(data: bytes, length: int | None = None) -> bytes:
     values = dict.fromkeys(uverbs.Request._fields, 0) | {"length": len(data) if length is None else length}
-    return uverbs.pack_inline(uverbs.Request(**values), data)
+    row = uverbs.pack_requests([uverbs.Request(**values)])
+    return bytes([uverbs.INLINE]) + row[1:] + data
 
 
 @pytest.mark.parametrize(
