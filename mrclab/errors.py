@@ -20,4 +20,4 @@ class DeviceGoneError(MRCError):
 
 
 class JobFailedError(RuntimeError):
-    """This rank cannot go on, and so no other rank can; the message says why."""
+    """A call of a job has failed, or this rank cannot go on; the message says why."""

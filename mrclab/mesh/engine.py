@@ -14,11 +14,13 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mrclab.context import Context
-from mrclab.errors import JobFailedError
-from mrclab.mesh.mesh import Mesh, Step
+from mrclab.errors import JobFailedError, MRCError
+from mrclab.mesh.link import Call
+from mrclab.mesh.mesh import Mesh, PeerError, Step
 
 T = TypeVar("T")
 
@@ -28,27 +30,46 @@ GOODBYE_RTTS = 200
 """Round trips that a rank which leaves gives the others to leave as well."""
 
 
-class MeshTask:
-    """A coroutine under way. `done` is called once, by the thread that runs the engine, with the failure or None."""
+Done = Callable[[BaseException | None], None]
+Mode = Callable[[], contextlib.AbstractContextManager[Any]]
+"""Surrounds what the engine does with the memory of programs."""
 
-    def __init__(self, name: str, step: Step, deadline_ns: int | None, done: Callable[[BaseException | None], None]):
-        self.name = name
-        self.step = step
-        self.deadline_ns = deadline_ns
-        self.failure: BaseException | None = None
-        self.finished = threading.Event()
-        self._done = done
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The call that a task belongs to, and the ranks that take part: they are told if it fails."""
+
+    call: Call
+    ranks: tuple[int, ...]
+
+
+@dataclass(eq=False)
+class MeshTask:
+    """A coroutine under way. `done` is called once, with the failure or None, by the thread that drives the NIC: it
+    must neither wait nor run code of the program."""
+
+    name: str
+    step: Step
+    deadline_ns: int | None
+    done: Done = lambda failure: None
+    scope: Scope | None = None
+    failure: BaseException | None = None
+    finished: threading.Event = field(default_factory=threading.Event)
 
     def end(self, failure: BaseException | None) -> None:
         self.failure = failure
-        self._done(failure)
         self.finished.set()
+        self.done(failure)
 
 
 class MeshEngine(ABC):
-    """Runs tasks in the order in which they were started; each is advanced whenever something has arrived."""
+    """Runs tasks in the order in which they were started; each is advanced whenever something has arrived.
 
-    def __init__(self, context: Context, rank: int) -> None:
+    A task that raises ends alone, as does one whose time is over; the ranks of its scope are told. What the NIC or the
+    mesh raises ends the engine, and every task with it."""
+
+    def __init__(self, context: Context, rank: int, mode: Mode = contextlib.nullcontext) -> None:
+        self._mode = mode
         self.mesh = Mesh(context, rank)
         self.context = context
         self.failure: BaseException | None = None
@@ -62,11 +83,12 @@ class MeshEngine(ABC):
         return self._busy_ns + (self.context.now_ns() - self._busy_since_ns if self._tasks else 0)
 
     def start(
-        self, name: str, step: Step, timeout_s: float | None, done: Callable[[BaseException | None], None]
+        self, name: str, step: Step, timeout_s: float | None, done: Done | None = None, scope: Scope | None = None
     ) -> MeshTask:
         """Begin a task; the name is for messages. `timeout_s` is in lab time."""
         now_ns = self.context.now_ns()
-        task = MeshTask(name, step, None if timeout_s is None else now_ns + round(timeout_s * 1e9), done)
+        deadline_ns = None if timeout_s is None else now_ns + round(timeout_s * 1e9)
+        task = MeshTask(name, step, deadline_ns, done or (lambda failure: None), scope)
         self._admit(task)
         return task
 
@@ -81,6 +103,15 @@ class MeshEngine(ABC):
     def call(self, function: Callable[[], T]) -> T:
         """The result of a function that is called between two steps of the tasks. It must not wait for other ranks: no
         task goes on meanwhile, and another rank may need one."""
+
+    def give_up(self, scope: Scope, why: str) -> None:
+        """A call fails here before it begins: the other ranks are told."""
+
+        def step() -> Step:
+            self._give_up(scope, why)
+            yield from ()
+
+        self._admit(MeshTask("refusal", step(), None))
 
     @abstractmethod
     def sleep(self, seconds: float) -> None:
@@ -108,18 +139,53 @@ class MeshEngine(ABC):
             if moved:
                 self._news_ns = self.context.now_ns()
             for task in list(self._tasks):
-                if next(task.step, self) is self:  # a coroutine yields None until it has ended
-                    self._remove(task)
-                    task.end(None)
-                    moved = True
+                moved = self._advance(task) or moved
             moved = moved or self.mesh.cq.ready > 0  # posting reads what the agent says while its socket is full
-        self._look_at_clock()
+            moved = self._expire() or moved
+        self._ask()
 
-    def _look_at_clock(self) -> None:
+    def _advance(self, task: MeshTask) -> bool:
+        """Whether it has ended."""
+        try:
+            if next(task.step, self) is not self:  # a coroutine yields None until it has ended
+                return False
+        except (MRCError, PeerError):
+            raise
+        except Exception as error:  # the call's own
+            self._end(task, error)
+        else:
+            self._end(task, None)
+        return True
+
+    def _expire(self) -> bool:
+        """End the tasks whose time is over; whether there were any."""
         now_ns = self.context.now_ns()
-        for task in self._tasks:
-            if task.deadline_ns is not None and now_ns > task.deadline_ns:
-                raise TimeoutError(f"{task.name} has not ended within its timeout")
+        late = [task for task in self._tasks if task.deadline_ns is not None and now_ns > task.deadline_ns]
+        for task in late:
+            self._end(task, TimeoutError(f"{task.name} has not ended within its timeout"))
+        return bool(late)
+
+    def _end(self, task: MeshTask, failure: Exception | None) -> None:
+        self._remove(task)
+        if failure is not None:
+            task.step.close()
+            if task.scope is not None:
+                self._give_up(task.scope, str(failure))
+        task.end(failure)
+
+    def _give_up(self, scope: Scope, why: str) -> None:
+        if scope.call in self.mesh.failed:  # by another rank, which tells the others
+            return
+        self.mesh.abandon(scope.call, why)
+        others = [rank for rank in scope.ranks if rank != self.mesh.rank]
+        self._add(self._notice("notice", self.mesh.tell_failure(others, scope.call, why)))
+
+    def _notice(self, name: str, step: Step) -> MeshTask:
+        deadline_ns = self.context.now_ns() + GOODBYE_RTTS * self.mesh.rtt_ns
+        return MeshTask(name, step, deadline_ns)
+
+    def _ask(self) -> None:
+        now_ns = self.context.now_ns()
         if self._tasks and now_ns - self._news_ns > self._quiet_ns:
             self._news_ns = now_ns
             self.mesh.ping(now_ns)
@@ -132,8 +198,14 @@ class MeshEngine(ABC):
         self.context.close()
 
     def _goodbye(self) -> MeshTask:
-        patience_s = GOODBYE_RTTS * self.mesh.rtt_ns / 1e9
-        return self.start("goodbye", self.mesh.goodbye(), patience_s, lambda failure: None)
+        task = self._notice("goodbye", self.mesh.goodbye())
+        self._admit(task)
+        return task
+
+    def _check(self) -> None:
+        """Raises `JobFailedError` with what has ended this rank, which is the first cause of all that fails then."""
+        if self.failure is not None:
+            raise JobFailedError(f"this rank has failed: {self.failure}")
 
 
 class SteppedEngine(MeshEngine):
@@ -156,13 +228,13 @@ class SteppedEngine(MeshEngine):
             raise _failed(task)
 
     def call(self, function: Callable[[], T]) -> T:
+        self._check()
         return function()
 
     def sleep(self, seconds: float) -> None:
         if self.failure is None:
             self._guarded(lambda: self._pass(self.context.now_ns() + round(seconds * 1e9)))
-        if self.failure is not None:
-            raise JobFailedError(str(self.failure))
+        self._check()
 
     def close(self) -> None:
         if self.failure is None:
@@ -181,7 +253,8 @@ class SteppedEngine(MeshEngine):
 
     def _guarded(self, function: Callable[[], None]) -> None:
         try:
-            function()
+            with self._mode():
+                function()
         except Exception as error:  # of any kind: tasks must not wait for ever
             self._fail(error)
 
@@ -189,8 +262,8 @@ class SteppedEngine(MeshEngine):
 class ThreadedEngine(MeshEngine):
     """On real links: a daemon thread owns the context."""
 
-    def __init__(self, context: Context, rank: int) -> None:
-        super().__init__(context, rank)
+    def __init__(self, context: Context, rank: int, mode: Mode = contextlib.nullcontext) -> None:
+        super().__init__(context, rank, mode)
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._calls: deque[Callable[[], None]] = deque()
         self._stop = False
@@ -212,6 +285,7 @@ class ThreadedEngine(MeshEngine):
 
         def run() -> None:
             try:
+                self._check()
                 found.extend((function(), None))
             except Exception as error:  # it is the caller's
                 found.extend((None, error))
@@ -245,20 +319,25 @@ class ThreadedEngine(MeshEngine):
         os.eventfd_write(self._wake, 1)
 
     def _run(self) -> None:
-        while not self._stop:
-            while self._calls:
-                self._calls.popleft()()
-            waits = select.poll()  # `select` takes no descriptor above 1023, and programs may open many
-            waits.register(self._wake, select.POLLIN)
-            if self.failure is None:
-                try:
-                    self._turn()
-                    waits.register(self.context.fileno(), select.POLLIN)
-                except Exception as error:  # of any kind: tasks must not wait for ever
-                    self._fail(error)
-            waits.poll(self._quiet_ns / 1e6 if self._tasks else None)
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(self._wake)
+        with self._mode():
+            while not self._stop:
+                self._serve()
+
+    def _serve(self) -> None:
+        """One turn, and sleep until there is something to do."""
+        while self._calls:
+            self._calls.popleft()()
+        waits = select.poll()  # `select` takes no descriptor above 1023, and programs may open many
+        waits.register(self._wake, select.POLLIN)
+        if self.failure is None:
+            try:
+                self._turn()
+                waits.register(self.context.fileno(), select.POLLIN)
+            except Exception as error:  # of any kind: tasks must not wait for ever
+                self._fail(error)
+        waits.poll(self._quiet_ns / 1e6 if self._tasks else None)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
 
 
 def _failed(task: MeshTask) -> JobFailedError:

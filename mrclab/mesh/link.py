@@ -28,13 +28,22 @@ _CREDITS = 4  # messages with credits that can be under way: each gives half of 
 _PING = 1 << 32  # a wr_id that no slot has
 
 
+Call = tuple[int, int]
+"""A call of a group: the group's number, and the number of the call, which is the same at all ranks."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Which message a chunk belongs to: `group` and `part` have 32 bits, `sequence` has 64."""
+    """Which message a chunk belongs to: `group` and `part` have 32 bits, `sequence` has 64, whose lowest 16 count the
+    messages of one call."""
 
     group: int
     sequence: int
     part: int = 0
+
+    @property
+    def call(self) -> Call:
+        return self.group, self.sequence >> 16
 
 
 Deliver = Callable[[Tag, int, memoryview], None]

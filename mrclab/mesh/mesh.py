@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any
 
 from mrclab.context import Context
 from mrclab.cq import WC
-from mrclab.mesh.link import PAYLOAD_BYTES, LinkError, MeshLink, Tag
+from mrclab.mesh.link import PAYLOAD_BYTES, Call, LinkError, MeshLink, Tag
 
 Sink = Callable[[int, memoryview], None]
 """Takes the offset of a chunk in its message, in bytes, and its bytes, which are valid only during the call."""
 Fill = Callable[[int, memoryview], None]
 """Writes the bytes of a message from an offset on into a view."""
-Step = Iterator[None]
+Step = Generator[None, None, None]
 """A coroutine that yields while it waits for what the network does next."""
 
 GOODBYE = Tag(0xFFFFFFFF, 0)
+FAILURE = Tag(0xFFFFFFFF, 1)
+"""A message that says which call has failed at its sender, and why."""
+_WHY_MAX = 2_000  # characters
 SILENT_RTTS = 400
 """Round trips in which the NIC of a rank that lives acknowledges a ping, under any fault that the lab can undo."""
 STALL_NS = 50_000_000
@@ -31,31 +35,50 @@ def patient_rtt_ns(context: Context) -> int:
 
 
 class PeerError(RuntimeError):
-    """Another rank is gone, or sends what does not fit; the message names the rank."""
+    """Another rank cannot be reached, or breaks the rules of messages; the message names the rank."""
+
+
+class CallError(RuntimeError):
+    """One call has failed, here or at another rank, and no other; the message says why."""
 
 
 class Arrival:
-    """A message that is expected from a rank, `peer`."""
+    """A message that is expected from a rank, `peer`. With a `failure` it will not be what was expected."""
 
-    def __init__(self, peer: int, total: int, sink: Sink) -> None:
+    def __init__(self, peer: int, tag: Tag, total: int, sink: Sink) -> None:
         self.peer = peer
+        self.tag = tag
         self.total = total
         self.taken = 0
         self.done = False
-        self._sink = sink
+        self.failure = ""
+        self._sink: Sink | None = sink
 
     def has(self, count: int) -> bool:
         """Whether the first `count` bytes are there."""
         return self.done or 0 < count <= self.taken
 
     def take(self, total: int, chunk: memoryview) -> None:
-        """The next bytes. Raises ValueError if the message has another length than expected."""
-        if total != self.total or self.taken + len(chunk) > total:
-            raise ValueError(f"a message of {total} bytes arrived where one of {self.total} bytes was expected")
-        if len(chunk):
-            self._sink(self.taken, chunk)
+        """The next bytes of a message of `total` bytes."""
+        if total != self.total and not self.failure:
+            self.fail(
+                f"rank {self.peer}: a message of {total} bytes arrived where one of {self.total} bytes was expected"
+            )
+        if len(chunk) and self._sink is not None:
+            try:
+                self._sink(self.taken, chunk)
+            except Exception as error:  # of the program's tensor: its call fails, and not the thread that came by
+                self.fail(f"{type(error).__name__}: {error}")
         self.taken += len(chunk)
-        self.done = self.taken == total
+        self.done = self.taken >= total
+
+    def fail(self, why: str) -> None:
+        self.failure = self.failure or why
+        self.drop()
+
+    def drop(self) -> None:
+        """What is still to come goes nowhere: the memory is the program's again."""
+        self._sink = None
 
 
 class Mesh:
@@ -71,6 +94,8 @@ class Mesh:
         self._by_qp: dict[int, int] = {}
         self._expected: dict[tuple[int, Tag], Arrival] = {}
         self._early: dict[tuple[int, Tag], deque[tuple[int, bytearray]]] = {}
+        self.failed: dict[Call, str] = {}
+        """Calls and why: what arrives for them is dropped."""
         self.sent_bytes = 0
         """Payload of all messages so far."""
         self._gone: set[int] = set()  # ranks that have said goodbye
@@ -119,8 +144,6 @@ class Mesh:
                 if peer not in self._gone:
                     raise PeerError(f"rank {peer} cannot be reached any more: {error}") from None
                 self._lost.add(peer)  # it had all it needed, and has closed its end
-            except ValueError as error:
-                raise PeerError(f"rank {peer}: {error}") from None
         return some
 
     def ping(self, now_ns: int) -> None:
@@ -147,11 +170,12 @@ class Mesh:
         while True:
             length = min(PAYLOAD_BYTES, total - offset)
             while after is not None and not after.has(offset + length):
-                self._check(after.peer)
+                self._check(after.peer, tag, after)
                 yield
+            self._check(peer, tag)
             while not link.room():
-                self._check(peer)
                 yield
+                self._check(peer, tag)
             if length:
                 with link.payload()[:length] as place:
                     fill(offset, place)
@@ -162,41 +186,74 @@ class Mesh:
                 return
 
     def expect(self, peer: int, tag: Tag, total: int, sink: Sink) -> Arrival:
-        """Say where a message of `total` bytes goes; parts that came before are handed over at once."""
-        arrival = Arrival(peer, total, sink)
+        """Say where a message of `total` bytes goes; parts that came before are handed over at once. Raises `CallError`
+        if its call has failed."""
+        if tag.call in self.failed:
+            raise CallError(self.failed[tag.call])
+        arrival = Arrival(peer, tag, total, sink)
         for length, chunk in self._early.pop((peer, tag), ()):
-            self._hand(peer, arrival, length, memoryview(chunk))
+            arrival.take(length, memoryview(chunk))
         if not arrival.done:
             self._expected[peer, tag] = arrival
         return arrival
 
     def wait(self, arrival: Arrival) -> Step:
-        """Until the message is there. Raises `PeerError` if its sender has left."""
-        while not arrival.done:
-            self._check(arrival.peer)
-            yield
+        """Until the message is there. Raises `CallError` if it does not come, or is another."""
+        try:
+            while not arrival.done:
+                self._check(arrival.peer, arrival.tag, arrival)
+                yield
+            if arrival.failure:
+                raise CallError(arrival.failure)
+        finally:
+            arrival.drop()
 
-    def _check(self, peer: int) -> None:
-        if peer in self._gone:
-            raise PeerError(f"rank {peer} has left the job")
+    def _check(self, peer: int, tag: Tag, arrival: Arrival | None = None) -> None:
+        """Raises `CallError` if nothing comes of waiting for this rank."""
+        why = self.failed.get(tag.call) or (arrival.failure if arrival is not None else "")
+        if not why and peer in self._gone:
+            why = f"rank {peer} has left the job"
+        if why:
+            raise CallError(why)
+
+    def abandon(self, call: Call, why: str) -> None:
+        """The call has failed: its coroutine ends with the first reason, and what arrives for it is dropped."""
+        self.failed.setdefault(call, why)
+        for key in [key for key in self._expected if key[1].call == call]:
+            self._expected.pop(key).drop()
+        for key in [key for key in self._early if key[1].call == call]:
+            del self._early[key]
+
+    def tell_failure(self, peers: Iterable[int], call: Call, why: str) -> Step:
+        """Tell these ranks that a call has failed here, so that none waits for it in vain."""
+        text = json.dumps([call, why[:_WHY_MAX]]).encode()
+        for peer in peers:
+            link = self._open.get(peer)
+            while link is not None and peer not in self._gone and not link.room():
+                yield
+            if link is not None and peer not in self._gone:
+                with link.payload()[: len(text)] as place:
+                    place[:] = text
+                link.post(FAILURE, len(text), len(text))
+
+    def _told(self, peer: int, text: bytes) -> None:
+        (group, number), why = json.loads(text)
+        self.abandon((group, number), f"rank {peer} says: {why}")
 
     def _deliver(self, peer: int, tag: Tag, total: int, chunk: memoryview) -> None:
         if tag == GOODBYE:
             self._gone.add(peer)
             return
-        arrival = self._expected.get((peer, tag))
-        if arrival is None:
-            self._early.setdefault((peer, tag), deque()).append((total, bytearray(chunk)))
+        if tag == FAILURE:
+            self._told(peer, bytes(chunk))
             return
-        self._hand(peer, arrival, total, chunk)
-        if arrival.done:
-            del self._expected[peer, tag]
-
-    def _hand(self, peer: int, arrival: Arrival, total: int, chunk: memoryview) -> None:
-        try:
+        arrival = self._expected.get((peer, tag))
+        if arrival is not None:
             arrival.take(total, chunk)
-        except ValueError as error:
-            raise PeerError(f"rank {peer}: {error}") from None
+            if arrival.done:
+                del self._expected[peer, tag]
+        elif tag.call not in self.failed:
+            self._early.setdefault((peer, tag), deque()).append((total, bytearray(chunk)))
 
     def goodbye(self) -> Step:
         """Tell every rank that is still there that this one leaves, and wait until all have acknowledged it."""

@@ -10,12 +10,16 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
+from functools import wraps
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from mrclab.errors import JobFailedError
+from mrclab.mesh.engine import Scope
 from mrclab.mesh.joining import join
 from mrclab.mesh.mesh import Step
 from mrclab.torch import collectives, nic
@@ -24,6 +28,24 @@ from mrclab.torch.reduction import reduction
 from mrclab.torch.work import Work
 
 _numbers = itertools.count()
+
+
+def _collective(method: Callable[..., Work]) -> Callable[..., Work]:
+    """A call that is refused here has its number as any other, and the other ranks are told."""
+
+    @wraps(method)
+    def counted(group: MrcProcessGroup, *arguments: Any, **options: Any) -> Work:
+        before = group._sequence
+        try:
+            return method(group, *arguments, **options)
+        except Exception as error:
+            if group._sequence == before:
+                group._sequence += 1
+                with suppress(JobFailedError):  # the others learn it from the queue pairs
+                    group._engine.give_up(group._scope(), str(error))
+            raise
+
+    return counted
 
 
 class MrcProcessGroup(dist.ProcessGroup):
@@ -53,7 +75,10 @@ class MrcProcessGroup(dist.ProcessGroup):
 
     def _begin(self, name: str, step: Callable[[int], Step], result: Any) -> Work:
         self._sequence += 1
-        return Work(self._engine, name, step(self._sequence), result, self._timeout_s)
+        return Work(self._engine, name, step(self._sequence), result, self._timeout_s, self._scope())
+
+    def _scope(self) -> Scope:
+        return Scope((self._team.number, self._sequence), self._team.ranks)
 
     def _point(self, name: str, peer: int, tag: int, step: Callable[[int], Step], result: Any) -> Work:
         """A message from one rank to another, counted per peer and tag."""
@@ -63,11 +88,16 @@ class MrcProcessGroup(dist.ProcessGroup):
         self._messages[key] += 1
         return Work(self._engine, f"{name} of rank {peer}", step(self._messages[key]), result, self._timeout_s)
 
+    def _per_rank(self, name: str, tensors: Sequence[Tensor]) -> Sequence[Tensor]:
+        _rule(name, len(tensors), len(tensors) == self.size(), f"must be a list of {self.size()} tensors, one per rank")
+        return tensors
+
     # --- collectives -----------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: Sequence[Tensor], opts: Any = None) -> Work:
         return self.allreduce_coalesced(tensors, opts)
 
+    @_collective
     def allreduce_coalesced(self, tensors: Sequence[Tensor], opts: Any = None) -> Work:
         buffers = [Buffer(tensor) for tensor in tensors]
         combines = [reduction(_op(opts), tensor.dtype, self.size()) for tensor in tensors]
@@ -80,6 +110,7 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("all-reduce", step, list(tensors))
 
+    @_collective
     def reduce(self, tensors: Sequence[Tensor], opts: Any) -> Work:
         (tensor,) = tensors
         buffer, combine = (
@@ -95,6 +126,7 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("reduce", step, list(tensors))
 
+    @_collective
     def broadcast(self, tensors: Sequence[Tensor], opts: Any) -> Work:
         buffers = [Buffer(tensor) for tensor in tensors]
 
@@ -105,9 +137,13 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("broadcast", step, list(tensors))
 
+    @_collective
     def allgather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any = None) -> Work:
-        buffers = [[Buffer(tensor) for tensor in places] for places in outputs]
+        _rule("outputs", len(outputs), len(outputs) == len(inputs), f"must be lists for {len(inputs)} inputs")
+        buffers = [[Buffer(tensor) for tensor in self._per_rank("outputs", places)] for places in outputs]
         own = [Buffer(tensor).flat for tensor in inputs]
+        for places, tensor in zip(outputs, inputs, strict=True):
+            _alike("output", places[self.rank()], tensor)
 
         def step(sequence: int) -> Step:
             for part, (places, mine) in enumerate(zip(buffers, own, strict=True)):
@@ -119,6 +155,7 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("all-gather", step, list(outputs))
 
+    @_collective
     def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """`outputs` has a list per rank here, where `allgather` has a list per tensor."""
         return self.allgather([list(places) for places in zip(*outputs, strict=True)], inputs, opts)
@@ -126,18 +163,14 @@ class MrcProcessGroup(dist.ProcessGroup):
     def _allgather_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         return self.allgather_into_tensor_coalesced([output], [input], opts)
 
+    @_collective
     def allgather_into_tensor_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
         buffers = [Buffer(tensor) for tensor in outputs]
         own = [Buffer(tensor).flat for tensor in inputs]
         for buffer, mine in zip(buffers, own, strict=True):
-            _rule(
-                "output",
-                buffer.flat.numel(),
-                buffer.flat.numel() == mine.numel() * self.size(),
-                "must have an input's items per rank",
-            )
+            _alike("output", buffer.flat, mine, self.size())
 
         def step(sequence: int) -> Step:
             for part, (buffer, mine) in enumerate(zip(buffers, own, strict=True)):
@@ -148,23 +181,22 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("all-gather", step, list(outputs))
 
+    @_collective
     def reduce_scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any = None) -> Work:
+        for place, parts in zip(outputs, inputs, strict=True):
+            _alike("input", self._per_rank("inputs", parts)[self.rank()], place)
         copies = [[Buffer(tensor, copy=True).flat for tensor in parts] for parts in inputs]
         return self._reduce_scatter(outputs, copies, opts)
 
     def _reduce_scatter_base(self, output: Tensor, input: Tensor, opts: Any = None) -> Work:
         return self.reduce_scatter_tensor_coalesced([output], [input], opts)
 
+    @_collective
     def reduce_scatter_tensor_coalesced(
         self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None
     ) -> Work:
         for place, tensor in zip(outputs, inputs, strict=True):
-            _rule(
-                "input",
-                tensor.numel(),
-                tensor.numel() == place.numel() * self.size(),
-                "must have an output's items per rank",
-            )
+            _alike("input", tensor, place, self.size())
         copies = [collectives.pieces(Buffer(tensor, copy=True).flat, self.size()) for tensor in inputs]
         return self._reduce_scatter(outputs, copies, opts)
 
@@ -181,9 +213,11 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("reduce-scatter", step, list(outputs))
 
+    @_collective
     def alltoall(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor], opts: Any = None) -> Work:
-        buffers = [Buffer(tensor) for tensor in outputs]
-        outgoing = [Buffer(tensor).flat for tensor in inputs]
+        buffers = [Buffer(tensor) for tensor in self._per_rank("outputs", outputs)]
+        outgoing = [Buffer(tensor).flat for tensor in self._per_rank("inputs", inputs)]
+        _alike("output", outputs[self.rank()], inputs[self.rank()])
 
         def step(sequence: int) -> Step:
             yield from collectives.exchange(self._team, sequence << 16, outgoing, [buffer.flat for buffer in buffers])
@@ -192,35 +226,47 @@ class MrcProcessGroup(dist.ProcessGroup):
 
         return self._begin("all-to-all", step, list(outputs))
 
+    @_collective
     def alltoall_base(
         self, output: Tensor, input: Tensor, output_sizes: Sequence[int], input_sizes: Sequence[int], opts: Any = None
     ) -> Work:
-        buffer, outgoing = Buffer(output), Buffer(input).flat
+        buffer = Buffer(output)
+        incoming = _split("output", output, buffer.flat, output_sizes, self.size())
+        parts = _split("input", input, Buffer(input).flat, input_sizes, self.size())
+        _alike("output", incoming[self.rank()], parts[self.rank()])
 
         def step(sequence: int) -> Step:
-            incoming = _split(output, buffer.flat, output_sizes, self.size())
-            parts = _split(input, outgoing, input_sizes, self.size())
             yield from collectives.exchange(self._team, sequence << 16, parts, incoming)
             buffer.store()
 
         return self._begin("all-to-all", step, [output])
 
+    @_collective
     def gather(self, outputs: Sequence[Sequence[Tensor]], inputs: Sequence[Tensor], opts: Any) -> Work:
         (tensor,) = inputs
-        places = [Buffer(place) for place in outputs[0]] if self.rank() == opts.rootRank else None
+        data, places = Buffer(tensor).flat, None
+        if self.rank() == opts.rootRank:
+            places = [Buffer(place) for place in self._per_rank("outputs", outputs[0] if outputs else [])]
+            for place in outputs[0]:
+                _alike("output", place, tensor)
 
         def step(sequence: int) -> Step:
             flats = None if places is None else [place.flat for place in places]
-            yield from collectives.gather(self._team, sequence << 16, Buffer(tensor).flat, flats, opts.rootRank)
+            yield from collectives.gather(self._team, sequence << 16, data, flats, opts.rootRank)
             for place in places or ():
                 place.store()
 
         return self._begin("gather", step, list(outputs))
 
+    @_collective
     def scatter(self, outputs: Sequence[Tensor], inputs: Sequence[Sequence[Tensor]], opts: Any) -> Work:
         (tensor,) = outputs
         buffer = Buffer(tensor)
-        parts = [Buffer(part).flat for part in inputs[0]] if self.rank() == opts.rootRank else None
+        parts = None
+        if self.rank() == opts.rootRank:
+            parts = [Buffer(part).flat for part in self._per_rank("inputs", inputs[0] if inputs else [])]
+            for part in inputs[0]:
+                _alike("input", part, tensor)
 
         def step(sequence: int) -> Step:
             yield from collectives.scatter(self._team, sequence << 16, buffer.flat, parts, opts.rootRank)
@@ -288,16 +334,33 @@ class Buffer:
 
     def store(self) -> None:
         """Write a copy back; the tensor's own memory has the result already."""
-        if not self._own:
-            self._tensor.copy_(self.flat.view(self._tensor.shape))
+        if self._own:
+            return
+        place, found = self._tensor, self.flat.view(self._tensor.shape)
+        for dim, stride in enumerate(place.stride()):
+            if not stride and place.shape[dim]:  # expanded: all items along it are one, and the last is written
+                place, found = place.narrow(dim, 0, 1), found.narrow(dim, place.shape[dim] - 1, 1)
+        place.copy_(found)
 
 
-def _split(tensor: Tensor, flat: Tensor, sizes: Sequence[int], count: int) -> list[Tensor]:
+def _split(name: str, tensor: Tensor, flat: Tensor, sizes: Sequence[int], count: int) -> list[Tensor]:
     """The pieces per rank of an all-to-all: `sizes` count rows of the first dimension; none: all alike."""
-    row = flat.numel() // tensor.shape[0] if tensor.dim() and tensor.shape[0] else 0
-    rows = list(sizes) or [tensor.shape[0] // count] * count
-    _rule("split sizes", rows, sum(rows) == tensor.shape[0], f"must add up to {tensor.shape[0]}")
+    _rule(f"{name}'s shape", tuple(tensor.shape), tensor.dim() > 0, "must have a first dimension to be split")
+    length = tensor.shape[0]
+    row = flat.numel() // length if length else 0
+    if sizes:
+        _rule(f"{name} split sizes", list(sizes), len(sizes) == count, f"must be {count}, one per rank")
+    else:
+        _rule(f"{name}'s first dimension", length, length % count == 0, f"must divide by {count} ranks")
+    rows = list(sizes) or [length // count] * count
+    _rule(f"{name} split sizes", rows, sum(rows) == length and min(rows) >= 0, f"must add up to {length}")
     return list(torch.split(flat, [size * row for size in rows]))
+
+
+def _alike(name: str, tensor: Tensor, other: Tensor, times: int = 1) -> None:
+    """Raises ValueError unless a tensor has the dtype of another, and `times` its items."""
+    found, right = (tensor.numel(), tensor.dtype), (other.numel() * times, other.dtype)
+    _rule(name, f"{found[0]} of {found[1]}", found == right, f"must have {right[0]} items of {right[1]}")
 
 
 def _op(opts: Any) -> Any:

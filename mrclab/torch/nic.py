@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+import torch
+
 from mrclab.context import Context
 from mrclab.mesh.engine import MeshEngine, SteppedEngine, ThreadedEngine
 
@@ -29,7 +31,8 @@ def engine(rank: int) -> MeshEngine:
     global _engine
     if _engine is None:
         opened = context()
-        _engine = (SteppedEngine if opened.stepped else ThreadedEngine)(opened, rank)
+        # Tensors that are made in inference mode can be written to in inference mode only; others can in any.
+        _engine = (SteppedEngine if opened.stepped else ThreadedEngine)(opened, rank, torch.inference_mode)
         atexit.register(close)
     return _engine
 

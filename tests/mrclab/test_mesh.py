@@ -13,7 +13,7 @@ import mrclab
 from benchmarks.rig.uverbs_rig import Rig, rig
 from mrclab.errors import JobFailedError
 from mrclab.mesh import mesh
-from mrclab.mesh.engine import MeshEngine, ThreadedEngine
+from mrclab.mesh.engine import MeshEngine, Scope, ThreadedEngine
 from mrclab.mesh.link import PAYLOAD_BYTES, SLOTS, Tag
 from mrclab.mesh.mesh import Step
 
@@ -103,15 +103,74 @@ def test_a_link_whose_other_end_is_not_connected_yet_is_not_written_to() -> None
     assert place == b"bytes"
 
 
-def test_a_message_of_another_length_than_expected_ends_both(impatient: None) -> None:
+def check_that_messages_pass(pair: list[MeshEngine], sequence: int) -> None:
+    place = bytearray(5)
+    waiting = receive(pair[1], 0, Tag(1, sequence), place)
+    pair[0].finish(send(pair[0], 1, Tag(1, sequence), b"bytes"), LIMIT_S)
+    pair[1].finish(waiting, LIMIT_S)
+    assert place == b"bytes"
+
+
+@pytest.mark.parametrize("size", [9, 11, 3 * PAYLOAD_BYTES])
+@pytest.mark.parametrize("receive_first", [False, True])
+def test_a_message_of_another_length_than_expected_fails_that_call_alone(size: int, receive_first: bool) -> None:
     with rig() as made, engines(made) as pair:
-        waiting = receive(pair[1], 0, Tag(1, 0), bytearray(10))
-        send(pair[0], 1, Tag(1, 0), b"elevenbytes")
-        with pytest.raises(JobFailedError, match="a message of 11 bytes arrived where one of 10 bytes was expected"):
+        place = bytearray(10)
+        waiting = receive(pair[1], 0, Tag(1, 0), place) if receive_first else None
+        pair[0].finish(send(pair[0], 1, Tag(1, 0), b"e" * size), LIMIT_S)
+        waiting = waiting or receive(pair[1], 0, Tag(1, 0), place)
+        with pytest.raises(JobFailedError, match=f"rank 0: a message of {size} bytes arrived where one of 10"):
             pair[1].finish(waiting, LIMIT_S)
-        other = receive(pair[0], 1, Tag(1, 1), bytearray(1))
-        with pytest.raises(JobFailedError, match=r"rank 1 (cannot be reached|has not answered)"):
-            pair[0].finish(other, LIMIT_S)
+        assert place == bytes(10)
+        check_that_messages_pass(pair, 1)
+
+
+SCOPE = Scope((1, 7), (0, 1))
+
+
+def broken(say: str) -> Step:
+    yield
+    raise ArithmeticError(say)
+
+
+@pytest.mark.parametrize("how", ["raises", "is late", "is refused"])
+def test_a_call_that_fails_fails_alone_and_the_other_rank_is_told_why(how: str) -> None:
+    with rig() as made, engines(made) as pair:
+        place = bytearray(3 * PAYLOAD_BYTES)
+
+        def step() -> Step:
+            yield from pair[1].mesh.wait(pair[1].mesh.expect(0, Tag(1, 7 << 16), len(place), sink))
+
+        def sink(offset: int, chunk: memoryview) -> None:
+            place[offset : offset + len(chunk)] = chunk
+
+        waiting = pair[1].start("all-reduce", step(), None, scope=SCOPE)
+        if how == "is refused":
+            pair[0].give_up(SCOPE, "2 and 2 are not 5")
+        else:
+            endless = (None for _ in iter(int, 1))
+            failing = pair[0].start("all-reduce", broken("2 and 2 are not 5"), None, scope=SCOPE)
+            if how == "is late":
+                failing = pair[0].start("2 and 2 are not 5", endless, 0.1, scope=SCOPE)
+            with pytest.raises(JobFailedError, match="2 and 2 are not 5"):
+                pair[0].finish(failing, LIMIT_S)
+        with pytest.raises(JobFailedError, match="all-reduce: rank 0 says: 2 and 2 are not 5"):
+            pair[1].finish(waiting, LIMIT_S)
+        late = pair[1].start("late", step(), None, scope=SCOPE)  # a rank that comes later learns it as well
+        with pytest.raises(JobFailedError, match="late: rank 0 says: 2 and 2 are not 5"):
+            pair[1].finish(late, LIMIT_S)
+        send(pair[0], 1, Tag(1, 7 << 16), bytes([9]) * len(place))  # dropped
+        check_that_messages_pass(pair, 8 << 16)
+        assert place == bytes(len(place))
+
+
+def test_a_rank_that_has_failed_says_the_first_cause(impatient: None) -> None:
+    with rig() as made, engines(made) as pair:
+        pair[1].call(pair[1].context.close)
+        with pytest.raises(JobFailedError, match="rank 1 "):
+            pair[0].finish(receive(pair[0], 1, Tag(1, 0), bytearray(1)), LIMIT_S)
+        with pytest.raises(JobFailedError, match="this rank has failed: rank 1 "):
+            pair[0].call(pair[0].context.query_device)
 
 
 def test_a_rank_that_leaves_ends_who_waits_for_it(impatient: None) -> None:
