@@ -152,7 +152,7 @@ class Session:
             self._note_events(self._async)
 
     def _note_events(self, channel: Channel) -> None:
-        """Asynchronous events: what happens to queue pairs and the port without a request of the program."""
+        """Fire the asynchronous events: those of queue pairs and the port that no request of the program has caused."""
         for guest in self.qps.values():
             if guest.qp.refusal and not guest.told_refusal:
                 guest.told_refusal = True

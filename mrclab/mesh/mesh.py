@@ -95,7 +95,7 @@ class Mesh:
         self._expected: dict[tuple[int, Tag], Arrival] = {}
         self._early: dict[tuple[int, Tag], deque[tuple[int, bytearray]]] = {}
         self.failed: dict[Call, str] = {}
-        """Calls and why: what arrives for them is dropped."""
+        """Why each failed call has failed; messages that arrive for such a call are dropped."""
         self.sent_bytes = 0
         """Payload of all messages so far."""
         self._gone: set[int] = set()  # ranks that have said goodbye
