@@ -39,12 +39,15 @@ PUBLIC int ibv_dealloc_pd(struct ibv_pd *pd)
     return 0;
 }
 
-struct region *region_of(struct nic *nic, uint32_t lkey)
+struct region *region_of(struct nic *nic, const struct ibv_sge *range)
 {
     struct region *region = nic->regions;
-    while (region && region->mr.lkey != lkey)
+    while (region && region->mr.lkey != range->lkey)
         region = region->next;
-    return region;
+    uint64_t offset = region ? range->addr - region->iova : 0;
+    bool inside = region && range->addr >= region->iova && offset <= region->mr.length &&
+                  range->length <= region->mr.length - offset;
+    return inside ? region : NULL;
 }
 
 int own_read(void *to, const void *from, size_t length)
@@ -59,12 +62,6 @@ int own_read(void *to, const void *from, size_t length)
         length -= (size_t)copied;
     }
     return 0;
-}
-
-bool region_holds(const struct region *region, uint64_t addr, uint32_t length)
-{
-    uint64_t offset = addr - region->iova;
-    return addr >= region->iova && offset <= region->mr.length && length <= region->mr.length - offset;
 }
 
 int region_load(struct region *region, uint64_t addr, uint32_t length)

@@ -158,8 +158,7 @@ int cq_arm(struct ibv_cq *, int solicited_only);
 ssize_t channel_read(struct nic *, int fd, uint32_t *event); /* of a channel of completions or of asynchronous events */
 
 /* memory.c */
-struct region *region_of(struct nic *, uint32_t lkey); /* locked */
-bool region_holds(const struct region *, uint64_t addr, uint32_t length);
+struct region *region_of(struct nic *, const struct ibv_sge *); /* locked; NULL where its key or range is wrong */
 int region_load(struct region *, uint64_t addr, uint32_t length); /* what is about to be sent; 0 or errno */
 int own_read(void *to, const void *from, size_t length);          /* of this process: EFAULT where it is not mapped */
 

@@ -34,13 +34,6 @@ static bool is_inline(const struct ibv_send_wr *wr)
     return wr->send_flags & IBV_SEND_INLINE && length_of(wr);
 }
 
-/* The region of a write that names one; NULL where its key or range is wrong, which its completion will say. */
-static struct region *source_of(struct nic *nic, const struct ibv_send_wr *wr)
-{
-    struct region *region = region_of(nic, wr->sg_list->lkey);
-    return region && region_holds(region, wr->sg_list->addr, wr->sg_list->length) ? region : NULL;
-}
-
 /* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
 static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
@@ -63,7 +56,7 @@ static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct i
         return refuse(EINVAL, "remote address and length do not fit 64 bits");
     if (is_inline(wr))
         return 0;
-    struct region *region = source_of(nic, wr);
+    struct region *region = region_of(nic, wr->sg_list); /* none: its completion will say so */
     if (!region)
         log_line(LOG_WARN, "%u bytes from %#lx on are in no region with lkey %#x: a local protection error", length_of(wr),
                  (unsigned long)wr->sg_list->addr, wr->sg_list->lkey);
@@ -75,7 +68,7 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
     bool signaled = wr->send_flags & IBV_SEND_SIGNALED || qp->made.sq_sig_all;
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     bool ranged = length_of(wr) && !is_inline(wr);
-    const struct region *region = ranged ? source_of(nic, wr) : NULL;
+    const struct region *region = ranged ? region_of(nic, wr->sg_list) : NULL;
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
         .offset = region ? wr->sg_list->addr - region->iova : 0,

@@ -198,7 +198,7 @@ static int retry_text(struct mrc_qp *qp, const struct ibv_qp_attr *set, int mask
     struct nic *nic = nic_of(qp->verbs.context);
     uint64_t own = 0;
     text[0] = '\0';
-    if (!(mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)))
+    if (~mask & (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)) /* verbs ask for both on the way to RTS */
         return 0;
     int error = uverbs_call(nic, "query_qp", ",\"qpn\":%u", qp->verbs.qp_num);
     if (error)

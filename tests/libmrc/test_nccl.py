@@ -1,6 +1,6 @@
 """The MRC plugin of NCCL (`MRCLAB_NCCL_PLUGIN=DIR`): each symbol that it links is there, and it finds the NICs.
 
-It is loaded as NCCL loads it. To move data it needs GPUs.
+It is loaded as NCCL loads it. The plugin would move host memory without any GPU; no test drives that yet.
 """
 
 import os
