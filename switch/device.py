@@ -29,7 +29,8 @@ from switch.engine import EngineControl, PortConfig, PortCounters
 if TYPE_CHECKING:
     from p4c.model import Program
 
-PacketIn = Callable[[bytes], None]
+PacketIn = Callable[[bytes, int], None]
+"""Takes a frame that left by the CPU port, and 0; or the data of a digest, and its number as in `engine.Digest`."""
 
 
 class DeviceState(Enum):
@@ -74,7 +75,7 @@ class DataPlane(Protocol):
     def create(self, config: DeviceConfig, packet_in: PacketIn) -> EngineControl:
         """An engine attached to the configured interfaces, with the ports configured, forwarding once it has a program.
 
-        `packet_in` is called (from any thread) with each frame that leaves by the CPU port.
+        `packet_in` is called (from any thread) with each frame that leaves by the CPU port, and with each digest.
         Raises ConfigError when an interface or namespace is missing.
         """
 
@@ -128,10 +129,10 @@ class Device:
     def name(self) -> str:
         return self.config.name
 
-    def _on_packet_in(self, frame: bytes) -> None:
+    def _on_packet_in(self, data: bytes, learned: int = 0) -> None:
         listener = self.packet_in
         if listener is not None:
-            listener(frame)
+            listener(data, learned)
 
     def check_present(self) -> None:
         """The caller holds the lock. Raises ConfigError once the device has been removed."""

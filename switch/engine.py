@@ -26,6 +26,7 @@ FRAME_BYTES_MAX = limits.FRAME_BYTES_MAX
 PASSES_MAX = 64  # descendants of one packet in a line: bounds what a program that loops can cost
 COPIES_MAX = 1 << 12  # descendants of one packet altogether: a program that copies its copies must end
 WAITING_PACKETS_MAX = 1 << 16  # in one device, however deep its queues are
+DIGESTS_WAITING_MAX = 1 << 12  # in one device, until they are taken; more are dropped
 GROUP_WEIGHT_MAX = 1 << 16  # what the weights of one group's members may add up to
 
 
@@ -150,6 +151,13 @@ class Transmitted:
     frame: bytes
 
 
+class Digest(NamedTuple):
+    """What a packet made known by `digest`: the values that the listed fields had at the end of its ingress."""
+
+    number: int  # of its learn list in the program, from 1
+    data: bytes  # `LearnList.widths` says what is where
+
+
 class EngineControl(Protocol):
     """What controls one switch's data plane. Without a program it drops everything (drop_no_program).
 
@@ -218,6 +226,9 @@ class EngineControl(Protocol):
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set one cell."""
 
+    def enable_digest(self, name: str, enabled: bool) -> None:
+        """Whether packets give digests of this name. None do in a program that was just loaded."""
+
     # parser
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
         """All members of a value set, each with a value per part of the key."""
@@ -258,6 +269,9 @@ class Engine(EngineControl, Protocol):
 
     def advance(self, now_ns: int) -> list[Transmitted]:
         """Everything that has left by `now_ns`, in order of time. The CPU port is one more port."""
+
+    def take_digests(self) -> list[Digest]:
+        """The digests since the last call, in their order."""
 
     # packet log
     def record_packets(self, start_ns: int, stop_ns: int) -> None:

@@ -21,6 +21,7 @@ NEVER = (1 << 64) - 1
 NO_ACTION = (1 << 32) - 1
 TARGET_ACTION, TARGET_MEMBER, TARGET_GROUP = range(3)
 STALLS = 16  # of lateness.h
+PORTS = 512  # of device.h
 TABLE_FULL, TABLE_DUPLICATE, TABLE_NO_MEMORY, TABLE_NO_SUCH, TABLE_WEIGHTS = -1, -2, -3, -4, -5
 
 _WORDS = POINTER(c_uint64)
@@ -39,6 +40,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "device_set_replicas": (c_int, (c_void_p, c_bool, c_uint32, _NUMBERS, _NUMBERS, c_uint32, c_uint32, c_uint32)),
     "device_delete_replicas": (None, (c_void_p, c_bool, c_uint32)),
     "device_set_value_set": (c_int, (c_void_p, c_uint32, _WORDS, c_uint32, c_uint32)),
+    "device_enable_digest": (None, (c_void_p, c_uint32, c_bool)),
     "device_receive": (None, (c_void_p, c_uint32, c_char_p, c_uint32, c_uint64)),
     "device_record": (None, (c_void_p, c_void_p, c_uint32)),
     "device_advance": (None, (c_void_p, c_uint64)),
@@ -52,6 +54,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "access_counter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, c_bool, _WORDS, _WORDS)),
     "access_meter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, _WORDS)),
     "access_register": (c_int, (c_void_p, c_uint32, c_uint64, c_bool, _WORDS)),
+    "access_digest": (c_uint32, (c_void_p, c_char_p, _NUMBERS)),
     "access_collect": (c_uint32, (c_void_p, c_uint64, c_char_p, c_uint32)),
     "fabric_create": (c_void_p, (c_uint32, c_uint32, c_uint32)),
     "fabric_destroy": (None, (c_void_p,)),

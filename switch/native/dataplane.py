@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from common.linux.rights import allow_many_files
 from switch.config import DeviceConfig, PortSpec, SwitchConfigError
 from switch.device import Lateness
-from switch.engine import FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters
+from switch.engine import DROP_PORT, FRAME_BYTES_MAX, EngineError, PortConfig, PortCounters
 from switch.native import binding
 from switch.native.engine import CLOSED, NativeDevice
 
@@ -143,11 +143,11 @@ class NativeDataPlane:
         return engine
 
     def _pass_on(self, device_id: int, port: int, frame: bytes) -> None:
-        """A frame left by a port without an interface; only the CPU port has a receiver."""
+        """A digest, or a frame left by a port without an interface; of these only the CPU port has a receiver."""
         with self._lock:
             attached = self._devices.get(device_id)
-        if attached is not None and port == attached.config.cpu_port:
-            attached.packet_in(frame)
+        if attached is not None and (port == attached.config.cpu_port or port > DROP_PORT):
+            attached.packet_in(frame, max(port - binding.PORTS, 0))
 
     def destroy(self, device_id: int) -> None:
         self._remove(device_id)

@@ -15,9 +15,11 @@ from common.garbage import not_collected
 from p4c.entries import ActionCall, Entry, EntryAction, GroupRef, MemberRef
 from switch import rules
 from switch.engine import (
+    FRAME_BYTES_MAX,
     PORT_DEFAULTS,
     PORT_SHARES,
     CounterValue,
+    Digest,
     EngineError,
     MeterConfig,
     NoRoomError,
@@ -280,6 +282,14 @@ class NativeDevice:
             if self._c.access_register(self.device, register.index, index, True, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
 
+    def enable_digest(self, name: str, enabled: bool) -> None:
+        with self._guard:
+            lists = self._loaded.program.learn_lists
+            rules.find({learned.name: learned for learned in lists}, name, "digest")
+            for place, learned in enumerate(lists, 1):
+                if learned.name == name:
+                    self._c.device_enable_digest(self.device, place, enabled)
+
     # --- parser -----------------------------------------------------------------------------------------------
 
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
@@ -400,6 +410,14 @@ class NativeEngine(NativeDevice):
                 left.append(Transmitted(t_ns, port, data[at + _RECORD : at + _RECORD + length]))
                 at += _RECORD + (length + 7) // 8 * 8
         return left
+
+    def take_digests(self) -> list[Digest]:
+        taken: list[Digest] = []
+        data, size = ctypes.create_string_buffer(FRAME_BYTES_MAX), numbers([0])
+        with self._guard:
+            while number := self._c.access_digest(self.device, data, size):
+                taken.append(Digest(number, data.raw[: size[0]]))
+        return taken
 
     # --- packet log -------------------------------------------------------------------------------------------
 

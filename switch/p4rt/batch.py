@@ -47,6 +47,7 @@ WRITERS: dict[str, Writer] = {
     "packet_replication_engine_entry": replication.write,
     "register_entry": resources.write_register,
     "value_set_entry": resources.write_value_set,
+    "digest_entry": lambda store, kind, message: store.digests.write(kind, message),
 }
 READERS: dict[str, Reader] = {
     "table_entry": tablereads.read,
@@ -59,6 +60,7 @@ READERS: dict[str, Reader] = {
     "packet_replication_engine_entry": replication.read,
     "register_entry": resources.read_register,
     "value_set_entry": resources.read_value_set,
+    "digest_entry": lambda store, message: store.digests.read(message),
 }
 _UPDATE_TYPES = (p4rt.Update.INSERT, p4rt.Update.MODIFY, p4rt.Update.DELETE)
 
@@ -273,6 +275,8 @@ def _is_wildcard(entity: Any) -> bool:
         return not message.multicast_group_entry.multicast_group_id and not message.clone_session_entry.session_id
     if which == "value_set_entry":
         return not message.value_set_id
+    if which == "digest_entry":
+        return not message.digest_id
     return not (message.member_id if which == "action_profile_member" else message.group_id)
 
 

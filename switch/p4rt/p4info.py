@@ -18,6 +18,7 @@ from common.records import Frozen
 from switch.engine import FRAME_BYTES_MAX
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.errors import choices, invalid, unimplemented
+from switch.p4rt.p4data import DigestInfo, digest_info
 
 # Checked once, before an object is looked up by its id: later, a wrong id would break a request in the middle.
 Objects = Mapping[int, Any]
@@ -34,6 +35,7 @@ def check_ids(message: Any) -> None:
     _objects("counter", message.counters)
     _objects("meter", message.meters)
     _objects("register", message.registers)
+    _objects("digest", message.digests)
     for header in _objects("packet header", message.controller_packet_metadata).values():
         _check_unique(f"packet header {header.preamble.name}: metadata id", (item.id for item in header.metadata))
     for action in actions.values():
@@ -245,7 +247,7 @@ _CHARACTERS_MAX = 2 << 20
 Named = TypeVar("Named", TableInfo, ActionInfo, ProfileInfo, Indexed)
 
 
-T = TypeVar("T", TableInfo, ProfileInfo, Indexed, ValueSetInfo)
+T = TypeVar("T", TableInfo, ProfileInfo, Indexed, ValueSetInfo, DigestInfo)
 
 
 def find(items: Mapping[int, T], id_: int, kind: str) -> T:
@@ -271,6 +273,7 @@ class P4Info:
         self.meters = {item.preamble.id: _indexed(item) for item in message.meters}
         self.registers = {item.preamble.id: _indexed(item, _register_bits(item)) for item in message.registers}
         self.value_sets = {item.preamble.id: _value_set(item) for item in message.value_sets}
+        self.digests = {item.preamble.id: digest_info(item, message.type_info) for item in message.digests}
         self.direct_counters = {item.preamble.id: item.preamble.name for item in message.direct_counters}
         self.direct_meters = {item.preamble.id: item.preamble.name for item in message.direct_meters}
         self.tables = {item.preamble.id: self._table(item) for item in message.tables}

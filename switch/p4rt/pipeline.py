@@ -150,6 +150,11 @@ def check_names(p4info: P4Info, program: Program) -> None:
     value_sets = {value_set.name: value_set for value_set in program.value_sets}
     for declared_set in p4info.value_sets.values():
         _same("value set", declared_set.name, value_sets)
+    for digest in p4info.digests.values():
+        widths = {learned.widths for learned in program.learn_lists if learned.name == digest.name}
+        if len(widths) != 1 or not (digest.refused or len(*widths) == digest.values):
+            owner = f"pipeline config: digest {digest.name}"
+            raise invalid(f"{owner}: its {digest.values} values in P4Info are not those of the program's learn lists")
     counters = {counter.name: counter for counter in program.counters if not counter.direct}
     meters = {meter.name: meter for meter in program.meters if not meter.direct}
     registers = {register.name: register for register in program.registers}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from switch.engine import Engine, EngineControl
@@ -45,9 +45,9 @@ class SavedPipeline:
             self._updates.append(update.SerializeToString())
             self._bytes += len(self._updates[-1])
 
-    def load(self, engine: EngineControl) -> EntityStore:
+    def load(self, engine: EngineControl, now_ns: Callable[[], int]) -> EntityStore:
         """The store of an engine that runs the pipeline from now on, still without the writes."""
-        store = EntityStore(self.pipeline, engine)
+        store = EntityStore(self.pipeline, engine, now_ns)
         engine.load(self.pipeline.program)
         return store
 

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import grpc
@@ -162,7 +163,7 @@ class P4RuntimeServer:
             "GetForwardingPipelineConfig": unary(self._get_pipeline, _as_is),
             "Capabilities": unary(self._capabilities, _as_is),
             "StreamChannel": grpc.stream_stream_rpc_method_handler(
-                self._stream, _as_is, p4rt.StreamMessageResponse.SerializeToString
+                self._stream, _as_is, lambda said: said if isinstance(said, bytes) else said.SerializeToString()
             ),
         }
 
@@ -175,7 +176,7 @@ class P4RuntimeServer:
 
     def _on_device(self, device: Device, event: DeviceEvent) -> None:
         if event is DeviceEvent.ADDED:
-            device.packet_in = lambda frame: self._streams.packet_in_arrived(device, frame)
+            device.packet_in = partial(self._streams.arrived, device)
         if event in (DeviceEvent.CRASHED, DeviceEvent.REMOVED):
             self._saved.pop(device.device_id, None)
             self._streams.forget(device, f"device {device.name} was {event.value}")
@@ -212,6 +213,7 @@ class P4RuntimeServer:
                 self._streams.arbiter(device).check_write(_role_of(request), election_id(request))
                 saved = self._saved.get(device.device_id)
                 with device.lock:
+                    self._loop.call_soon(self._streams.attend, device)
                     saved.write(request) if saved else batch.write(store_of(device), request)
         except batch.BatchError as error:
             await _abort_batch(context, error)
@@ -297,16 +299,18 @@ class P4RuntimeServer:
                 if saved is not None:
                     self._saved[device.device_id] = saved
                     return
+                self._loop.call_soon(self._streams.attend, device)
                 if pipeline is None:
                     if device.device_id not in self._saved:
                         raise not_found(f"device {device.name} has no saved pipeline; save one with VERIFY_AND_SAVE")
-                    device.store = store = self._saved[device.device_id].load(device.engine)
+                    saved = self._saved[device.device_id]
+                    device.store = store = saved.load(device.engine, device.data_plane.now_ns)
                     # From here on the engine has the program, also if it cannot carry out one of the writes.
                     self._saved.pop(device.device_id).write_again(store)
                 elif action == SetRequest.RECONCILE_AND_COMMIT:
                     _reconcile(device, pipeline)
                 else:
-                    store = EntityStore(pipeline, device.engine)
+                    store = EntityStore(pipeline, device.engine, device.data_plane.now_ns)
                     device.engine.load(pipeline.program)  # last: what is refused before leaves the device as it was
                     device.store = store
                 self._saved.pop(device.device_id, None)

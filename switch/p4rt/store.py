@@ -6,13 +6,14 @@ pipeline and goes with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
 from switch.device import Device
 from switch.engine import EngineControl, EngineError, MeterConfig, Replica
+from switch.p4rt.digests import Digests
 from switch.p4rt.p4info import FieldInfo, MatchKind, TableInfo
 from switch.p4rt.pipeline import ForwardingPipeline
 
@@ -93,9 +94,13 @@ def chosen(items: Mapping[int, T], id_: int) -> Iterable[tuple[int, T]]:
 class EntityStore:
     """Mutable; every access holds the device's lock, and the engine has loaded the pipeline's program by the first."""
 
-    def __init__(self, pipeline: ForwardingPipeline, engine: EngineControl) -> None:
+    def __init__(
+        self, pipeline: ForwardingPipeline, engine: EngineControl, now_ns: Callable[[], int] = lambda: 0
+    ) -> None:
+        """`now_ns` is the engine's time."""
         self.pipeline = pipeline
         self.engine = engine
+        self.now_ns = now_ns
         info = pipeline.p4info
         self.rows: dict[int, dict[RowKey, StoredEntry]] = {table_id: {} for table_id in info.tables}
         self.defaults: dict[int, StoredEntry] = {}  # of the tables whose default was changed
@@ -104,6 +109,7 @@ class EntityStore:
         self.value_sets: dict[int, tuple[tuple[int, ...], ...]] = {}  # those that were written
         self.multicast: dict[int, MulticastGroup] = {}
         self.clones: dict[int, CloneSessionRow] = {}
+        self.digests = Digests(info, pipeline.program, engine)
         for table in info.tables.values():
             self._add_initial_entries(table)
 

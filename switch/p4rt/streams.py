@@ -1,12 +1,13 @@
 """StreamChannel: sessions of controllers, their arbitration, and packet I/O.
 
 No gRPC in here: a stream is an asynchronous iterator of requests and a function that writes a response. Everything runs
-in the server's loop, except `packet_in_arrived`, which any thread may call.
+in the server's loop, except `arrived`, which any thread may call.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass, field
@@ -193,7 +194,7 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
     return (value << size * 8 - header.bits).to_bytes(size, "big") + payload
 
 
-WAITING_MAX = 1024  # packet-ins and errors a stream: more are dropped, as between a switch and its CPU
+WAITING_MAX = 1024  # notifications and errors a stream: more are dropped, as between a switch and its CPU
 UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
 FLUSH_S = 1.0
 
@@ -269,7 +270,8 @@ class Streams:
         self._loop = loop
         self._arbitration: dict[int, Arbitration] = {}
         self._clients: dict[int, set[StreamClient]] = {}
-        self._packet_ins: deque[tuple[Device, bytes]] = deque(maxlen=WAITING_MAX)
+        self._arrived: deque[tuple[Device, bytes, int]] = deque(maxlen=WAITING_MAX)
+        self._timers: dict[int, asyncio.TimerHandle] = {}
         self._delivering = False
 
     def arbiter(self, device: Device) -> Arbitration:
@@ -312,17 +314,34 @@ class Streams:
             which = request.WhichOneof("update")
             if which == "arbitration":
                 self._arbitrate(client, request.arbitration)
-            elif which == "packet":
-                self._packet_out(client, request.packet)
-            else:
+                continue
+            try:
+                if which == "packet":
+                    self._packet_out(self._led_by(client, "send packets"), request.packet)
+                elif which == "digest_ack":
+                    device, ack = self._led_by(client, "acknowledge digests"), request.digest_ack
+                    store_of(device).digests.acknowledge(ack.digest_id, ack.list_id)
+                else:
+                    what = which or "an empty message"
+                    raise invalid(f"{what} is not supported; use arbitration, packet or digest_ack")
+            except (P4RuntimeError, EngineError) as refused:
                 response = p4rt.StreamMessageResponse()
-                response.error.canonical_code = int(Code.INVALID_ARGUMENT)
-                response.error.message = f"{which or 'an empty message'} is not supported; use arbitration or packet"
-                if which == "digest_ack":
+                error = refused if isinstance(refused, P4RuntimeError) else P4RuntimeError(Code.INTERNAL, str(refused))
+                response.error.canonical_code, response.error.message = int(error.code), error.message
+                if which == "packet":
+                    response.error.packet_out.packet_out.CopyFrom(request.packet)
+                elif which == "digest_ack":
                     response.error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
                 else:
                     response.error.other.SetInParent()
                 client.offer(response)
+
+    def _led_by(self, client: StreamClient, what: str) -> Device:
+        """The device of a primary. Raises P4RuntimeError for any other client."""
+        device = client.device
+        if device is None or not self.arbiter(device).is_primary(client):
+            raise denied(f"only a primary controller may {what}")
+        return device
 
     def _arbitrate(self, client: StreamClient, update: Any) -> None:
         if client.device is None:
@@ -336,6 +355,9 @@ class Streams:
             raise invalid(f"role {update.role.name!r}: role configurations are not supported; leave role.config unset")
         role = (update.role.name or numbered_role(update.role.id)) if update.HasField("role") else ""
         self._notify(client.device, self.arbiter(client.device).update(client, role, election_id(update)))
+        store = loaded(client.device)
+        if store is not None and self.arbiter(client.device).is_primary(client):
+            store.digests.forget()
 
     def _notify(self, device: Device, notifications: list[Notification]) -> None:
         for item in notifications:
@@ -365,44 +387,63 @@ class Streams:
 
     # --- packets ----------------------------------------------------------------------------------------------------
 
-    def _packet_out(self, client: StreamClient, packet: Any) -> None:
-        try:
-            device = client.device
-            if device is None or not self.arbiter(device).is_primary(client):
-                raise denied("only a primary controller may send packets")
-            header = store_of(device).pipeline.p4info.packet_out
-            frame = packet_out(header, packet.payload, packet.metadata)
-            device.data_plane.packet_out(device.device_id, frame)
-        except (P4RuntimeError, EngineError) as error:
-            response = p4rt.StreamMessageResponse()
-            code, text = (
-                (error.code, error.message) if isinstance(error, P4RuntimeError) else (Code.INTERNAL, str(error))
-            )
-            response.error.canonical_code = int(code)
-            response.error.message = text
-            response.error.packet_out.packet_out.CopyFrom(packet)
-            client.offer(response)
+    def _packet_out(self, device: Device, packet: Any) -> None:
+        header = store_of(device).pipeline.p4info.packet_out
+        frame = packet_out(header, packet.payload, packet.metadata)
+        device.data_plane.packet_out(device.device_id, frame)
 
-    def packet_in_arrived(self, device: Device, frame: bytes) -> None:
-        """Called from any thread. The bounded queue drops the oldest when controllers cannot keep up."""
-        self._packet_ins.append((device, frame))
+    def arrived(self, device: Device, data: bytes, learned: int = 0) -> None:
+        """As PacketIn. The bounded queue drops the oldest when controllers cannot keep up; digests from the half on."""
+        if learned and len(self._arrived) >= WAITING_MAX // 2:
+            return
+        self._arrived.append((device, data, learned))
         if not self._delivering and not self._loop.is_closed():
             self._delivering = True
-            self._loop.call_soon_threadsafe(self._deliver_packet_ins)
+            self._loop.call_soon_threadsafe(self._deliver)
 
-    def _deliver_packet_ins(self) -> None:
+    def _deliver(self) -> None:
         self._delivering = False  # first: messages that arrive from here on are delivered now or schedule another turn
-        while self._packet_ins:
-            device, frame = self._packet_ins.popleft()
-            arbiter, store = self._arbitration.get(device.device_id), loaded(device)
-            if arbiter is None or store is None:
+        learning: dict[int, Device] = {}
+        while self._arrived:
+            device, data, learned = self._arrived.popleft()
+            store = loaded(device)
+            if store is None:
                 continue
-            message = packet_in(store.pipeline.p4info.packet_in, frame)
-            if message is None:
-                continue
-            for client in arbiter.primaries():
-                assert isinstance(client, StreamClient)
-                client.offer(p4rt.StreamMessageResponse(packet=message))
+            if learned:
+                store.digests.arrived(learned, data, store.now_ns())
+                learning[device.device_id] = device
+            elif (message := packet_in(store.pipeline.p4info.packet_in, data)) is not None:
+                self._offer(device, p4rt.StreamMessageResponse(packet=message))
+        for device in learning.values():
+            self.attend(device)
+
+    def _offer(self, device: Device, message: Any) -> bool:
+        """To the primaries of all roles. Returns whether there are any."""
+        arbiter = self._arbitration.get(device.device_id)
+        clients = arbiter.primaries() if arbiter is not None else []
+        for client in clients:
+            assert isinstance(client, StreamClient)
+            client.offer(message)
+        return bool(clients)
+
+    # --- digests ------------------------------------------------------------------------------------------------
+
+    def attend(self, device: Device) -> None:
+        """Tell what is due of a device's digests, and come back when more is."""
+        timer = self._timers.pop(device.device_id, None)
+        if timer is not None:
+            timer.cancel()
+        store = loaded(device)
+        if store is None:
+            return
+        now_ns = store.now_ns()
+        for due in store.digests.due(now_ns, time.time_ns()):
+            if not self._offer(device, due):
+                store.digests.forget()
+        next_ns = store.digests.next_ns
+        if next_ns is not None:
+            wait_s = max(next_ns - now_ns, 0) / 1e9
+            self._timers[device.device_id] = self._loop.call_later(wait_s, self.attend, device)
 
 
 async def _send(client: StreamClient, respond: Respond) -> None:

@@ -12,9 +12,11 @@ from p4c.entries import ActionCall, Entry, EntryAction
 from p4c.model import Program
 from switch import rules
 from switch.engine import (
+    DIGESTS_WAITING_MAX,
     PRIORITIES,
     WAITING_PACKETS_MAX,
     CounterValue,
+    Digest,
     EngineError,
     MeterConfig,
     PortConfig,
@@ -48,6 +50,7 @@ class ReferenceEngine:
         self._again: deque[Packet] = deque()
         self._leaving: list[tuple[int, int, Transmitted]] = []  # heap: time, order of dequeue, frame
         self._sent = 0
+        self._digests: list[Digest] = []
         self._packets = 0
         self._recorder: Recorder | None = None
 
@@ -60,13 +63,15 @@ class ReferenceEngine:
     @not_collected()
     def load(self, program: Program) -> None:
         """Start the program with its initial entries; the state of an earlier one and all queued packets are gone."""
-        outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped)
+        outlets = Outlets(self._enqueue, self._again.append, self._spent, self._new_id, self._dropped, self._digest)
         machine = Machine(program, self._rng, self.trace, outlets)  # may refuse the program: before anything is dropped
         self._wipe()
+        self._digests.clear()
         self._machine = machine
 
     def reset(self) -> None:
         self._wipe()
+        self._digests.clear()
         self._machine = None
         self._rng.state = SplitMix64(self._seed).state
 
@@ -155,6 +160,13 @@ class ReferenceEngine:
         rules.check_register(next(r for r in self.machine.program.registers if r.name == name), value)
         cells[index] = value
 
+    def enable_digest(self, name: str, enabled: bool) -> None:
+        rules.find({learned.name: learned for learned in self.machine.program.learn_lists}, name, "digest")
+        if enabled:
+            self.machine.digests.add(name)
+        else:
+            self.machine.digests.discard(name)
+
     # --- replication ---
 
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
@@ -227,6 +239,10 @@ class ReferenceEngine:
             out.append(heapq.heappop(self._leaving)[2])
         return out
 
+    def take_digests(self) -> list[Digest]:
+        taken, self._digests = self._digests, []
+        return taken
+
     def next_event_ns(self) -> int | None:
         times = [t for p in self._ports.values() if (t := p.service_ns()) is not None]
         if self._leaving:
@@ -234,6 +250,10 @@ class ReferenceEngine:
         return min(times) if times else None
 
     # --- inside ---
+
+    def _digest(self, digest: Digest) -> None:
+        if len(self._digests) < DIGESTS_WAITING_MAX:
+            self._digests.append(digest)
 
     def _run(self, until_ns: int) -> None:
         """Everything that happens by `until_ns`: packets to process again first, then ports in order of time."""

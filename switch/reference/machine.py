@@ -12,10 +12,10 @@ from typing import NamedTuple
 from common.records import Frozen
 from p4c.model import Program
 from p4c.model.expressions import FieldRef
-from p4c.model.externs import Checksum, FieldList
+from p4c.model.externs import Checksum, FieldInput, FieldList, LearnList
 from p4c.model.intrinsics import NAMES
 from switch import rules
-from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, Replica
+from switch.engine import COPIES_MAX, DROP_PORT, FRAME_BYTES_MAX, PASSES_MAX, Digest, Replica
 from switch.reference.actions import ActionCompiler
 from switch.reference.calculations import Hasher, hasher, header_bytes
 from switch.reference.expressions import Reader, Test, Writer
@@ -143,6 +143,7 @@ class Outlets(Frozen):
     spent: Callable[[Packet, str], None]  # beyond PASSES_MAX or COPIES_MAX, or grown too long: the reason for its drop
     new_id: Callable[[], int]
     dropped: Callable[[Packet, int | None], None]  # by the program; in egress, at this port
+    digest: Callable[[Digest], None]
 
 
 class Machine:
@@ -153,6 +154,7 @@ class Machine:
         self.profiles = Profiles(self.runtime)
         self.tables = {t.name: TableState(t, self.runtime, self.profiles) for t in program.tables}
         self.replication = Replication()
+        self.digests: set[str] = set()  # the names of those that are enabled
         self._outlets = outlets
         actions = ActionCompiler(self.runtime)
         self.parser = ParserRunner(self.runtime)
@@ -198,8 +200,11 @@ class Machine:
         error = self.parser.parse(packet)
         self.set(packet, "parser_error", error)
         self.set(packet, "checksum_error", int(not self._checksums.verify(packet)))
+        packet.digest = None
         self._ingress.run(packet)
         packet.exited = False
+        if packet.digest is not None:
+            self._learn(packet, packet.digest)
         if packet.clone is not None:
             self._clone_ingress(packet, entered_length)
         if packet.resubmit is not None:
@@ -220,6 +225,21 @@ class Machine:
             return
         self.set(packet, "instance_type", NORMAL)
         self._outlets.enqueue(packet, port)
+
+    def _learn(self, packet: Packet, learned: LearnList) -> None:
+        value = 0
+        for item, width in zip(learned.items, learned.widths, strict=True):
+            if isinstance(item, FieldInput):
+                slot = self.layout.slot(item.field.header, item.field.field)
+                value = value << width | packet.values[slot] & item.field.field.mask
+            else:
+                value = value << width | item.value & (1 << width) - 1
+        bits = sum(learned.widths)
+        data = (value << -bits % 8).to_bytes((bits + 7) // 8, "big")
+        enabled = learned.name in self.digests
+        self.runtime.record(packet, "digest", digest=learned.name, data=data.hex(), enabled=enabled)
+        if enabled:
+            self._outlets.digest(Digest(self.program.learn_lists.index(learned) + 1, data))
 
     def _may_copy(self, packet: Packet) -> bool:
         """May one more copy be made of this packet? Counts it, or the drop."""

@@ -7,7 +7,7 @@ invalid header gives the last value (zero at first), as in simple_switch.
 from __future__ import annotations
 
 from p4c.model import Field, Header, Program
-from p4c.model.externs import FieldList
+from p4c.model.externs import FieldList, LearnList
 from switch.engine import COPIES_MAX
 
 UNTRUNCATED = 1 << 62
@@ -80,6 +80,7 @@ class Packet:
         self.clone: tuple[int, FieldList] | None = None  # session and preserved fields
         self.resubmit: FieldList | None = None
         self.recirculate: FieldList | None = None
+        self.digest: LearnList | None = None
         self.enqueued_ns = 0
         self.queue_bytes = 0
         self.queue_depth = 0  # packets that were in its queue before it

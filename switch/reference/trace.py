@@ -89,6 +89,7 @@ KINDS: dict[str, Callable[[dict[str, Any]], str]] = {
     "log": lambda d: f"    log: {d['message']}",
     "assertion": lambda d: f"    assertion failed: {d['failed']}",
     "out_of_range": lambda d: f"    {d['extern']}[{d['index']}] is outside its {d['size']} cells: no effect",
+    "digest": lambda d: f"digest {d['digest']}: {d['data']}{'' if d['enabled'] else ', which no controller asked for'}",
     "clone": lambda d: f"clone session {d['session']}: packet #{d['copy']} to port {d['port']}, rid {d['instance']}",
     "clone_unknown": lambda d: f"clone session {d['session']} does not exist: no clone",
     "replica": lambda d: f"multicast group {d['group']}: packet #{d['copy']} to port {d['port']}, rid {d['instance']}",

@@ -252,7 +252,7 @@ def serve(program: Path, netns: str) -> None:
 
     plane = NativeDataPlane()
     ports = (PortSpec(1, "s1", netns), PortSpec(2, "s2", netns))
-    engine = plane.create(DeviceConfig(1, "leaf", ports), lambda frame: None)
+    engine = plane.create(DeviceConfig(1, "leaf", ports), lambda *_: None)
     engine.load(load(program))
     install(engine)
     print("ready", flush=True)

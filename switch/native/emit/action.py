@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 from p4c.model import Action, Primitive, Program, Register, UnsupportedError
 from p4c.model.expressions import Binary, Const, Expression, FieldRef, Local
-from p4c.model.externs import Calculation, Counter, FieldList, Meter
+from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter
 from p4c.model.memory import words
 from switch.native.emit.expression import ExpressionEmitter
 from switch.native.emit.layout import identifier, is_wide, varbit_bytes
@@ -180,6 +180,10 @@ def _truncate(e: StatementEmitter, scope: ExpressionEmitter, length: Expression)
     ]
 
 
+def _digest(e: StatementEmitter, scope: ExpressionEmitter, receiver: Expression, learned: LearnList) -> list[str]:
+    return [f"d->digest = {e.program.learn_lists.index(learned) + 1};"]
+
+
 PRIMITIVES: dict[str, Emitter] = {
     "assign": _assign,
     "modify_field": _assign,
@@ -214,6 +218,7 @@ PRIMITIVES: dict[str, Emitter] = {
     "resubmit": partial(_again, "resubmit"),
     "recirculate": partial(_again, "recirculate"),
     "truncate": _truncate,
+    "generate_digest": _digest,
 }
 
 

@@ -48,6 +48,27 @@ class Calculations:
             lines += ["}", ""]
         return lines
 
+    def learning(self) -> list[str]:
+        """Keeps the digest that a packet asked for, if it is enabled: what the fields are, also of invalid headers."""
+        lists = self.program.learn_lists
+        if not lists:
+            return []
+        room = max(sum(learned.widths) for learned in lists) // 8 + 8
+        lines = [f"static __attribute__((noinline)) void learn({SCOPE})", "{", f"    u8 input[{room}];"]
+        lines += ["    size_t bits = 0;", "    (void)p; (void)h; (void)now_ns;"]
+        lines += ["    if (!(d->digests_enabled >> (d->digest - 1) & 1))", "        return;"]
+        lines += [f"    memset(input, 0, {room});", "    switch (d->digest) {"]
+        for place, learned in enumerate(lists, 1):
+            lines += [f"    case {place}:", *(f"        {self._put(item)}" for item in learned.items), "        break;"]
+        return [*lines, "    }", "    d->learn(d, d->digest, input, (u32)(bits + 7) / 8);", "}", ""]
+
+    def _put(self, item: FieldInput | ConstInput) -> str:
+        if isinstance(item, FieldInput):
+            return self._put_field(item.field)
+        if item.width_bits > 128:
+            raise UnsupportedError(f"a constant of {item.width_bits} bits as the input of a hash or digest")
+        return f"put_bits(input, &bits, {item.width_bits}, {constant(item.value)});"
+
     def _body(self, calculation: Calculation) -> list[str]:
         algorithm = ALGORITHMS.get(calculation.algorithm)
         if algorithm is None:
@@ -64,12 +85,10 @@ class Calculations:
             match item:
                 case FieldInput(ref):
                     header = self.layout.header(ref.header)
-                    put = self._put_field(ref)
+                    put = self._put(item)
                     lines.append(put if ref.header.metadata else f"if ({header}.valid)\n        {put}")
-                case ConstInput(value, width):
-                    if width > 128:
-                        raise UnsupportedError(f"a constant of {width} bits as the input of a hash")
-                    lines.append(f"put_bits(input, &bits, {width}, {constant(value)});")
+                case ConstInput():
+                    lines.append(self._put(item))
                 case HeaderInput(header):
                     lines += self._put_header(header)
         lines.append("size_t bytes = (bits + 7) / 8;")

@@ -8,6 +8,7 @@ from switch.native.emit.action import ActionEmitter
 from switch.native.emit.calculation import Calculations
 from switch.native.emit.layout import Layout, c_type, is_wide
 from switch.native.emit.parser import Parsers
+from switch.native.emit.statement import SCOPE_ARGS
 from switch.native.emit.table import Tables, c_string
 
 
@@ -26,7 +27,7 @@ def _text(program: Program) -> str:
     tables = Tables(program, layout, actions)
     parsers = Parsers(program, layout, actions, calculations)
     lines = ['#include "emitted.h"', "", *layout.declarations(), *actions.stack_helpers()]
-    lines += [*calculations.functions(), *actions.functions(), *tables.functions()]
+    lines += [*calculations.functions(), *calculations.learning(), *actions.functions(), *tables.functions()]
     lines += [*parsers.parse(), *parsers.deparse(), *Passes(program, layout, calculations, tables).functions()]
     lines += [*tables.descriptions(), *_description(program, parsers)]
     return "\n".join(lines) + "\n"
@@ -95,8 +96,10 @@ class Passes:
             *(f"    {line}" for line in self.calculations.verify()),
             *self._set(i.parser_error, "p->parser_error"),
             *self._set(i.checksum_error, "p->checksum_error"),
+            *(["    d->digest = 0;"] if self.program.learn_lists else []),
             *(f"    {line}" for line in self.tables.pipeline(self.program.ingress)),
             "end:",
+            *(["    if (d->digest)", f"        learn({SCOPE_ARGS});"] if self.program.learn_lists else []),
             *self._get("p->egress_spec", i.egress_spec),
             *self._get("p->multicast_group", i.mcast_grp),
             *self._get("p->priority", i.priority),

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from p4c.model import Header
+from p4c.model.externs import LearnList
 from switch.engine import DROP_PORT
 from switch.reference.packet import Packet
 from switch.reference.primitives.registry import Effect, builds
@@ -76,6 +77,15 @@ def _again(verb: str, runtime: Runtime, preserved: Any) -> Effect:
 
 for _verb in ("resubmit", "recirculate"):
     builds(_verb)(partial(_again, _verb))
+
+
+@builds("generate_digest")
+def _digest(runtime: Runtime, receiver: Any, learned: LearnList) -> Effect:
+    def ask(packet: Packet) -> None:
+        packet.digest = learned
+        runtime.record(packet, "primitive", text=f"digest {learned.name}")
+
+    return ask
 
 
 @builds("truncate")

@@ -153,14 +153,13 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"ingress": "digest<meta_t>(1, m);"}, "the embedded switch has no digests"),
         (
             {
                 "local": "table t { key = { m.x: exact; } actions = { NoAction; } support_timeout = true; }",
                 "ingress": "t.apply();",
             },
             "the embedded switch refuses entries with an idle timeout",
-        ),
+        )
     ],
 )
 def test_the_compiler_tells_what_the_embedded_switch_refuses(

@@ -112,6 +112,14 @@ def test_fields_are_found_through_aliases(steer: dict[str, Any]) -> None:
     assert program.intrinsics.mcast_grp.field.name == "mcast_grp"
 
 
+BIT = {"type": "hexstr", "value": "0x1", "bitwidth": 1}
+ASKED = {"op": "generate_digest", "parameters": [BIT, {"type": "hexstr", "value": "0x7"}]}
+
+
+def digest(number: int, *elements: dict[str, Any]) -> dict[str, Any]:
+    return {"id": number, "name": "d", "elements": list(elements)}
+
+
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     (
         "unknown header",
@@ -142,6 +150,9 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
         r"ids must start at 1",
     ),
     ("parameters", lambda p: primitive(p, "resubmit").update(parameters=[]), r"resubmit takes 1 parameters, not 0"),
+    ("two digests", lambda p: p["learn_lists"].extend([digest(1, BIT)] * 2), r"a second learn list has id 1"),
+    ("empty digest", lambda p: p["learn_lists"].append(digest(1)), r"a digest has 1 to 131072 bits, not 0"),
+    ("unknown digest", lambda p: primitive(p, "resubmit").update(ASKED), r"no learn list has id 7"),
     ("not hex", lambda p: primitive(p, "resubmit")["parameters"][0].update(value="0xzz"), r"a hexadecimal string"),
 ]
 
@@ -156,7 +167,12 @@ def test_a_complaint_names_the_place_and_the_rule(
 
 REFUSED: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("unknown primitive", lambda p: primitive(p, "resubmit").update(op="teleport"), r"unknown primitive 'teleport'"),
-    ("digest", lambda p: primitive(p, "resubmit").update(op="generate_digest"), r"'generate_digest' is not supp"),
+    (
+        "digest of payload",
+        lambda p: p["learn_lists"].append(digest(1, {"type": "payload"})),
+        r"a digest of anything but",
+    ),
+    ("digests", lambda p: p["learn_lists"].extend(digest(n, BIT) for n in range(1, 66)), r"more than 64 learn lists"),
     ("extern", lambda p: p.update(extern_instances=[{"name": "e"}]), r"extern instances are not supported"),
     ("version", lambda p: p["__meta__"].update(version=[3, 0]), r"version 3\.0 of the format"),
     (

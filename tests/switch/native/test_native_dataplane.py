@@ -84,7 +84,8 @@ def device(wires: Wires, device_id: int = 1, ports: tuple[int, ...] = (1, 2), **
 
 
 def start(plane: NativeDataPlane, config: DeviceConfig, program: Program, received: list[bytes] | None = None):
-    engine = plane.create(config, received.append if received is not None else lambda frame: None)
+    frames = received if received is not None else []
+    engine = plane.create(config, lambda frame, _: frames.append(frame))
     engine.load(program)
     install_own_usid(engine)
     install_route(engine)
@@ -182,7 +183,7 @@ def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port
     """The switch is told first, as the lab does. At the near end the kernel refuses frames with ENETDOWN, at the far
     end with ENOBUFS, until within a second it notices that there is no carrier: from then on it swallows them."""
     specs = (PortSpec(1, "s1", wires.netns), PortSpec(3, "s3", wires.netns, PortConfig(delay_ns=delay_ns)))
-    engine = plane.create(DeviceConfig(1, "sw1", specs), lambda frame: None)
+    engine = plane.create(DeviceConfig(1, "sw1", specs), lambda *_: None)
     engine.load(leaf)
     install_own_usid(engine)
     install_route(engine, out_port=3)
@@ -207,7 +208,7 @@ def test_frames_that_were_propagating_when_the_cable_was_pulled_died_of_the_port
 
 def test_a_vlan_tag_survives(wires: Wires, plane: NativeDataPlane, passthrough: Program) -> None:
     """The kernel takes 802.1Q tags out of the frames that it hands to packet sockets."""
-    plane.create(device(wires), lambda frame: None).load(passthrough)
+    plane.create(device(wires), lambda *_: None).load(passthrough)
     tagged = FRAME[:12] + b"\x81\x00\x60\x07" + FRAME[12:]
     service_tagged = FRAME[:12] + b"\x88\xa8\x00\x09" + FRAME[12:]
     with wires.open(1) as source, wires.open(2) as sink:
@@ -221,7 +222,7 @@ def test_a_checksum_that_was_left_to_hardware_is_completed(
     wires: Wires, plane: NativeDataPlane, passthrough: Program
 ) -> None:
     """A host's own UDP leaves a veth with half a checksum."""
-    plane.create(device(wires), lambda frame: None).load(passthrough)
+    plane.create(device(wires), lambda *_: None).load(passthrough)
     wires.hosts.run("ip", "address", "replace", "192.0.2.1/24", "dev", "h1")
     wires.hosts.run("ip", "neigh", "replace", "192.0.2.9", "lladdr", "02:00:00:00:00:09", "dev", "h1")
     with wires.hosts.inside():
@@ -237,7 +238,7 @@ def test_a_checksum_that_was_left_to_hardware_is_completed(
 def test_frames_that_nobody_read_in_time_are_counted(
     wires: Wires, plane: NativeDataPlane, passthrough: Program
 ) -> None:
-    engine = plane.create(device(wires), lambda frame: None)
+    engine = plane.create(device(wires), lambda *_: None)
     engine.load(passthrough)
     assert isinstance(engine, DrivenEngine)
     sent = 20_000
@@ -281,7 +282,7 @@ def test_devices_stop_and_crash_without_touching_each_other(
     wires: Wires, plane: NativeDataPlane, leaf: Program
 ) -> None:
     first = start(plane, device(wires, 1, (1, 2)), leaf)
-    second = plane.create(DeviceConfig(2, "sw2", (PortSpec(1), PortSpec(2))), lambda frame: None)
+    second = plane.create(DeviceConfig(2, "sw2", (PortSpec(1), PortSpec(2))), lambda *_: None)
     second.load(leaf)
     with wires.open(1) as source, wires.open(2) as sink:
         plane.set_running(2, False)
@@ -347,7 +348,7 @@ def test_a_missing_interface_or_namespace_is_named(
     gc.collect()  # files of earlier tests would be closed in between
     open_before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(SwitchConfigError, match=message):
-        plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda frame: None)
+        plane.create(DeviceConfig(9, "sw9", (PortSpec(1, interface, netns),)), lambda *_: None)
     assert len(os.listdir("/proc/self/fd")) == open_before
 
 
@@ -362,7 +363,7 @@ def test_a_shortage_of_files_is_named_at_whatever_step_it_comes(wires: Wires, pl
         for extra in range(64):
             resource.setrlimit(resource.RLIMIT_NOFILE, (free + extra, hard))
             try:
-                plane.create(config, lambda frame: None)
+                plane.create(config, lambda *_: None)
             except SwitchConfigError as error:
                 refusals.append(str(error))
             else:

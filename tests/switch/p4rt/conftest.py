@@ -15,10 +15,12 @@ import pytest
 from google.protobuf import text_format
 from google.rpc import status_pb2
 
+from p4c import model
 from p4c.entries import ActionCall, Entry, Exact
 from switch.config import DeviceConfig, PortSpec
 from switch.device import Devices, Lateness
 from switch.engine import CounterValue, EngineError, NoRoomError, PortCounters
+from switch.native.dataplane import NativeDataPlane
 from switch.p4rt.bindings import p4info_pb2
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.pipeline import PipelineCache
@@ -74,6 +76,7 @@ def load_program(device_config: bytes):
     return SimpleNamespace(
         tables=[table(t) for t in info.tables],
         profiles=list(profiles.values()),
+        learn_lists=[],
         value_sets=[SimpleNamespace(name=v.preamble.name) for v in info.value_sets],
         counters=arrays(info.counters, info.direct_counters),
         meters=arrays(info.meters, info.direct_meters),
@@ -302,14 +305,14 @@ class Client:
 class Harness:
     """A server with devices 1 and 2 in a thread of its own."""
 
-    def __init__(self):
-        self.data_plane: Any = RememberingDataPlane()
+    def __init__(self, data_plane=None, loader=None, ports=2):
+        self.data_plane: Any = data_plane or RememberingDataPlane()
         self.devices = Devices(self.data_plane)
         for device_id in (1, 2):
-            self.devices.add(DeviceConfig(device_id, f"s{device_id}", ports=(PortSpec(1), PortSpec(2))))
+            self.devices.add(DeviceConfig(device_id, f"s{device_id}", ports=tuple(map(PortSpec, range(1, ports + 1)))))
         self.loop = asyncio.new_event_loop()
         spare: Any = RememberingEngine
-        self.server = P4RuntimeServer(self.devices, load_program, spare)
+        self.server = P4RuntimeServer(self.devices, loader or load_program, spare)
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.port = self.run(self.server.start("127.0.0.1:0"))
@@ -336,6 +339,14 @@ class Harness:
 @pytest.fixture
 def harness():
     harness = Harness()
+    yield harness
+    harness.close()
+
+
+@pytest.fixture
+def native():
+    """A server over native engines with three ports and no interfaces, for real programs."""
+    harness = Harness(NativeDataPlane(), model.load_program, ports=3)
     yield harness
     harness.close()
 

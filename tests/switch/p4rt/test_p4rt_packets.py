@@ -77,14 +77,22 @@ def test_packet_ins_of_every_role_s_primary_and_runts_are_dropped(harness):
 
 
 def test_other_stream_messages_are_answered_with_an_error(harness):
+    """Specification, "Stream Error Reporting": an unknown digest is INVALID_ARGUMENT."""
     client = harness.client()
-    stream = client.primary()
+    stream = client.primary(election_id=5)
+    client.set_pipeline(election_id=5)
+    backup = client.stream(1, 3)
+    backup.next()
     request = p4rt.StreamMessageRequest()
     request.digest_ack.digest_id = 5
-    stream.requests.put(request)
-    error = stream.next().error
-    assert error.message == "digest_ack is not supported; use arbitration or packet"
-    assert error.digest_list_ack.digest_list_ack.digest_id == 5
+    for one, code, message in (
+        (stream, Code.INVALID_ARGUMENT, "no digest with id 5; digests: none"),
+        (backup, Code.PERMISSION_DENIED, "only a primary controller may acknowledge digests"),
+    ):
+        one.requests.put(request)
+        error = one.next().error
+        assert (error.canonical_code, error.message) == (code, message)
+        assert error.digest_list_ack.digest_list_ack.digest_id == 5
     stream.requests.put(p4rt.StreamMessageRequest())
     assert "an empty message is not supported" in stream.next().error.message
 

@@ -315,7 +315,7 @@ def test_reads_filter_by_key_action_priority_and_metadata(client):
 def test_a_read_returns_what_is_valid_and_an_error_for_each_request_that_is_not(client, errors_of):
     client.write(update("INSERT", host(2)))
     request = p4rt.ReadRequest(device_id=1)
-    for entity in ("table_entry { table_id: 33554433 }", "table_entry { table_id: 5 }", "digest_entry { }"):
+    for entity in ("table_entry { table_id: 33554433 }", "table_entry { table_id: 5 }", "extern_entry { }"):
         text_format.Parse(entity, request.entities.add())
     stream = client.stub.Read(request)
     received: list[Any] = []

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from common.records import Frozen
-from p4c.model.expressions import Const, Expression, FieldRef
+from p4c.model.expressions import Expression, FieldRef
 from p4c.model.headers import Header
 from p4c.model.source import SourceInfo
 
 __all__ = [
-    "Calculation", "Checksum", "ConstInput", "Counter", "FieldInput", "FieldList", "HeaderInput", "Meter",
+    "Calculation", "Checksum", "ConstInput", "Counter", "FieldInput", "FieldList", "HeaderInput", "LearnList", "Meter",
     "PayloadInput",
 ]  # fmt: skip
 
@@ -117,9 +117,14 @@ class FieldList(Frozen, eq=False):
 
 
 class LearnList(Frozen, eq=False):
-    """The fields that a digest carries. The engines have no digests: `load` refuses such lists."""
+    """The data of a digest, field after field. Lists of one name are one digest, asked for in several places."""
 
     name: str
     id: int
-    items: tuple[FieldRef | Const, ...]
+    items: tuple[FieldInput | ConstInput, ...]
     notation = "{0.name}"
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The bits of each item; a digest is these one behind the other, with zeros up to a whole byte."""
+        return tuple(i.field.field.width_bits if isinstance(i, FieldInput) else i.width_bits for i in self.items)

@@ -4,4 +4,5 @@ __all__ = ["FRAME_BYTES_MAX", "PARSER_STATES_MAX"]
 
 FRAME_BYTES_MAX = 16384
 BITS_MAX = 8 * FRAME_BYTES_MAX  # of a field, header, parameter, key, look-ahead or hash input: no frame has more
+LEARN_LISTS_MAX = 64  # a device has a word with a bit for each
 PARSER_STATES_MAX = 4096  # entered in one parse: beyond is error.ParserTimeout, so that no packet holds a parser

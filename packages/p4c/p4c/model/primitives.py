@@ -35,6 +35,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "resubmit": ("field_list",),
     "recirculate": ("field_list",),
     "truncate": ("data",),
+    "generate_digest": ("data", "learn_list"),
     "log_msg": ("text", "vector"),
     "assert": ("truth",),
     "assume": ("truth",),
@@ -44,6 +45,3 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "subtract_from_field": ("lvalue", "data"),
     "copy_header": ("header", "header"),
 }
-
-# Known to simple_switch, refused here by name, with the reason.
-REFUSED: dict[str, str] = {"generate_digest": "digests have no place in the engine's interface"}

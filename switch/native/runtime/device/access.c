@@ -141,6 +141,18 @@ int access_register(struct device *d, u32 number, u64 index, bool write, u64 *wo
     return 0;
 }
 
+u32 access_digest(struct device *d, u8 *out, u32 *bytes)
+{
+    struct packet *p = device_take_digest(d);
+    if (!p)
+        return 0;
+    u32 list = p->port_out;
+    *bytes = p->length;
+    memcpy(out, p->data, p->length);
+    pool_give(d->pool, p);
+    return list;
+}
+
 u32 access_collect(struct device *d, u64 now_ns, u8 *out, u32 room)
 {
     struct record {

@@ -20,6 +20,9 @@ int access_counter(struct device *d, bool direct, u32 number, u64 index, bool wr
 int access_meter(struct device *d, bool direct, u32 number, u64 index, const u64 *rates);
 int access_register(struct device *d, u32 number, u64 index, bool write, u64 *words);
 
+/* The oldest digest that waits: its learn list, and its data with `bytes`; 0: none. `out` has room for FRAME_MAX. */
+u32 access_digest(struct device *d, u8 *out, u32 *bytes);
+
 /* Frames that have left by now_ns, as records of (u64 t_ns, u32 port, u32 length, frame padded to 8 bytes). Returns the
  * bytes used; when the next record does not fit it stays for the next call. */
 u32 access_collect(struct device *d, u64 now_ns, u8 *out, u32 room);

@@ -22,6 +22,31 @@ static void drop_waiting(struct device *d)
     d->services.count = 0;
 }
 
+static void learn(struct device *d, u32 list, const u8 *data, u32 bytes)
+{
+    struct packet *p = d->digests_waiting < DIGESTS_MAX ? pool_take(d->pool, bytes, (struct extra){0}) : NULL;
+    if (!p)
+        return;
+    memcpy(p->data, data, bytes);
+    p->port_out = (u16)list;
+    fifo_put(&d->digests, p);
+    d->digests_waiting++;
+}
+
+struct packet *device_take_digest(struct device *d)
+{
+    struct packet *p = fifo_take(&d->digests);
+    if (p)
+        d->digests_waiting--;
+    return p;
+}
+
+void device_enable_digest(struct device *d, u32 list, bool enabled)
+{
+    u64 bit = (u64)1 << (list - 1);
+    d->digests_enabled = enabled ? d->digests_enabled | bit : d->digests_enabled & ~bit;
+}
+
 static void replication_close(struct replication *r)
 {
     for (u32 i = 0; i < r->count; i++)
@@ -34,6 +59,9 @@ static void unload(struct device *d)
 {
     const struct program *program = d->program;
     drop_waiting(d);
+    for (struct packet *p; (p = device_take_digest(d));)
+        pool_give(d->pool, p);
+    d->digests_enabled = 0;
     replication_close(&d->multicast);
     replication_close(&d->sessions);
     for (u32 i = 0; i < d->value_set_count; i++)
@@ -103,6 +131,7 @@ struct device *device_create(u64 seed, struct pool *pool)
     d->random = seed;
     d->running = true;
     d->pool = pool;
+    d->learn = learn;
     return d;
 }
 

@@ -12,6 +12,7 @@
 #include "program/profile.h"
 
 enum { PORTS = 512, DROP_PORT = 511, PRIORITIES = 8, NO_PORT = UINT16_MAX };
+enum { DIGESTS_MAX = 1 << 12 }; /* of one device that wait to be taken */
 enum { WAITING_MAX = 1 << 16 }; /* packets in one device, however deep its queues are */
 #define NEVER UINT64_MAX
 
@@ -129,6 +130,13 @@ struct device {
     u32 driver_slot;
     u32 value_set_count;
     struct value_set *value_sets; /* as many as have been set */
+
+    u32 digest;          /* asked for by the packet in ingress: its learn list, from 1; 0: none */
+    u64 digests_enabled; /* a bit for each learn list */
+    struct fifo digests; /* as packets, the learn list in port_out */
+    u32 digests_waiting;
+    /* Keeps a digest: a pointer, since programs are linked with nothing. */
+    void (*learn)(struct device *, u32 list, const u8 *data, u32 bytes);
 };
 
 static inline struct port *device_port(const struct device *d, u32 number)
@@ -156,6 +164,10 @@ int device_set_replicas(struct device *d, bool session, u32 id, const u32 *ports
 void device_delete_replicas(struct device *d, bool session, u32 id);
 /* All members of value set `number`. Returns 0, or -1 when memory is out. */
 int device_set_value_set(struct device *d, u32 number, const u64 *members, u32 count, u32 words);
+
+void device_enable_digest(struct device *d, u32 list, bool enabled);
+/* The oldest digest that waits, or NULL. The caller frees it. */
+struct packet *device_take_digest(struct device *d);
 
 /* A frame arrives. The device works off everything that is due by now_ns. */
 void device_receive(struct device *d, u32 number, const u8 *frame, u32 length, u64 now_ns);

@@ -31,9 +31,20 @@ u64 driver_now_ns(void)
 static void hand_over(struct driver *d, struct device *device, struct packet *p)
 {
     p->order = d->slot[device->driver_slot].id;
-    if (!outbox_put(&d->outbox, p)) {
+    if (!outbox_put(&d->outbox, p, OUTBOX_MAX)) {
         device_port(device, p->port_out)->counters.drop_socket++;
         pool_give(d->pool, p);
+    }
+}
+
+/* Digests for the control plane. They are never more than half of what waits, and are lost without being counted. */
+static void hand_over_digests(struct driver *d, struct device *device)
+{
+    for (struct packet *p; (p = device_take_digest(device));) {
+        p->order = d->slot[device->driver_slot].id;
+        p->port_out += PORTS;
+        if (!outbox_put(&d->outbox, p, OUTBOX_MAX / 2))
+            pool_give(d->pool, p);
     }
 }
 
@@ -54,6 +65,7 @@ static void leave(struct port *port, const struct wire *wire, const struct packe
 static void send_due(struct driver *d, struct device *device, u64 now_ns)
 {
     struct packet *p;
+    hand_over_digests(d, device);
     while ((p = device_take(device, now_ns))) {
         struct port *port = device_port(device, p->port_out);
         if (port->index < 0) {
@@ -298,6 +310,7 @@ void driver_enter(struct driver *d)
 void driver_leave(struct driver *d, struct device *device)
 {
     if (device && device->driver_slot < d->slots && d->slot[device->driver_slot].device == device) {
+        hand_over_digests(d, device);
         reschedule(d, device, 0);
         if (d->slot[device->driver_slot].next_ns < d->sleeps_until_ns)
             wake(d);

@@ -41,7 +41,8 @@ void driver_count_drops(struct driver *d, struct device *device, u32 port);
 /* Without the gate: close the sockets of removed devices. The kernel takes about 10 ms for each, so they go together. */
 void driver_close_sockets(struct driver *d);
 
-/* Without the gate: wait for a frame that left by a port without an interface. Returns its length (more than `room`
+/* Without the gate: wait for a frame that left by a port without an interface, or for a digest, whose `port` is PORTS
+ * and the number of its learn list. Returns its length (more than `room`
  * is cut), or -1 when the driver is being destroyed. One caller at a time. */
 long driver_take(struct driver *d, u64 *id, u32 *port, u8 *frame, u32 room);
 /* Make driver_take return -1 from now on. */

@@ -13,10 +13,10 @@ void outbox_close(struct outbox *o)
     pthread_mutex_destroy(&o->mutex);
 }
 
-bool outbox_put(struct outbox *o, struct packet *p)
+bool outbox_put(struct outbox *o, struct packet *p, u32 most)
 {
     pthread_mutex_lock(&o->mutex);
-    bool room = o->count < OUTBOX_MAX && !o->ended;
+    bool room = o->count < most && !o->ended;
     if (room) {
         fifo_put(&o->packets, p);
         o->count++;

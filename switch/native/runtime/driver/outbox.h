@@ -18,8 +18,8 @@ struct outbox {
 
 void outbox_open(struct outbox *o);
 void outbox_close(struct outbox *o);
-/* False when the outbox is full or ended: the packet stays the caller's. */
-bool outbox_put(struct outbox *o, struct packet *p);
+/* False when `most` packets are in the outbox, or it has ended: the packet stays the caller's. */
+bool outbox_put(struct outbox *o, struct packet *p, u32 most);
 /* Waits for a packet; NULL once the outbox has ended and is empty. */
 struct packet *outbox_take(struct outbox *o);
 /* Nothing more is put; a waiting thread is woken. */

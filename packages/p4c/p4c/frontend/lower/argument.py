@@ -87,9 +87,9 @@ def algorithm(cx: LowerContext, e: ast.Expression) -> str:
     raise RefusalError("the algorithm must be known at compile time", e.span)
 
 
-def calculation_inputs(items: list[Scalar]) -> tuple[CalculationInput, ...]:
-    """Fields and constants, as `flat` gives them."""
-    made: list[CalculationInput] = []
+def data_items(items: list[Scalar]) -> tuple[FieldInput | ConstInput, ...]:
+    """Fields and constants, as `flat` gives them: inputs of a calculation, or the data of a digest."""
+    made: list[FieldInput | ConstInput] = []
     for item in items:
         if isinstance(item.of, FieldRef):
             made.append(FieldInput(item.of))

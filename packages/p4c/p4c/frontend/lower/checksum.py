@@ -6,7 +6,7 @@ from functools import partial
 
 from p4c.frontend.check.types import BOOL
 from p4c.frontend.flow import Apply, Branch, Flow, Leave, Region, Step
-from p4c.frontend.lower.argument import algorithm, calculation, calculation_inputs, flat
+from p4c.frontend.lower.argument import algorithm, calculation, data_items, flat
 from p4c.frontend.lower.block import control_body
 from p4c.frontend.lower.context import Functions, LowerContext, RefusalError
 from p4c.frontend.lower.operator import operation
@@ -35,7 +35,7 @@ def _nothing_else(cx: LowerContext, statements: list[Flow], block: BlockValue, a
 def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
     items = [item for part in _joined_parts(a[1]) for item in flat(cx, cx.value_of(part), e.span, simple=True)]
-    inputs = calculation_inputs(items)
+    inputs = data_items(items)
     if payload:
         inputs = (*inputs, PayloadInput())
     target = cx.scalar_of(a[2]).of

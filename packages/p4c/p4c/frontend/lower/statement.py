@@ -11,7 +11,7 @@ from p4c.frontend.declared import DeclaredDigest
 from p4c.frontend.diagnostics import SourceSpan
 from p4c.frontend.flow import Apply, Branch, Flow, Leave, ParserStep, Quit, Region, leaves_early, walk
 from p4c.frontend.lower import checksum, deparser, object
-from p4c.frontend.lower.argument import algorithm, calculation, calculation_inputs, empty_field_list, flat, into, number
+from p4c.frontend.lower.argument import algorithm, calculation, data_items, empty_field_list, flat, into, number
 from p4c.frontend.lower.assignment import assign, assign_scalar, evaluated, header_object, pinned
 from p4c.frontend.lower.block import apply_control, variable
 from p4c.frontend.lower.checksum import conditional
@@ -27,7 +27,7 @@ from p4c.frontend.parse import ast
 from p4c.frontend.scalar import Scalar, constant
 from p4c.model.actions import Text, Vector
 from p4c.model.expressions import Const, FieldRef, Local
-from p4c.model.externs import FieldList, LearnList
+from p4c.model.externs import FieldInput, FieldList, LearnList
 from p4c.model.parsers import Verify
 
 
@@ -103,15 +103,13 @@ def _preserved(cx: LowerContext, e: ast.Expression, span: SourceSpan) -> FieldLi
 
 
 def _digest(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
-    message = "the embedded switch has no digests: it refuses this program when it is loaded; BMv2 runs it"
-    cx.diagnostics.warning("target", message, e.span)
     t = a[1].type
     callee = e.target
     if callee.type_arguments and isinstance(callee.type_arguments[0], CompositeType):
         t = callee.type_arguments[0]
     name = t.name if isinstance(t, CompositeType) and not t.anonymous else "digest"
-    items = tuple(item.of for item in flat(cx, cx.value_of(a[1]), e.span) if isinstance(item.of, FieldRef | Const))
-    key = ("digest", name, *map(identity, items))
+    items = data_items(flat(cx, cx.value_of(a[1]), e.span))
+    key = ("digest", name, *(identity(i.field) if isinstance(i, FieldInput) else i for i in items))
     found = cx.known.get(key)
     if found is None:
         found = cx.known[key] = LearnList(name, len(cx.program.digests) + 1, items)
@@ -125,7 +123,7 @@ def _random(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) ->
 
 def _hash(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression]) -> None:
     base, largest = number(cx, a[2]), number(cx, a[4], Bits(64))
-    inputs = calculation_inputs(flat(cx, cx.value_of(a[3]), e.span))
+    inputs = data_items(flat(cx, cx.value_of(a[3]), e.span))
     made = calculation(cx, algorithm(cx, a[1]), inputs, e.span)
     into(cx, "modify_field_with_hash_based_offset", a[0], e.span, base, made, largest)
 

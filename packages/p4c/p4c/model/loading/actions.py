@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 from p4c.model.actions import Action, ActionParameter, Argument, Primitive, Text, Vector
 from p4c.model.expressions import AccessField, Const, FieldRef, Kind, LastField, ValidBit
-from p4c.model.externs import Counter, FieldList, Meter
+from p4c.model.externs import Counter, FieldList, LearnList, Meter
 from p4c.model.limits import BITS_MAX
 from p4c.model.loading.cursor import JsonCursor
 from p4c.model.loading.expressions import expression, kinded
 from p4c.model.loading.scope import LoadScope, choices, named
-from p4c.model.primitives import REFUSED, SIGNATURES
+from p4c.model.primitives import SIGNATURES
 
 T = TypeVar("T", Counter, Meter)
+L = TypeVar("L", FieldList, LearnList)
 
 _KINDS = {
     "data": Kind.DATA,
@@ -54,8 +56,6 @@ def read_primitives(calls: list[JsonCursor], scope: LoadScope, locals_count: int
 
 def _primitive(at: JsonCursor, scope: LoadScope, locals_count: int) -> Primitive:
     op = at.get("op").text()
-    if op in REFUSED:
-        at.unsupported(f"the primitive {op!r} is not supported: {REFUSED[op]}")
     if op not in SIGNATURES:
         at.unsupported(f"unknown primitive {op!r}; {choices(SIGNATURES)}")
     signature = SIGNATURES[op]
@@ -95,7 +95,9 @@ def _argument(word: str, at: JsonCursor, scope: LoadScope, locals_count: int) ->
             at.fail("a jump target must be a constant")
         return target
     if word == "field_list":
-        return _field_list(at, scope)
+        return _listed(at, scope, scope.field_lists, "field list")
+    if word == "learn_list":
+        return _listed(at, scope, scope.learn_lists, "learn list")
     if word == "vector":
         return Vector(
             tuple(kinded(item, scope, Kind.DATA, locals_count) for item in _typed(at, "parameters_vector").items())
@@ -125,12 +127,12 @@ def _indirect(extern: T, at: JsonCursor) -> T:
     return extern
 
 
-def _field_list(at: JsonCursor, scope: LoadScope) -> FieldList:
+def _listed(at: JsonCursor, scope: LoadScope, lists: Mapping[int, L], what: str) -> L:
     number = expression(at, scope)
     if not isinstance(number, Const):
-        at.fail("a field list must be given by a constant id")
-    if number.value not in scope.field_lists:
-        at.fail(f"no field list has id {number.value}")
+        at.fail(f"a {what} must be given by a constant id")
+    if number.value not in lists:
+        at.fail(f"no {what} has id {number.value}")
     if number.value == 0:
-        at.fail("simple_switch takes field list 0 for no resubmit or recirculate at all: ids must start at 1")
-    return scope.field_lists[number.value]
+        at.fail(f"simple_switch takes {what} 0 for no resubmit, recirculate or digest at all: ids must start at 1")
+    return lists[number.value]

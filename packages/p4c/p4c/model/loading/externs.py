@@ -6,19 +6,16 @@ from functools import partial
 
 from p4c.model import externs
 from p4c.model.expressions import FieldRef, Kind
-from p4c.model.limits import BITS_MAX
+from p4c.model.limits import BITS_MAX, LEARN_LISTS_MAX
 from p4c.model.loading.cursor import JsonCursor
 from p4c.model.loading.expressions import kinded
 from p4c.model.loading.scope import LoadScope, choices, declare, named
 from p4c.model.registers import Register
 
-_REFUSED = {"extern_instances": "extern instances", "learn_lists": "digests (learn_lists)"}
-
 
 def read_externs(root: JsonCursor, scope: LoadScope) -> None:
-    for key, what in _REFUSED.items():
-        for at in root.list_of(key):
-            at.unsupported(f"{what} are not supported")
+    for at in root.list_of("extern_instances"):
+        at.unsupported("extern instances are not supported")
     for at in root.list_of("counter_arrays"):
         declare(scope.counters, at, "counter", partial(_counter, at, scope))
     for at in root.list_of("meter_arrays"):
@@ -29,6 +26,8 @@ def read_externs(root: JsonCursor, scope: LoadScope) -> None:
         declare(scope.calculations, at, "calculation", partial(_calculation, at, scope))
     for at in root.list_of("field_lists"):
         _read_field_list(at, scope)
+    for at in root.list_of("learn_lists"):
+        _read_learn_list(at, scope)
 
 
 def _direct_table(at: JsonCursor) -> str | None:
@@ -71,10 +70,10 @@ def algorithm(at: JsonCursor) -> str:
     return name
 
 
-def calculation_inputs(at: JsonCursor, scope: LoadScope) -> tuple[externs.CalculationInput, ...]:
+def calculation_inputs(at: JsonCursor, scope: LoadScope, key: str = "input") -> tuple[externs.CalculationInput, ...]:
     inputs: list[externs.CalculationInput] = []
     payload = False
-    for item in at.get("input").items():
+    for item in at.get(key).items():
         kind = item.get("type").text()
         if kind == "field":
             inputs.append(externs.FieldInput(scope.stored_field(item.get("value"))))
@@ -104,6 +103,24 @@ def _read_field_list(at: JsonCursor, scope: LoadScope) -> None:
         fields.append(scope.stored_field(element.get("value")))
     name = at.get_or("name", JsonCursor.text, str(number))
     scope.field_lists[number] = externs.FieldList(name, number, tuple(fields))
+
+
+def _read_learn_list(at: JsonCursor, scope: LoadScope) -> None:
+    number = at.get("id").integer()
+    if number in scope.learn_lists:
+        at.fail(f"a second learn list has id {number}")
+    if len(scope.learn_lists) == LEARN_LISTS_MAX:
+        at.unsupported(f"more than {LEARN_LISTS_MAX} learn lists")
+    items: list[externs.FieldInput | externs.ConstInput] = []
+    for item in calculation_inputs(at, scope, "elements"):
+        varbit = isinstance(item, externs.FieldInput) and item.field.field.varbit
+        if varbit or not isinstance(item, externs.FieldInput | externs.ConstInput):
+            at.unsupported("a digest of anything but constants and fields with a fixed width")
+        items.append(item)
+    made = externs.LearnList(at.get("name").text(), number, tuple(items))
+    if not 0 < sum(made.widths) <= BITS_MAX:
+        at.fail(f"a digest has 1 to {BITS_MAX} bits, not {sum(made.widths)}")
+    scope.learn_lists[number] = made
 
 
 def read_checksums(root: JsonCursor, scope: LoadScope) -> tuple[externs.Checksum, ...]:

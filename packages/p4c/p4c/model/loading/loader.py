@@ -213,6 +213,7 @@ def _program(value: dict[str, Any], name: str) -> Program:
         registers=tuple(scope.registers.values()),
         profiles=tuple(scope.profiles.values()),
         field_lists=dict(scope.field_lists),
+        learn_lists=tuple(scope.learn_lists.values()),
         value_sets=tuple(scope.value_sets.values()),
     )
     too_much = memory.excess(program)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from p4c.model.actions import Action
 from p4c.model.expressions import FieldRef, ValidBit
-from p4c.model.externs import Calculation, Counter, FieldList, Meter
+from p4c.model.externs import Calculation, Counter, FieldList, LearnList, Meter
 from p4c.model.headers import Field, Header, HeaderType, Stack, Union, UnionStack
 from p4c.model.loading.cursor import JsonCursor
 from p4c.model.pipelines import ActionProfile
@@ -36,6 +36,7 @@ class LoadScope:
         self.meters: dict[str, Meter] = {}
         self.calculations: dict[str, Calculation] = {}
         self.field_lists: dict[int, FieldList] = {}
+        self.learn_lists: dict[int, LearnList] = {}
         self.actions_by_id: dict[int, Action] = {}
         self.profiles: dict[str, ActionProfile] = {}
         self.value_sets: dict[str, ValueSet] = {}

@@ -75,9 +75,12 @@ def checksum(c: externs.Checksum, number: int) -> Json:
     return placed(made, c.source)
 
 
-def field_list(f: externs.FieldList | externs.LearnList) -> Json:
-    items = f.fields if isinstance(f, externs.FieldList) else f.items
-    return {"id": f.id, "name": f.name, "elements": [argument(item) for item in items]}
+def field_list(f: externs.FieldList) -> Json:
+    return {"id": f.id, "name": f.name, "elements": [argument(item) for item in f.fields]}
+
+
+def learn_list(made: externs.LearnList) -> Json:
+    return {"id": made.id, "name": made.name, "elements": [_input(item) for item in made.items]}
 
 
 # Actions, and the pipelines: tables with their initial entries, conditionals, action profiles.
@@ -288,7 +291,7 @@ def document(p: Program) -> Json:
         "counter_arrays": counters(p),
         "register_arrays": [register(r) for r in p.registers],
         "calculations": [calculation(c) for c in p.calculations],
-        "learn_lists": [field_list(f) for f in p.learn_lists],
+        "learn_lists": [learn_list(x) for x in p.learn_lists],
         "actions": [action(a) for a in p.actions],
         "pipelines": [pipeline(x, number, numbers) for number, x in enumerate((p.ingress, p.egress))],
         "checksums": [checksum(c, number) for number, c in enumerate(p.checksums)],
