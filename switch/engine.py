@@ -229,6 +229,9 @@ class EngineControl(Protocol):
     def enable_digest(self, name: str, enabled: bool) -> None:
         """Whether packets give digests of this name. None do in a program that was just loaded."""
 
+    def read_last_hit_ns(self, table: str, handle: int) -> int:
+        """When a packet last found an entry; 0 if none has. EngineError for a table without `support_timeout`."""
+
     # parser
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:
         """All members of a value set, each with a value per part of the key."""

@@ -172,6 +172,11 @@ def check_register(register: Register, value: int) -> None:
         raise EngineError(f"register {register.name}: {value:#x} does not fit {register.width_bits} bits")
 
 
+def check_times_out(table: Table) -> None:
+    if not table.support_timeout:
+        raise EngineError(f"table {table.name}: its entries have no idle timeout: it lacks `support_timeout = true`")
+
+
 def check_value_set(program: Program, name: str, members: Sequence[tuple[int, ...]]) -> int:
     """The place of a value set in its program, once `members` are found to fit."""
     found = find({v.name: v for v in program.value_sets}, name, "value set")

@@ -54,6 +54,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "access_counter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, c_bool, _WORDS, _WORDS)),
     "access_meter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, _WORDS)),
     "access_register": (c_int, (c_void_p, c_uint32, c_uint64, c_bool, _WORDS)),
+    "access_last_hit": (c_long, (c_void_p, c_uint32, c_uint32)),
     "access_digest": (c_uint32, (c_void_p, c_char_p, _NUMBERS)),
     "access_collect": (c_uint32, (c_void_p, c_uint64, c_char_p, c_uint32)),
     "fabric_create": (c_void_p, (c_uint32, c_uint32, c_uint32)),

@@ -290,6 +290,15 @@ class NativeDevice:
                 if learned.name == name:
                     self._c.device_enable_digest(self.device, place, enabled)
 
+    def read_last_hit_ns(self, table: str, handle: int) -> int:
+        with self._guard:
+            loaded = self._loaded.table(table)
+            rules.check_times_out(loaded.table)
+            last_ns: int = self._c.access_last_hit(self.device, loaded.index, handle)
+        if last_ns < 0:
+            raise EngineError(f"{table}: {_ERRORS[binding.TABLE_NO_SUCH]}")
+        return last_ns
+
     # --- parser -----------------------------------------------------------------------------------------------
 
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import TypeVar
 
 from p4c.entries import ActionCall, Entry, Exact, GroupRef, Lpm, Match, MemberRef, Optional, Range, Ternary
@@ -36,6 +38,10 @@ class StoredEntry:
     group: int = 0  # the group of that one-shot in the engine
     meter: MeterConfig | None = None
     meter_bytes: bytes = b""  # as the client wrote it
+    idle_timeout_ns: int = 0  # 0: never
+    since_ns: int = 0  # when it was inserted
+    timer_ns: int = 0  # from when it must be idle for its timeout
+    look_ns: int = 0  # when it may be
     encoded: bytes | None = None  # everything but direct resources, made when first read
 
 
@@ -91,6 +97,52 @@ def chosen(items: Mapping[int, T], id_: int) -> Iterable[tuple[int, T]]:
     return [(id_, items[id_])] if id_ in items else []
 
 
+TIMEOUT_MIN_NS = 10_000_000
+"""Of an idle timeout; shorter ones are taken for this. The specification's example looks at entries as often."""
+_STALE_MAX = 64  # items of entries that are gone, or have another timeout, beside as many as there are others
+
+
+class IdleTimers:
+    """The entries with an idle timeout. Each is looked at when it could have been idle for it. Time is an argument."""
+
+    def __init__(self, engine: EngineControl) -> None:
+        self._engine = engine
+        self._heap: list[tuple[int, int, TableInfo, StoredEntry]] = []  # when to look
+        self._order = count()
+        self._clean = 0  # items at the last look at all
+
+    def start(self, table: TableInfo, row: StoredEntry) -> None:
+        """The entry's timeout was set. One that is gone has none."""
+        if not row.idle_timeout_ns:
+            return
+        if len(self._heap) > 2 * self._clean + _STALE_MAX:
+            self._heap = [item for item in self._heap if item[3].idle_timeout_ns and item[0] == item[3].look_ns]
+            heapify(self._heap)
+            self._clean = len(self._heap)
+        row.look_ns = row.timer_ns + max(row.idle_timeout_ns, TIMEOUT_MIN_NS)
+        heappush(self._heap, (row.look_ns, next(self._order), table, row))
+
+    def expired(self, now_ns: int) -> list[tuple[TableInfo, StoredEntry]]:
+        """The entries that were idle for their timeout; each timer begins anew."""
+        found = []
+        while self._heap and self._heap[0][0] <= now_ns:
+            look_ns, _, table, row = heappop(self._heap)
+            if look_ns != row.look_ns or not row.idle_timeout_ns:
+                continue
+            assert row.handle is not None
+            row.timer_ns = max(row.timer_ns, self._engine.read_last_hit_ns(table.name, row.handle))
+            if now_ns - row.timer_ns >= max(row.idle_timeout_ns, TIMEOUT_MIN_NS):
+                row.timer_ns = now_ns
+                found.append((table, row))
+            self.start(table, row)
+        return found
+
+    @property
+    def next_ns(self) -> int | None:
+        """When to ask again; None when no entry has a timeout."""
+        return self._heap[0][0] if self._heap else None
+
+
 class EntityStore:
     """Mutable; every access holds the device's lock, and the engine has loaded the pipeline's program by the first."""
 
@@ -110,6 +162,7 @@ class EntityStore:
         self.multicast: dict[int, MulticastGroup] = {}
         self.clones: dict[int, CloneSessionRow] = {}
         self.digests = Digests(info, pipeline.program, engine)
+        self.idle = IdleTimers(engine)
         for table in info.tables.values():
             self._add_initial_entries(table)
 
@@ -118,7 +171,8 @@ class EntityStore:
         for handle, entry in enumerate(compiled.entries):
             matches = tuple(_as_declared(info, match) for info, match in zip(table.fields, entry.matches, strict=True))
             entry = Entry(matches, entry.action, entry.priority if table.needs_priority else 0)
-            self.rows[table.id][entry.priority, matches] = StoredEntry(entry, handle, const=table.const)
+            self.rows[table.id][entry.priority, matches] = row = StoredEntry(entry, handle, const=table.const)
+            row.since_ns = row.timer_ns = self.now_ns()
 
     @property
     def program_name(self) -> str:

@@ -10,17 +10,20 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from common.records import Frozen
 from switch.device import Device, Devices
 from switch.engine import FRAME_BYTES_MAX, EngineError
+from switch.p4rt import wire
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.bytestring import decode, encode
 from switch.p4rt.errors import Code, P4RuntimeError, choices, denied, exhausted, invalid, not_found, unready
-from switch.p4rt.p4info import PacketHeader
-from switch.p4rt.store import EntityStore, loaded
+from switch.p4rt.p4info import PacketHeader, TableInfo
+from switch.p4rt.store import EntityStore, StoredEntry, loaded
+from switch.p4rt.tablereads import encode_entry
 
 # Who may write: election of a primary for each (device, role).
 # Specification, "Client Arbitration and Controller Replication". No I/O: a client is any hashable token for its stream;
@@ -197,6 +200,10 @@ def packet_out(header: PacketHeader | None, payload: bytes, metadata: Iterable[A
 WAITING_MAX = 1024  # notifications and errors a stream: more are dropped, as between a switch and its CPU
 UNREAD_MAX = 2 * WAITING_MAX  # of these and of arbitration updates, which cannot be dropped: then the stream ends
 FLUSH_S = 1.0
+NOTIFIED_MAX = 256  # idle entries in one message
+
+_IDLE = wire.tag(p4rt.StreamMessageResponse, "idle_timeout_notification")
+_IDLE_ENTRY, _IDLE_TIMESTAMP = wire.tags(p4rt.IdleTimeoutNotification, "table_entry", "timestamp")
 
 Respond = Callable[[Any], Awaitable[Any]]
 
@@ -426,10 +433,10 @@ class Streams:
             client.offer(message)
         return bool(clients)
 
-    # --- digests ------------------------------------------------------------------------------------------------
+    # --- digests and idle entries -----------------------------------------------------------------------------------
 
     def attend(self, device: Device) -> None:
-        """Tell what is due of a device's digests, and come back when more is."""
+        """Tell what is due of a device's digests and idle entries, and come back when more is."""
         timer = self._timers.pop(device.device_id, None)
         if timer is not None:
             timer.cancel()
@@ -437,13 +444,23 @@ class Streams:
         if store is None:
             return
         now_ns = store.now_ns()
+        with suppress(EngineError):  # the device is being removed
+            expired = store.idle.expired(now_ns)
+            for first in range(0, len(expired), NOTIFIED_MAX):
+                self._offer(device, _idle(store, expired[first : first + NOTIFIED_MAX]))
         for due in store.digests.due(now_ns, time.time_ns()):
             if not self._offer(device, due):
                 store.digests.forget()
-        next_ns = store.digests.next_ns
+        next_ns = min((t for t in (store.digests.next_ns, store.idle.next_ns) if t is not None), default=None)
         if next_ns is not None:
             wait_s = max(next_ns - now_ns, 0) / 1e9
             self._timers[device.device_id] = self._loop.call_later(wait_s, self.attend, device)
+
+
+def _idle(store: EntityStore, expired: list[tuple[TableInfo, StoredEntry]]) -> bytes:
+    """A serialised StreamMessageResponse about idle entries."""
+    entries = (wire.block(_IDLE_ENTRY, encode_entry(store, table, row)) for table, row in expired)
+    return wire.block(_IDLE, b"".join(entries) + wire.number(_IDLE_TIMESTAMP, time.time_ns()))
 
 
 async def _send(client: StreamClient, respond: Respond) -> None:

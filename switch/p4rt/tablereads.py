@@ -27,6 +27,8 @@ _CONTROLLER_METADATA, _METER_CONFIG, _COUNTER_DATA, _IS_DEFAULT_ACTION, _METADAT
     "is_const",
     "action",
 )
+_IDLE_TIMEOUT_NS, _TIME_SINCE_LAST_HIT = wire.tags(p4rt.TableEntry, "idle_timeout_ns", "time_since_last_hit")
+_ELAPSED_NS = wire.tag(p4rt.TableEntry.IdleTimeout, "elapsed_ns")
 _ENTITY = wire.tag(p4rt.Entity, "table_entry")
 
 
@@ -34,8 +36,6 @@ def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities that the filter `message` selects."""
     if message.HasField("meter_counter_data"):
         raise unimplemented("counters per meter colour are not supported")
-    if message.HasField("time_since_last_hit"):
-        raise invalid("idle timeouts are not supported")
     if not message.table_id:
         if message.match or message.priority or message.is_default_action or message.HasField("action"):
             raise invalid("a read of all tables (table id 0) cannot have any other filter; give the table id")
@@ -43,9 +43,12 @@ def read(store: EntityStore, message: Any) -> Iterator[bytes]:
     else:
         tables = [find_table(store, message.table_id)]
     counters, meters = message.HasField("counter_data"), message.HasField("meter_config")
+    since = message.HasField("time_since_last_hit")
+    if since and message.table_id and (message.is_default_action or not tables[0].idle_timeout):
+        raise invalid(f"{tables[0]}: time_since_last_hit is of entries of tables with `support_timeout = true`")
     for table in tables:
         for row in _select(store, table, message):
-            yield encode_entity(store, table, row, counters=counters, meters=meters)
+            yield encode_entity(store, table, row, counters=counters, meters=meters, since=since and table.idle_timeout)
 
 
 def _select(store: EntityStore, table: TableInfo, message: Any) -> Iterator[StoredEntry]:
@@ -98,19 +101,33 @@ def default_row(store: EntityStore, table: TableInfo) -> StoredEntry:
 
 
 def encode_entity(
-    store: EntityStore, table: TableInfo, row: StoredEntry, *, counters: bool = False, meters: bool = False
+    store: EntityStore,
+    table: TableInfo,
+    row: StoredEntry,
+    *,
+    counters: bool = False,
+    meters: bool = False,
+    since: bool = False,
 ) -> bytes:
-    """A serialised Entity; direct resources only when asked for, as the specification says."""
-    body = row.encoded
-    if body is None:
-        body = row.encoded = _encode_row(store, table, row)
+    """A serialised Entity; direct resources and the time of the last hit only when asked for (specification)."""
+    body = encode_entry(store, table, row)
     if row.handle is not None:
+        if since:
+            last_ns = max(row.since_ns, store.engine.read_last_hit_ns(table.name, row.handle))
+            body += wire.block(_TIME_SINCE_LAST_HIT, wire.number(_ELAPSED_NS, max(store.now_ns() - last_ns, 0)))
         if meters and row.meter is not None:
             body += wire.block(_METER_CONFIG, row.meter_bytes)
         if counters and table.direct_counter is not None:
             value = store.engine.read_direct_counter(table.name, row.handle)
             body += wire.block(_COUNTER_DATA, counter_bytes(value))
     return wire.block(_ENTITY, body)
+
+
+def encode_entry(store: EntityStore, table: TableInfo, row: StoredEntry) -> bytes:
+    """A serialised TableEntry without those."""
+    if row.encoded is None:
+        row.encoded = _encode_row(store, table, row)
+    return row.encoded
 
 
 def _encode_row(store: EntityStore, table: TableInfo, row: StoredEntry) -> bytes:
@@ -136,6 +153,7 @@ def _encode_row(store: EntityStore, table: TableInfo, row: StoredEntry) -> bytes
             priority,
             wire.number(_CONTROLLER_METADATA, row.controller_metadata),
             wire.number(_IS_DEFAULT_ACTION, row.handle is None),
+            wire.number(_IDLE_TIMEOUT_NS, row.idle_timeout_ns),
             wire.block(_METADATA, row.metadata) if row.metadata else b"",
             wire.number(_IS_CONST, row.const),
         )

@@ -8,17 +8,7 @@ from p4c.entries import Entry, EntryAction, GroupRef, MemberRef
 from switch.engine import EngineError
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.codec import decode_action
-from switch.p4rt.errors import (
-    Code,
-    P4RuntimeError,
-    choices,
-    denied,
-    exhausted,
-    exists,
-    invalid,
-    not_found,
-    unimplemented,
-)
+from switch.p4rt.errors import choices, denied, exhausted, exists, invalid, not_found, unimplemented
 from switch.p4rt.keys import decode_key, find_row, find_table, key_words
 from switch.p4rt.meters import decode_meter_config
 from switch.p4rt.p4info import TableInfo
@@ -136,6 +126,9 @@ def _insert(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> 
             store.references(table, action, 1)
     row.metadata = message.metadata
     row.controller_metadata = message.controller_metadata
+    row.idle_timeout_ns = message.idle_timeout_ns
+    row.since_ns = row.timer_ns = store.now_ns()
+    store.idle.start(table, row)
     rows[key] = row
     assert row.handle is not None
     if counter is not None:
@@ -171,6 +164,9 @@ def _modify(store: EntityStore, table: TableInfo, key: RowKey, message: Any) -> 
     if not row.const:
         row.metadata = message.metadata
         row.controller_metadata = message.controller_metadata
+        if row.idle_timeout_ns != message.idle_timeout_ns:
+            row.idle_timeout_ns = message.idle_timeout_ns
+            store.idle.start(table, row)
     row.encoded = None
     if counter is not None:
         store.engine.write_direct_counter(table.name, row.handle, counter)
@@ -211,6 +207,7 @@ def _delete(store: EntityStore, table: TableInfo, key: RowKey) -> None:
         raise denied(f"{table}: the entry is constant: it is fixed by the P4 program")
     assert row.handle is not None
     store.engine.delete_entry(table.name, row.handle)
+    row.idle_timeout_ns = 0
     del store.rows[table.id][key]
     if row.group:
         destroy(store, table, row.group)
@@ -281,9 +278,13 @@ def _decode_entry_action(
 
 
 def _check_unsupported(table: TableInfo, message: Any) -> None:
-    if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
-        code = Code.UNIMPLEMENTED if table.idle_timeout else Code.INVALID_ARGUMENT
-        raise P4RuntimeError(code, f"{table}: idle timeouts are not supported")
+    if message.HasField("time_since_last_hit"):
+        raise invalid(f"{table}: time_since_last_hit can only be read")
+    if message.idle_timeout_ns and (message.is_default_action or not table.idle_timeout):
+        what = "the default entry" if message.is_default_action else "a table without `support_timeout = true`"
+        raise invalid(f"{table}: {what} has no idle timeout")
+    if message.idle_timeout_ns < 0:
+        raise invalid(f"{table}: idle_timeout_ns must not be negative (got {message.idle_timeout_ns})")
     if message.HasField("meter_counter_data"):
         raise unimplemented(f"{table}: counters per meter colour are not supported")
 

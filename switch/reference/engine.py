@@ -167,6 +167,10 @@ class ReferenceEngine:
         else:
             self.machine.digests.discard(name)
 
+    def read_last_hit_ns(self, table: str, handle: int) -> int:
+        rules.check_times_out(self.machine.table(table).table)
+        return self.machine.table(table).entry(handle).hit_ns
+
     # --- replication ---
 
     def set_value_set(self, name: str, members: Sequence[tuple[int, ...]]) -> None:

@@ -75,6 +75,7 @@ class PipelineRunner:
             if entry is None:
                 chosen = state.default
             else:
+                entry.hit_ns = runtime.now_ns
                 if table.counter is not None:
                     entry.counter.count(packet.ingress_length)
                 if set_colour is not None and table.meter is not None:

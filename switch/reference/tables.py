@@ -30,6 +30,7 @@ class InstalledEntry:
     action: EntryAction
     counter: CounterCell = field(default_factory=CounterCell)
     meter: MeterCell = field(default_factory=MeterCell)
+    hit_ns: int = 0
 
 
 def _precedence(entry: InstalledEntry) -> tuple[int, int]:

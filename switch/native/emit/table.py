@@ -147,6 +147,8 @@ class Tables:
         lines = []
         if table.counter:
             lines.append("    counter_add(&e->count, p->ingress_length);")
+        if table.support_timeout:
+            lines.append("    e->hit_ns = now_ns;")
         if table.meter and table.meter.result:
             size = "p->ingress_length" if table.meter.bytes else "1"
             colour = f"e->meter ? meter_colour(e->meter, {size}, now_ns) : GREEN"

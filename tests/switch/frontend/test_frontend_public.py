@@ -150,25 +150,6 @@ def test_an_assertion_that_fails_is_told_by_the_trace_and_changes_no_packet(
     assert made.sent("0102", made.engine("native")) == [(1, "0102")]
 
 
-@pytest.mark.parametrize(
-    ("parts", "message"),
-    [
-        (
-            {
-                "local": "table t { key = { m.x: exact; } actions = { NoAction; } support_timeout = true; }",
-                "ingress": "t.apply();",
-            },
-            "the embedded switch refuses entries with an idle timeout",
-        )
-    ],
-)
-def test_the_compiler_tells_what_the_embedded_switch_refuses(
-    parts: dict[str, str], message: str, tmp_path: Path
-) -> None:
-    (warning,) = Made(tmp_path, **parts).warnings
-    assert message in warning
-
-
 def test_a_checksum_covers_joined_fields_like_the_fields_one_by_one(tmp_path: Path) -> None:
     """p4c takes such data (its sample issue1765). RFC 1071 over 0x0102: the complement is 0xfefd."""
     data = {"apart": "{hdr.h.a, hdr.h.b}", "joined": "{hdr.h.a ++ hdr.h.b}", "constant": "{8w1 ++ hdr.h.b}"}

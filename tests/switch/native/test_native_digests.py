@@ -1,4 +1,4 @@
-"""Digests, on both engines; here, so that the sanitizers see them.
+"""Digests and the time of the last hit, on both engines; here, so that the sanitizers see them.
 
 Truth: simple_switch, which reads the fields of a digest when ingress has ended, one digest a packet; and the bits of
 the data by hand.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from p4c.entries import ActionCall, Entry, Exact
 from p4c.model import load
 from switch.engine import DIGESTS_WAITING_MAX, Digest, Engine, EngineError, Replica
 from switch.reference import ReferenceEngine, Trace
@@ -18,6 +19,10 @@ from switch.stf.programs import ENGINES
 from tests.helpers.p4.made import Made
 
 LEARNED = "struct learned_t { bit<8> a; bit<9> port; bit<3> three; bool odd; }"
+TABLE = (
+    "action give(bit<8> v) { hdr.h.b = v; } table t { key = { hdr.h.a: exact; } actions = { give; NoAction; }"
+    " size = 8; support_timeout = true; } table u { key = { hdr.h.a: exact; } actions = { NoAction; } size = 8; }"
+)
 
 
 def learning(engine: Engine, *frames: str, name: str = "learned_t") -> list[Digest]:
@@ -142,6 +147,27 @@ def test_random_data_is_what_its_fields_are(seed: int, tmp_path: Path) -> None:
     expected = int(bits + "0" * (-len(bits) % 8), 2).to_bytes((len(bits) + 7) // 8, "big")
     for name in ENGINES:
         assert learning(made.engine(name), "0000", name="many_t") == [Digest(1, expected)]
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_table_with_timeouts_knows_when_an_entry_was_hit(name: str, tmp_path: Path) -> None:
+    engine = Made(tmp_path, local=TABLE, ingress="t.apply(); u.apply();").engine(name)
+    first, second = (engine.insert_entry("I.t", Entry((Exact(a),), ActionCall("I.give", (9,)))) for a in (1, 2))
+    other = engine.insert_entry("I.u", Entry((Exact(1),), ActionCall("NoAction")))
+    assert engine.read_last_hit_ns("I.t", first) == 0
+    for t_ns in (5, 1_000_000_007):
+        engine.receive(2, b"\x01\x02", t_ns)
+        assert (engine.read_last_hit_ns("I.t", first), engine.read_last_hit_ns("I.t", second)) == (t_ns, 0)
+    engine.receive(2, b"\x03\x02", 2_000_000_000)
+    engine.modify_entry("I.t", first, ActionCall("I.give", (8,)))
+    assert engine.read_last_hit_ns("I.t", first) == 1_000_000_007, "neither a miss nor a change is a hit"
+    engine.delete_entry("I.t", first)
+    again = engine.insert_entry("I.t", Entry((Exact(1),), ActionCall("I.give", (9,))))
+    assert engine.read_last_hit_ns("I.t", again) == 0, "a new entry in the place of an old one"
+    with pytest.raises(EngineError, match=r"table I\.u: its entries have no idle timeout"):
+        engine.read_last_hit_ns("I.u", other)
+    with pytest.raises(EngineError):
+        engine.read_last_hit_ns("I.t", 77)
 
 
 def test_a_trace_tells_a_digest_also_when_no_controller_asked_for_it(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         actions = { NoAction; learn; }
         default_action = learn();
         size = 1024;
+        support_timeout = true;
     }
     table receivers {
         key = { hdr.ethernet.dst: exact; }

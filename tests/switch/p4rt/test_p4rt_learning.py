@@ -1,4 +1,4 @@
-"""A learning switch from end to end: real frames, the native engine, digests, and its controller."""
+"""A learning switch from end to end: real frames, the native engine, digests and idle entries, and its controller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROADCAST = 1
 
 
 class LearningController:
-    """Enters each sender that it is told."""
+    """Enters each sender that it is told, and removes those that are idle."""
 
     def __init__(self, address: str) -> None:
         self.channel = grpc.insecure_channel(address)
@@ -62,7 +62,7 @@ class LearningController:
             request.updates.add(type=kind, entity=entity)
         self.stub.Write(request)
 
-    def entries(self, address: bytes) -> list[Any]:
+    def entries(self, address: bytes, timeout_ns: int = 0) -> list[Any]:
         """The sender, and the receiver that it is as well."""
         made = []
         for table, name in zip(self.info.tables, ("NoAction", "I.forward"), strict=True):
@@ -72,19 +72,27 @@ class LearningController:
             entry.action.action.action_id = action.preamble.id
             if action.params:
                 entry.action.action.params.add(param_id=1, value=self.port_of[address])
+            else:
+                entry.idle_timeout_ns = timeout_ns
             made.append(p4rt.Entity(table_entry=entry))
         return made
 
     def step(self) -> bytes:
         """Does what the next notification asks for; the address that it was about."""
         told = next(self.responses)
-        (one,) = told.digest.data
-        address, port = (member.bitstring for member in one.struct.members)
-        self.port_of[address] = port
-        self.write("INSERT", *self.entries(address))
-        ack = p4rt.DigestListAck(digest_id=told.digest.digest_id, list_id=told.digest.list_id)
-        self.requests.put(p4rt.StreamMessageRequest(digest_ack=ack))
-        return bytes(address)
+        if told.HasField("digest"):
+            (one,) = told.digest.data
+            address, port = (member.bitstring for member in one.struct.members)
+            self.port_of[address] = port
+            self.write("INSERT", *self.entries(address))
+            ack = p4rt.DigestListAck(digest_id=told.digest.digest_id, list_id=told.digest.list_id)
+            self.requests.put(p4rt.StreamMessageRequest(digest_ack=ack))
+            return bytes(address)
+        (entry,) = told.idle_timeout_notification.table_entry
+        address = bytes(entry.match[0].exact.value)
+        assert entry.idle_timeout_ns == 1_000_000
+        self.write("DELETE", *self.entries(address))
+        return address
 
     def close(self) -> None:
         self.requests.put(None)
@@ -108,15 +116,18 @@ def frame(source: bytes, destination: bytes) -> bytes:
     return destination.rjust(6, b"\0") + source.rjust(6, b"\0") + b"\x88\xb5" + bytes(46)
 
 
-def learn(controller: LearningController, arrives: Arrives) -> None:
+def learn_and_forget(controller: LearningController, arrives: Arrives) -> None:
     arrives(1, frame(A, B), {2, 3})
     assert (controller.step(), controller.port_of) == (A, {A: b"\x01"})
     arrives(2, frame(B, A), {1})
     assert (controller.step(), controller.port_of[B]) == (B, b"\x02")
     arrives(1, frame(A, B), {2})
+    controller.write("MODIFY", controller.entries(A, 1_000_000)[0])
+    assert controller.step() == A
+    arrives(2, frame(B, A), {1, 3})
 
 
-def test_a_controller_learns_without_a_network(native: Any) -> None:
+def test_a_controller_learns_and_forgets_without_a_network(native: Any) -> None:
     device = native.devices.get(1)
     sent = dict.fromkeys(PORTS, 0)
 
@@ -131,7 +142,7 @@ def test_a_controller_learns_without_a_network(native: Any) -> None:
         eventually(lambda: left() == sent, "the frame leaves by these ports")
 
     with closing(LearningController(f"127.0.0.1:{native.port}")) as controller:
-        learn(controller, arrives)
+        learn_and_forget(controller, arrives)
 
 
 def test_a_device_without_a_primary_drops_what_it_has_to_tell(native: Any) -> None:
@@ -149,7 +160,9 @@ def test_a_device_without_a_primary_drops_what_it_has_to_tell(native: Any) -> No
 
 
 @pytest.mark.root
-def test_a_controller_learns_where_hosts_are(namespace: Namespace, tmp_path: Path) -> None:
+def test_a_controller_learns_where_hosts_are_and_forgets_those_that_are_silent(
+    namespace: Namespace, tmp_path: Path
+) -> None:
     netns = f"/proc/{namespace.holder.pid}/ns/net"
     ports = [{"port": port, "interface": f"s{port}", "netns": netns} for port in PORTS]
 
@@ -164,4 +177,4 @@ def test_a_controller_learns_where_hosts_are(namespace: Namespace, tmp_path: Pat
         serving(tmp_path, [{"device_id": 1, "name": "l2", "ports": ports}]) as words,
         closing(LearningController(words["grpc"])) as controller,
     ):
-        learn(controller, arrives)
+        learn_and_forget(controller, arrives)

@@ -141,6 +141,12 @@ int access_register(struct device *d, u32 number, u64 index, bool write, u64 *wo
     return 0;
 }
 
+long access_last_hit(struct device *d, u32 table, u32 handle)
+{
+    const struct entry *e = entry_at(d, table, handle);
+    return e ? (long)e->hit_ns : -1;
+}
+
 u32 access_digest(struct device *d, u8 *out, u32 *bytes)
 {
     struct packet *p = device_take_digest(d);

@@ -20,6 +20,8 @@ int access_counter(struct device *d, bool direct, u32 number, u64 index, bool wr
 int access_meter(struct device *d, bool direct, u32 number, u64 index, const u64 *rates);
 int access_register(struct device *d, u32 number, u64 index, bool write, u64 *words);
 
+/* When a packet last found an entry, or 0; -1: no such entry. */
+long access_last_hit(struct device *d, u32 table, u32 handle);
 /* The oldest digest that waits: its learn list, and its data with `bytes`; 0: none. `out` has room for FRAME_MAX. */
 u32 access_digest(struct device *d, u8 *out, u32 *bytes);
 

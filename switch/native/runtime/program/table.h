@@ -20,7 +20,8 @@ struct entry {
     u64 order;      /* of insertion: earlier wins between equal priorities */
     struct counter count;
     struct meter *meter;
-    bool live;
+    u64 live : 1;
+    u64 hit_ns : 63; /* when a packet last found it, in tables with idle timeouts */
     u64 words[]; /* key, then mask (or high end of a range), then action data */
 };
 

@@ -330,9 +330,6 @@ def _table_properties(cx: LowerContext, d: ast.TableDecl, table: DeclaredTable) 
             table.size = int(p.value.value)
         elif p.name == "support_timeout":
             table.support_timeout = bool(p.value.value)
-            if table.support_timeout:
-                message = "the embedded switch refuses entries with an idle timeout; BMv2 takes them"
-                cx.diagnostics.warning("target", message, p.span)
         elif p.name in ("implementation", "counters", "meters"):
             value = _made_in_place(cx, table, p) if isinstance(p.value, ast.CallExpression) else cx.value_of(p.value)
             assert isinstance(value, ExternValue)
