@@ -114,7 +114,7 @@ def test_no_compiler_reads_the_current_folder_or_writes_where_another_user_may(c
     current, log, wrapper = tmp_path / "current", tmp_path / "log", tmp_path / "wrapper"
     current.mkdir()
     os.mkfifo(current / "libgcc_s.so.1")
-    wrapper.write_text(f'#!/bin/sh\ncase $* in *--version*) ;; *) echo "$PWD $TMPDIR" >>{log} ;; esac\nexec gcc "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\ncase $* in --version) ;; *) echo "$PWD $TMPDIR" >>{log} ;; esac\nexec gcc "$@"\n')
     wrapper.chmod(0o755)
     environment = {**os.environ, "CC": str(wrapper), "XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     subprocess.run(python("-c", code), cwd=current, env=environment, check=True, timeout=300)
