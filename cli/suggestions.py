@@ -32,7 +32,6 @@ MEANINGS: Mapping[str, str] = {
     "undo": "restore",
     "controller show NODE": "tables",
     "export": "save generate",
-    "check N --hint": "hint",
     "--help": "help",
     "--version": "version",
 }

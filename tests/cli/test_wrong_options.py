@@ -62,7 +62,7 @@ def test_a_misspelled_choice_is_told_with_the_nearest(
         ("run link-flpa", "mrclab: no scenario 'link-flpa' (did you mean link-flap?): valid are smoke, "),
         ("run smoke --transport mcr", "mrclab: no transport 'mcr' (did you mean mrc?): valid are mrc, "),
         ("run qqqq", "mrclab: no scenario 'qqqq': valid are smoke, "),
-        ("hint 1", "mrclab: no command 'hint': did you mean ./lab check N --hint?"),
+        ("hints 1", "mrclab: no command 'hints': did you mean ./lab hint?"),
     ],
 )
 def test_a_misspelled_name_is_told_with_the_nearest(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:

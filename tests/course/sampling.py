@@ -80,7 +80,7 @@ def remembered_rates(work: StudentWork, name: str, payload: int, faults: Sequenc
 
 
 def first_failure(found: Sequence[TestResult]) -> TestResult | None:
-    return next((one for one in found if not one.passed), None)
+    return next((one for one in found if not one.passed and not one.waits), None)
 
 
 def wrong(lab: Exercise, kind: str) -> tuple[Mutant, ...]:

@@ -4,19 +4,23 @@ One seed; what takes long is slow by its record. `tests/course/sampling.py` take
 """
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from course.catalogue import LABS, find
-from course.exercise import HINTS, Exercise
-from course.result import Gate, judged
+from course.exercise import HINTS, Exercise, Test
+from course.result import CheckResult, Gate, TestOutcome, judged
 from course.student_folder import reference
+from course.worker import carry_out
 from tests.course.mutants.mutant import Mutant
+from tests.course.open_box import OpenWork
 from tests.course.sampling import first_failure, results, wrong
 
 SEED = 7
 STARTER_LINES_MAX = 60
-STARTER_SHARE_MAX = 1 / 3
+STARTER_SEEDS = 100
 
 LAB = pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
 
@@ -60,11 +64,39 @@ def test_the_starter_is_short_and_fails_with_a_message(lab: Exercise) -> None:
     assert len(first.outcome.happened) > 10
 
 
+def earned(lab: Exercise, seed: int) -> set[str]:
+    """The tests for which an untouched starter gets points."""
+    return {test.name for test in results(lab, lab.starter(seed), seed, trusted=True) if test.score}
+
+
 @LAB
-def test_the_starter_earns_little(lab: Exercise) -> None:
-    """A file that does nothing keeps some rules; it must not get the points of those who keep them by work."""
-    found = results(lab, lab.starter(SEED), SEED)
-    assert sum(test.score for test in found) <= lab.points * STARTER_SHARE_MAX
+def test_an_untouched_starter_earns_nothing_but_that_it_compiles(lab: Exercise) -> None:
+    assert earned(lab, SEED) <= {"builds"}
+
+
+@pytest.mark.slow
+@LAB
+def test_an_untouched_starter_earns_nothing_under_any_students_seed(lab: Exercise) -> None:
+    found = [earned(lab, seed) for seed in range(1000, 1000 + STARTER_SEEDS)]
+    assert found == [found[0]] * STARTER_SEEDS
+    assert found[0] <= {"builds"}
+
+
+def test_a_test_that_a_starter_passes_counts_with_its_ground_only() -> None:
+    """Points, the first failure and its hint are those of the ground; a file that does both loses nothing."""
+    lab = find("spray")
+    work = OpenWork(lab.starter(SEED), Path(lab.file), SEED, Path(), brief=True)
+    outcomes = {"paths": TestOutcome(False, "a", "idle"), "rate": TestOutcome(True, "b", "full")}
+    ground, rests = (Test(name, "t", 1, lambda _, name=name: outcomes[name]) for name in ("paths", "rate"))  # type: ignore[misc]
+    tests = (replace(rests, ground="paths"), ground)
+    found = carry_out(replace(lab, tests=tests), work)
+    result = CheckResult(5, "anna", SEED, "", found, 0.1)
+    assert [(test.name, test.score) for test in found] == [("rate", 0), ("paths", 0)]
+    assert result.first_failure == found[1]
+    assert found[0].outcome.happened == "full; this counts once the test paths passes"
+    assert [test.name for test in carry_out(replace(lab, tests=tests), work, only=["rate"])] == ["rate", "paths"]
+    outcomes["paths"] = TestOutcome(True, "a", "even")
+    assert all(test.passed and not test.waits for test in carry_out(replace(lab, tests=tests), work))
 
 
 @LAB

@@ -70,7 +70,10 @@ class StudentWork:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A sentence that must hold of the student's work. `run` may raise BoxError: the student's code has failed."""
+    """A sentence that must hold of the student's work. `run` may raise BoxError: the student's code has failed.
+
+    `ground` names the test without which this one counts for nothing: a file that does nothing at all would pass.
+    """
 
     __test__ = False  # pytest collects classes of this name
 
@@ -78,6 +81,7 @@ class Test:
     title: str
     points: int
     run: Callable[[StudentWork], TestOutcome]
+    ground: str = ""
 
 
 def no_change(text: str, seed: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from common.fields import document, read
@@ -55,7 +55,8 @@ class TestOutcome:
 @dataclass(frozen=True, slots=True)
 class TestResult:
     """One test of a lab, carried out. `score` is 0 or `points`; `printed` is the end of what the code printed.
-    `defect`: the test itself ended with an error, so a teacher has to look at it."""
+    `defect`: the test itself ended with an error, so a teacher has to look at it. `waits` names the failed test without
+    which this one doesn't count."""
 
     __test__ = False  # pytest collects classes of this name
 
@@ -66,6 +67,14 @@ class TestResult:
     seconds: float
     printed: str = ""
     defect: bool = False
+    waits: str = ""
+
+    def waiting(self, ground: str) -> TestResult:
+        """The same where the test on which it rests has failed: it counts no more."""
+        if not self.passed:
+            return self
+        happened = f"{self.outcome.happened}; this counts once the test {ground} passes"
+        return replace(self, outcome=replace(self.outcome, passed=False, happened=happened), waits=ground)
 
     @property
     def passed(self) -> bool:
@@ -110,7 +119,7 @@ class CheckResult:
 
     @property
     def first_failure(self) -> TestResult | None:
-        return next((test for test in self.tests if not test.passed), None)
+        return next((test for test in self.tests if not test.passed and not test.waits), None)
 
     @property
     def defects(self) -> tuple[TestResult, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from common.terminal.standard_streams import named
 from course.catalogue import LABS
 from course.exercise import Exercise
 from course.result import CheckResult
-from course.student import OWN_KEY, Student
+from course.student import OWN_KEY, OWN_NAME, Student, started
 
 MYLAB = Path("mylab")
 NOTES = ".course.json"
@@ -44,8 +45,26 @@ class StudentFolder:
 
     def student(self, name: str | None = None, key: str | None = None) -> Student:
         """The student that a command names, or else the one of `start`, or else "me"."""
-        kept = self.notes().get("student", {})
-        return Student(name or kept.get("name") or "me", key or kept.get("key") or OWN_KEY)
+        own = {"name": OWN_NAME, "key": OWN_KEY, **self.notes().get("student", {})}
+        return Student(own["name"] if name is None else name, own["key"] if key is None else key)
+
+    def join(self, student: Student) -> None:
+        """Make this the folder of a student in a class. CourseError where it has answers to other questions."""
+        here = [lab for lab in LABS.values() if (self.folder / lab.file).exists()]
+        for lab in here:
+            path = self.folder / lab.file
+            if lab.answers and student.other_start(lab.number, plain_file.read_up_to(path).decode(errors="replace")):
+                raise CourseError(
+                    f"{path} must be moved away before you join: it has the questions of another name or key"
+                )
+        self._write({**self.notes(), "student": {"name": student.name, "key": student.key}})
+        for lab in here:
+            self._put(lab.extra(student.seed(lab.number)))
+
+    def _put(self, texts: Mapping[str, str]) -> list[Path]:
+        for name, text in texts.items():
+            files.write(self.folder / name, named(text))
+        return [self.folder / name for name in texts]
 
     def start(self, lab: Exercise, student: Student, from_stage: bool = False) -> list[Path]:
         """Put a lab's starter into the folder; the files that are new. CourseError rather than writing over work."""
@@ -57,14 +76,13 @@ class StudentFolder:
         own = {"name": student.name, "key": student.key}
         if kept and kept != own and any((self.folder / one.file).exists() for one in LABS.values()):
             raise CourseError(
-                f"{self.folder}/ belongs to {kept['name']!r} with another name or key: use another folder, or move it"
+                f"{self.folder}/ belongs to {kept['name']!r} with another name or key: use another folder, or"
+                " ./lab course join NAME@KEY"
             )
         self._write({**notes, "student": own})
-        made = []
         seed = student.seed(lab.number)
-        for name, text in {lab.file: lab.starter(seed), **lab.extra(seed)}.items():
-            files.write(self.folder / name, named(text))
-            made.append(self.folder / name)
+        starter = started(lab.starter(seed), path.suffix, student.mark(lab.number))
+        made = self._put({lab.file: starter, **lab.extra(seed)})
         if from_stage:
             made += self._earlier(lab, student)
         return made

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -21,11 +23,17 @@ def plain(text: str) -> str:
     return escape(printable_text(text))
 
 
-def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> None:
-    """A result as `./lab check` prints it. `what` is the file that was checked."""
-    console.print(
-        f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{plain(what)}, seed of {plain(result.student)}[/dim]"
-    )
+@contextmanager
+def progress(console: Console, lab: Exercise) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal that says which test runs; the callback is given each name as its test begins."""
+    titles = {test.name: test.title for test in lab.tests}
+    with console.status("starting the check") as status:
+        yield lambda name: status.update(f"test {name}: {titles[name]}")
+
+
+def show(console: Console, lab: Exercise, result: CheckResult, what: str, whose: str = "") -> None:
+    """A result as `./lab check` prints it. `what` is the file that was checked, `whose` says for whom."""
+    console.print(f"[bold]Lab {lab.number}: {lab.title}[/bold]\n[dim]{plain(what)}, questions of {plain(whose)}[/dim]")
     if result.trouble:
         console.print(f"[red]could not be run[/red]: {plain(result.trouble)}")
         return
@@ -42,6 +50,8 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> Non
         styles = ((gate, "dim" if gate.open else "red") for gate in test.outcome.gates)
         gates = "\n".join(f"[{style}]{plain(gate.words)}[/{style}]" for gate, style in styles)
         table.add_row(MARKS[test.passed], plain(f"{test.name}: {test.title}"), f"{test.score}/{test.points}", gates)
+        if not test.passed and test is not first:
+            table.add_row("", f"[dim]{plain(test.outcome.happened)}[/dim]", "", "")
     console.print(table)
     passed = sum(test.passed for test in result.tests)
     words = "[green]passed[/green]" if result.status == 0 else "[yellow]not yet[/yellow]"
@@ -50,7 +60,9 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str) -> Non
         f" in {result.seconds:.1f} s"
     )
     if first is not None:
-        console.print(f"[dim]a hint: ./lab check {lab.number} --hint[/dim]")
+        console.print(
+            f"[dim]a hint: ./lab hint {lab.number}; this test alone: ./lab check {lab.number} {first.name}[/dim]"
+        )
     if result.protection and "system calls" not in result.protection:
         console.print("[yellow]this machine has no seccomp: the code ran with limits, but not contained[/yellow]")
 
@@ -59,13 +71,14 @@ def failure(console: Console, lab: Exercise, test: TestResult) -> None:
     """The first failure: expected, happened, and how to look closer."""
     console.print(f"\n[red]✘ {plain(f'{test.name}: {test.title}')}[/red]")
     rows = [("expected", test.outcome.expected), ("happened", test.outcome.happened)]
-    rows += [("look" if number == 0 else "", line) for number, line in enumerate(test.outcome.look)]
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", width=10, justify="right")
     grid.add_column(overflow="fold")
     for name, text in rows:
         grid.add_row(name, plain(text))
     console.print(grid)
+    for number, line in enumerate(test.outcome.look):  # not broken: people copy these
+        console.print(f"[dim]{'look' if number == 0 else '':>10}[/dim]  {plain(line)}", soft_wrap=True)
     console.print()
 
 

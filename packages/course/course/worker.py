@@ -15,6 +15,8 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +29,30 @@ from course.result import CheckResult, TestOutcome, TestResult
 LOADS = "your file loads, and its code does what each call asks for"
 
 
-def carry_out(lab: Exercise, work: StudentWork, until_failure: bool = False) -> tuple[TestResult, ...]:
+def carry_out(
+    lab: Exercise,
+    work: StudentWork,
+    until_failure: bool = False,
+    only: Sequence[str] = (),
+    tell: Callable[[str], object] = str,
+) -> tuple[TestResult, ...]:
     """The result of every test, or of those up to the first that fails. Code that doesn't load is tried once.
 
+    `only` are names of tests; those on which they rest are run as well. `tell` hears each name as the test begins.
     An error of the student's code is a result; errors of the machine and NotPossibleError pass through.
     """
-    found: list[TestResult] = []
+    wanted = {*only, *(test.ground for test in lab.tests if test.name in only)}
+    found: dict[str, TestResult] = {}
     for test in lab.tests:
-        found.append(carried_out(test, work) if not work.unloadable else not_loaded(test, work))
-        if until_failure and not found[-1].passed:
+        if only and test.name not in wanted:
+            continue
+        tell(test.name)
+        found[test.name] = carried_out(test, work) if not work.unloadable else not_loaded(test, work)
+        if until_failure and not found[test.name].passed:
             break
-    return tuple(found)
+    failed = {name for name, one in found.items() if not one.passed}
+    grounds = {test.name: test.ground for test in lab.tests}
+    return tuple(one.waiting(grounds[name]) if grounds[name] in failed else one for name, one in found.items())
 
 
 def carried_out(test: Test, work: StudentWork) -> TestResult:
@@ -82,7 +97,8 @@ def checked(request: dict[str, Any]) -> CheckResult:
     trouble = ""
     tests: tuple[TestResult, ...] = ()
     try:
-        tests = carry_out(lab, work)
+        with open(request["names"], "w") as names:
+            tests = carry_out(lab, work, only=request["only"], tell=partial(print, file=names, flush=True))
     except NotPossibleError as error:
         trouble = str(error)
     seconds = round(time.monotonic() - began_s, 2)

@@ -15,14 +15,13 @@ from common.terminal.standard_streams import write_out
 if TYPE_CHECKING:
     from course.exercise import Exercise
     from course.result import CheckResult
-    from course.student_folder import StudentFolder
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = add(subparsers, "check", check_command, __file__)
     add_exercise(check)
-    check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file to check (the lab's in mylab/)")
-    check.add_argument("--hint", action="store_true", help="print the next hint for the test that failed last")
+    words = "the file to check (the lab's in mylab/), or names of tests"
+    check.add_argument("words", nargs="*", metavar="FILE|TEST", help=words)
     check.add_argument("--reference", action="store_true", help="check the reference instead of your file")
     check.add_argument("--student", metavar="NAME", help="the name or number that chooses the seed")
     check.add_argument("--key", metavar="WORD", help="the course key")
@@ -34,6 +33,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="also write gradescope, classroom50, junit",
     )
     check.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def register_hint(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    add_exercise(add(subparsers, "hint", hint_command, __file__))
 
 
 def check_command(arguments: argparse.Namespace) -> int:
@@ -48,16 +51,22 @@ def check_command(arguments: argparse.Namespace) -> int:
 
     lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
     wanted = [formed(word) for word in arguments.results]
-    if arguments.hint:
-        return hint(mylab, lab)
     student = mylab.student(arguments.student, arguments.key)
-    path = arguments.file or mylab.folder / lab.file
+    names = [test.name for test in lab.tests]
+    only = [word for word in arguments.words if word in names]
+    others = [word for word in arguments.words if word not in names]
+    if len(others) > 1 or (others and "." not in others[0] and not Path(others[0]).exists()):
+        raise ValueError(f"a test of lab {lab.number} must be one of {', '.join(names)} (got {others[0]!r})")
+    if only and wanted:
+        raise ValueError("--results must have the results of all tests: name none")
+    path = Path(others[0]) if others else mylab.folder / lab.file
+    console = LastingConsole(highlight=False)
     if arguments.reference:
         with Scratch("mrclab-course-") as scratch:
             path = scratch / lab.file
             source = reference(lab, student.seed(lab.number))
             files.write(path, source)
-            result = checking.check(lab, path, source, student, scratch / "checked")
+            result = checking.check(lab, path, source, student, scratch / "checked", only=only)
         what = "the reference"
     else:
         if not path.exists():
@@ -69,10 +78,11 @@ def check_command(arguments: argparse.Namespace) -> int:
         except plain_file.TooLongError as error:
             result, source = checking.not_run(lab, student, student.seed(lab.number), told(error)), ""
         else:
-            result = checking.check(lab, path, source, student, folder)
+            with terminal.progress(console, lab) as tell:
+                result = checking.check(lab, path, source, student, folder, only=only, tell=tell)
         what = str(path)
         files.write(folder / "page.html", page(lab, result, source))
-        if path == mylab.folder / lab.file and mylab.notes():
+        if path == mylab.folder / lab.file and mylab.notes() and not only:
             mylab.record(result)
     for form, place in wanted:
         if files.write_named(Path(place), form(lab, result)):
@@ -80,8 +90,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         write_out(json.dumps(result.document(), indent=1) + "\n")
     else:
-        console = LastingConsole(highlight=False)
-        terminal.show(console, lab, result, what)
+        terminal.show(console, lab, result, what, student.words)
         if not arguments.reference:
             page_file = mylab.folder / "checked" / lab.name / "page.html"
             console.print(path_line("on a page:", page_file), style="dim", markup=False, end="")
@@ -98,9 +107,12 @@ def formed(word: str) -> tuple[Callable[[Exercise, CheckResult], str], str]:
     return FORMATS[name], place
 
 
-def hint(mylab: StudentFolder, lab: Exercise) -> int:
-    """Print the next hint."""
-    found = mylab.next_hint(lab)
+def hint_command(arguments: argparse.Namespace) -> int:
+    from course.catalogue import find
+    from course.student_folder import StudentFolder
+
+    lab = find(arguments.lab)
+    found = StudentFolder(arguments.folder).next_hint(lab)
     if found is None:
         write_out(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")
         return 0

@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 from cli import add, add_exercise, handing_over
-from common.terminal.printable import path_line
+from common.terminal.printable import path_line, printable_text
 
-ACTIONS = ("list", "page", "pack")
+ACTIONS = ("list", "page", "pack", "join")
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     course = add(subparsers, "course", course_command, __file__)
     course.add_argument("action", nargs="?", choices=ACTIONS, default="list", metavar="ACTION", help=", ".join(ACTIONS))
-    course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name")
+    course.add_argument("lab", nargs="?", metavar="LAB", help="a lab's number or name; join: NAME@KEY")
     add_exercise(course, named=False)
     course.add_argument(
         "--for", dest="service", choices=("gradescope",), help="pack: the service that takes the archive"
@@ -32,6 +32,7 @@ def course_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole
     from course import terminal
     from course.catalogue import LABS, find
+    from course.student import joined
     from course.student_folder import StudentFolder
 
     console = LastingConsole()
@@ -43,6 +44,10 @@ def course_command(arguments: argparse.Namespace) -> int:
     if arguments.action == "pack":
         return pack(arguments)
     mylab = StudentFolder(arguments.folder)
+    if arguments.action == "join":
+        mylab.join(student := joined(arguments.lab or ""))
+        sys.stdout.write(printable_text(f"from now on, questions of {student.words}\n"))
+        return 0
     notes = mylab.notes()
     started = {lab.number for lab in LABS.values() if (mylab.folder / lab.file).exists()}
     if arguments.format == "json":
@@ -54,6 +59,8 @@ def course_command(arguments: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(rows, indent=1) + "\n")
         return 0
     terminal.listing(console, list(LABS.values()), notes, started, mylab.folder)
+    if started:
+        sys.stdout.write(printable_text(f"questions of {mylab.student().words}\n"))
     return 0
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from cli import add, add_exercise
-from common.terminal.printable import path_line
+from common.terminal.printable import path_line, printable_text
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,8 +22,10 @@ def start_command(arguments: argparse.Namespace) -> int:
     from course.student_folder import StudentFolder
 
     lab, mylab = find(arguments.lab), StudentFolder(arguments.folder)
-    made = mylab.start(lab, mylab.student(arguments.student, arguments.key), arguments.from_stage)
+    student = mylab.student(arguments.student, arguments.key)
+    made = mylab.start(lab, student, arguments.from_stage)
     for path in made:
         sys.stdout.write(path_line("new:", path))
+    sys.stdout.write(printable_text(f"questions of {student.words}\n"))
     sys.stdout.write(f"read ./lab course page {lab.number}, fill the gaps, then ./lab check {lab.number}\n")
     return 0

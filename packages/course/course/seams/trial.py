@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from common.quoting import command
 from course.box.box import BoxLimits
-from course.exercise import NotPossibleError, StudentWork
+from course.exercise import NotPossibleError, StudentWork, shown
 from course.seams.congestion import WindowCongestion
 from course.seams.held import part
 from course.seams.log import Log, Seat
@@ -78,7 +78,7 @@ class Trial:
     @property
     def look(self) -> tuple[str, ...]:
         """The commands with which a reader looks at the run."""
-        return (command("view", self.folder),)
+        return (command("view", shown(self.folder)),) if self.folder else ()
 
 
 @contextmanager

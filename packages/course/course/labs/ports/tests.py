@@ -278,7 +278,7 @@ LAB = Exercise(
     file="ports.py",
     tests=(
         Test("tell", "every peer knows soon", 3, tells),
-        Test("spare", "little is lost", 2, spares),
+        Test("spare", "little is lost", 2, spares, "tell"),
         Test("back", "a port that is back is used", 1, recovers),
         Test("quiet", "quiet when all is said", 2, quiet),
         Test("repeat", "lost updates are repeated", 2, repeats),

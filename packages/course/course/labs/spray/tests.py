@@ -157,10 +157,10 @@ LAB = Exercise(
     minutes=120,
     file="spray.py",
     tests=(
-        Test("rate", "the ports are never idle", 1, rate),
-        Test("planes", "even over planes", 1, planes),
+        Test("rate", "the ports are never idle", 1, rate, "paths"),
+        Test("planes", "even over planes", 1, planes, "paths"),
         Test("paths", "even over the paths of a plane", 3, paths),
-        Test("slow", "slow uplinks get fewer packets", 2, slow_path),
+        Test("slow", "slow uplinks get fewer packets", 2, slow_path, "paths"),
         Test("lost", "a path that was dead is used again", 3, lost_path),
         Test("hunt", "a hunt finds no schedule that breaks it", 4, HUNT.hunted),
     ),

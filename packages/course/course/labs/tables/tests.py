@@ -363,7 +363,7 @@ LAB = Exercise(
     minutes=90,
     file="tables.py",
     tests=(
-        Test("form", "rows that a switch can hold", 1, well_formed),
+        Test("form", "rows that a switch can hold", 1, well_formed, "own"),
         Test("own", "each switch knows its own uSID", 1, own_usids),
         Test("neighbours", "each neighbour's uSID leads to its port", 3, neighbours),
         Test("unknown", "unknown uSIDs are dropped and counted", 2, unknown),

@@ -222,9 +222,9 @@ LAB = Exercise(
         Test("mark", "trimmed packets have another DSCP", 1, mark(UP, TRIMMED)),
         Test("last-hop", "towards a host, the last hop's DSCP", 1, mark(DOWN, TRIMMED_LAST_HOP)),
         Test("overtake", "trimmed packets overtake", 2, overtakes),
-        Test("idle", "an idle port trims nothing", 2, idle),
+        Test("idle", "an idle port trims nothing", 2, idle, "burst"),
         Test("again", "a second burst is like the first", 2, again),
         Test("apart", "ports have accounts apart", 1, apart),
-        Test("spared", "control and short packets are spared", 2, spared),
+        Test("spared", "control and short packets are spared", 2, spared, "burst"),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.quoting import command
-from course.exercise import Exercise, StudentWork, Test
+from course.exercise import Exercise, StudentWork, Test, shown
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
@@ -51,7 +51,7 @@ def incast(work: StudentWork) -> Trial:
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (*done.look, command("report", done.folder))
+    return (*done.look, command("report", shown(done.folder))) if done.folder else ()
 
 
 def full_alone(work: StudentWork) -> TestOutcome:
@@ -152,6 +152,6 @@ LAB = Exercise(
         Test("full", "an incast is at full rate", 2, full_incast),
         Test("fair", "an incast is fair", 3, fair),
         Test("back", "the rate comes back", 2, comes_back),
-        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted),
+        Test("hunt", "a hunt finds no schedule that breaks it", 3, HUNT.hunted, "back"),
     ),
 )
