@@ -118,7 +118,6 @@ HandOver = Callable[[Path], None]
 NOT_YET = "the lab is still being built"
 COUNTS_BYTES = 8 << 20  # of each of two files: what the switches of a lab that is up have counted
 LOOK_S = 0.5
-COUNTED_SLICES = 5
 """Switches are looked at every so many slices: twice a second of lab time."""
 
 
@@ -215,36 +214,13 @@ class RunView:
         self._handler.injectors[lane] = PacedInjector(world, pacer, journal)
         world.sample_packets()
         slice_ns = round(SAMPLE_S * min(float(run.options["pace"]) for run in self._runs) * 1e9)
-        counting = Counting(world, Journal(directory.journal("counters"), "switches", world.now_ns), slice_ns)
-        return PacedWorld(world, pacer, slice_ns, counting.look, partial(self.abreast.arrive, lane))
+        return PacedWorld(world, pacer, slice_ns, partial(self.abreast.arrive, lane))
 
     def _closed(self, lane: int) -> None:
         self.abreast.leave(lane)
         self._handler.why_not = OVER
         self._handler.injectors.pop(lane, None)
         self._microscope.lab = None
-
-
-class Counting:
-    """Journals what the switches of a world in virtual time have counted, for their loads and queues on the page.
-
-    Without a page such a run journals the totals alone, at its end.
-    """
-
-    def __init__(self, world: SimulatedWorld, journal: Journal, slice_ns: int) -> None:
-        self._world = world
-        self._journal = journal
-        self._interval_ns = COUNTED_SLICES * slice_ns
-        self._due_ns = 0
-
-    def look(self) -> None:
-        """One `sample` line per switch, whenever they are due."""
-        t_ns = self._world.now_ns()
-        if t_ns < self._due_ns:
-            return
-        self._due_ns = t_ns + self._interval_ns
-        for switch, ports in self._world.fabric.counters():
-            self._journal.write("sample", t_ns=t_ns, node=switch.name, device=switch.name, ports=ports)
 
 
 class ChangedCounters:

@@ -178,17 +178,11 @@ class PacedWorld(Closing):
     """A world whose time passes in slices of `slice_ns` with a pacer's work between them."""
 
     def __init__(
-        self,
-        world: World,
-        pacer: RunPacer,
-        slice_ns: int,
-        after_slice: Callable[[], None] = lambda: None,
-        arrive: Callable[[int], bool] = lambda t_ns: True,
+        self, world: World, pacer: RunPacer, slice_ns: int, arrive: Callable[[int], bool] = lambda t_ns: True
     ) -> None:
-        """`after_slice` looks at the world; it must not change it. `arrive` says whether the next slice may begin."""
+        """`arrive` says whether the next slice may begin."""
         super().__init__(world, pacer.end)
         self._arrive = arrive
-        self._after_slice = after_slice
         self._pacer = pacer
         self._slice_ns = max(1, slice_ns)
 
@@ -198,7 +192,6 @@ class PacedWorld(Closing):
                 self._pacer.work()  # a run that is held may stay so for long
             self._pacer.serve()
             self._world.wait_until(min(t_ns, self._world.now_ns() + self._slice_ns))
-            self._after_slice()
         self._world.wait_until(t_ns)
 
 

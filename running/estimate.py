@@ -37,6 +37,7 @@ NEIGHBOURS = 2  # of a rank in a ring or a permutation
 SAMPLE_BYTES = 1_500  # a port or queue pair in a line of the journal, as the judge reads it
 JOURNAL_BYTES_MAX = 800 * MEGABYTE  # longer journals stay on disk; an hour of `link-flap`, 373 MB of text, took 0.9 GB
 SAMPLES_A_SECOND = 10
+SWITCH_ROWS_MAX = 25_000  # of ports, in the samples of switches in virtual time: 9 MB of journal
 PACKET_SECONDS = 60e-6  # of virtual time's one processor, for a data packet with its acknowledgement and every hop
 SWITCH_SECONDS = 0.03  # to build one in Mininet and install its tables
 SECONDS_MAX = 24 * 3600
@@ -62,14 +63,26 @@ def fabric_bytes(choices: Choices) -> int:
     """Memory of switches, hosts and their profiles, without the workloads."""
     plan = choices.running_plan
     if choices.world == "simulated":
-        edge, fabric = plan.host_count * plan.planes, plan.topology.fabric_links
-        switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + (edge + 2 * fabric) * VIRTUAL_PORT_BYTES
+        switches = plan.switch_count * VIRTUAL_SWITCH_BYTES + switch_ports(plan) * VIRTUAL_PORT_BYTES
         return PROCESS_BYTES + switches + plan.host_count * (plan.host_count - 1) * VIRTUAL_PAIR_BYTES
     kinds = [plan.kind_of(switch) for switch in plan.switches()] if plan.switch_overrides else None
     each = {kind: driver.switch_bytes for kind, driver in DRIVERS.items()}
     switches = sum(each[kind] for kind in kinds) if kinds else each[plan.switch] * plan.switch_count
     paths = plan.host_count * (plan.host_count - 1) * path_count(plan, local=False)
     return PROCESS_BYTES + switches + AGENT_BYTES * plan.host_count + paths * PATH_BYTES
+
+
+def switch_ports(plan: Plan) -> int:
+    """The ports of all switches."""
+    return plan.host_count * plan.planes + 2 * plan.topology.fabric_links
+
+
+def switch_sample_s(spec: RunSpec) -> float:
+    """How often switches are sampled in virtual time, in seconds of lab time: as often as hosts, in runs that are not
+    large."""
+    scenario = spec.scenario
+    bounded_s = spec.seconds * switch_ports(spec.plan) / SWITCH_ROWS_MAX
+    return scenario.sample_s if scenario.sample_switches else max(scenario.sample_s, bounded_s)
 
 
 def connections_bytes(workload: Workload, choices: Choices) -> int:
@@ -95,6 +108,7 @@ def estimate(spec: RunSpec) -> Estimate:
     memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
     memory += sum(one.bytes for ranks in held for one in ranks)
     if choices.world == "simulated":
+        memory += min(SWITCH_ROWS_MAX, round(samples)) * SAMPLE_BYTES
         memory -= sum(one.common_bytes for ranks in held for one in ranks[1:])
         memory += sum(connections_bytes(workload, choices) for workload in workloads)
         sending = min(plan.host_count, max(map(len, held), default=0))

@@ -22,7 +22,7 @@ from endpoint.nic import AlgorithmError
 from judging import units
 from running import estimate
 from running.directory import SCENARIO, RunDirectory
-from running.estimate import Estimate
+from running.estimate import Estimate, switch_sample_s
 from running.programs import Programs
 from running.spec import RunSpec
 from running.timeline import Moment, moments, noticed, rehearse
@@ -103,8 +103,7 @@ class Runner:
         scenario = self.spec.scenario
         prober = scenario.prober if self.spec.choices.transport.agent == "mrc" else None
         sample_ns = self._ns(scenario.sample_s)
-        if scenario.sample_switches:
-            world.sample_switches(sample_ns)
+        world.sample_switches(self._ns(switch_sample_s(self.spec)))
         for client in world.clients.values():
             call(client, "sample", interval_ns=sample_ns, paths=scenario.sample_paths)
             if prober is not None:

@@ -158,7 +158,7 @@ class Scenario:
     `phases` begin with "reference" after any warm-up; `plan` is a shipped plan or the path of a .toml file;
     `sample_paths` has agents count packets by path, `count_records` has them count what they keep at the end of each
     phase; counters are sampled every `sample_s` seconds of lab time. In virtual time switches' counters are sampled
-    with `sample_switches`, and once at the end without; elsewhere they always are.
+    that often with `sample_switches`, however large the run, and without as often as `running.estimate` allows.
     """
 
     name: str

@@ -165,6 +165,39 @@ def test_where_no_two_samples_differ_nothing_is_said_of_drops_and_rates(opened: 
     assert about(opened, "p0l0-p0s0")["dropped"] == "4 since the previous sample"
 
 
+def test_a_cable_that_is_not_sampled_is_dotted_and_an_idle_one_is_not(opened: browsers.Page) -> None:
+    """In virtual time a single sample says nothing of a rate. On real links none follows where nothing is counted."""
+    seen = (
+        "(() => { const lane = lab.lanes[0], { ctx } = lane.sized, set = ctx.setLineDash, found = [];"
+        " ctx.setLineDash = (dash) => { found.push(dash.join()); set.call(ctx, dash); };"
+        " lane.drawn = ''; lab.changed(); return new Promise((done) => requestAnimationFrame(() =>"
+        " requestAnimationFrame("
+        "() => { ctx.setLineDash = set; done(found.includes('1,5')); }))); })()"
+    )
+    options: Line = {"t_ns": 0, "node": "runner", "kind": "options", "world": "simulated"}
+    hosts = [{**host(second * S, second * 1_000_000), "node": f"h{n}"} for n in range(4) for second in (0, 1, 2)]
+    for line in hosts:
+        line["ports"] = [
+            {"port": p + 1, "plane": p, "tx_bytes": line["t_ns"], "rx_bytes": 0} for p in range(TINY.planes)
+        ]
+    once = [switch(S, one.name, 1, 0) for one in TINY.switches()]
+    twice = [
+        {**switch(second * S, one.name, 1, 0), "ports": [{"port": p, "tx_bytes": 0} for p in range(1, 9)]}
+        for one in TINY.switches()
+        for second in (0, 1, 2)
+    ]
+    rows = [{**line, "ports": [{"port": p, "tx_bytes": 0} for p in range(1, 9)]} for line in once]
+    told(opened, [options, *hosts, *rows], 2 * S)
+    assert opened.value("lab.loadOf('p0l0-p0s0')") is None
+    assert opened.value(seen)
+    for lines in ([options, *hosts, *twice], [*hosts, *rows]):
+        told(opened, lines, 2 * S)
+        assert opened.value("lab.loadOf('p0l0-p0s0')") == 0
+        assert not opened.value(seen)
+    told(opened, [], 0)  # a plan, of which nothing is sampled
+    assert not opened.value(seen)
+
+
 def packet(t_ns: int, arrives_ns: int | None, fate: str = "sent") -> Line:
     line = {
         "t_ns": t_ns, "kind": "packet", "packet": 8, "node": "p0l0", "to": "p0s0", "fate": fate, "psn": 1, "qpn": 17,

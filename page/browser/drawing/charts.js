@@ -112,7 +112,7 @@ export class Charts {
   }
 }
 
-function frame(ctx, box, unit, colours, title, top) {
+function frame(ctx, box, unit, colours, title, top, names = 0) {
   ctx.strokeStyle = colours.line;
   ctx.lineWidth = 1;
   ctx.strokeRect(box.x, box.y, box.w, box.h);
@@ -123,12 +123,14 @@ function frame(ctx, box, unit, colours, title, top) {
   ctx.fillText(title, box.x, box.y - unit * 0.35);
   ctx.textAlign = "right";
   ctx.fillStyle = colours.soft;
-  ctx.fillText(top, box.x + box.w, box.y - unit * 0.35);
+  const room = box.w - ctx.measureText(top).width - unit;
+  if (names > room) ctx.fillText(top, box.x + box.w - unit * 0.2, box.y + unit * 0.9);
+  else ctx.fillText(top, box.x + box.w, box.y - unit * 0.35);
 }
 
 function line(ctx, box, unit, colours, title, all, words, names = [], first = 6.8, each = 1.9) {
   const top = Math.max(1, ...all.map((values) => Math.max(...values)));
-  frame(ctx, box, unit, colours, title, `up to ${words(top)}`);
+  frame(ctx, box, unit, colours, title, `up to ${words(top)}`, names.length && unit * (first + each * names.length));
   const inks = [colours.busy, colours.broken, colours.good, colours.gone, colours.warn, colours.ink, colours.soft, colours.idle];
   all.forEach((values, index) => {
     ctx.strokeStyle = inks[index % inks.length];

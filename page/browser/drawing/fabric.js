@@ -2,7 +2,7 @@
 
 import { dropped, load, looks, pathStates, queue } from "../run/look.js";
 import { usable } from "../run/fold.js";
-import { CONDITIONS, shape } from "./shapes.js";
+import { CONDITIONS, shape, UNSAMPLED } from "./shapes.js";
 
 export function draw(ctx, place, scene, state, view) {
   const { colours, verbs } = view;
@@ -41,7 +41,8 @@ function lanes(ctx, place, scene, view, colours) {
   }
 }
 
-// A cable's colour, width and dashes: load by width and colour, a condition by dashes, colour and a sign.
+// A cable's colour, width and dashes: load by width and colour, a condition by dashes, colour and a sign. In a run, a
+// cable whose load is not sampled is dotted.
 function cables(ctx, place, scene, state, look, view) {
   const { colours } = view;
   const thin = scene.cables.length > 300;
@@ -58,7 +59,7 @@ function cables(ctx, place, scene, state, look, view) {
       ctx.globalAlpha = 1;
       ctx.lineWidth += 2;
     }
-    ctx.setLineDash(found ? CONDITIONS[found.kind].dash : []);
+    ctx.setLineDash(found ? CONDITIONS[found.kind].dash : carried === null && state.t ? UNSAMPLED : []);
     ctx.beginPath();
     ctx.moveTo(a.x, a.y);
     ctx.lineTo(b.x, b.y);

@@ -52,6 +52,9 @@ function polygon(ctx, points) {
   ctx.fill();
 }
 
+// How a cable is drawn whose load is not sampled.
+export const UNSAMPLED = [1, 5];
+
 // How a cable or switch in a condition is drawn: dashes, colour, and the sign in its middle.
 export const CONDITIONS = {
   dead: { dash: [7, 6], colour: "broken", sign: "✕" },

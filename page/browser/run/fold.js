@@ -92,10 +92,11 @@ export function hostSamples(state, name) {
   return pair && pair[0] !== pair[1] && stale(state, pair) ? undefined : pair;
 }
 
-// A switch's last two samples. It writes one only when a counter has changed: without, all is as it was.
+// A switch's last two samples. On real links it writes one only when a counter has changed: without, all is as it was.
 export function switchSamples(state, name) {
   const pair = state.switches.get(name);
-  return pair && pair[0] !== pair[1] && stale(state, pair) ? [pair[1], { ...pair[1], t_ns: state.t }] : pair;
+  const still = pair && (pair[0] === pair[1] ? !state.virtual && state.t > pair[1].t_ns : stale(state, pair));
+  return still ? [pair[1], { ...pair[1], t_ns: state.t }] : pair;
 }
 
 // Rates between a node's last two samples.

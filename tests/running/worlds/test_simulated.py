@@ -13,6 +13,7 @@ from cli.main import main
 from judging.judge import judge
 from judging.run import Run
 from judging.verdict import Verdict
+from running import estimate
 from running.assessment import assessment
 from running.directory import RunDirectory
 from running.options import Choices
@@ -76,7 +77,9 @@ def test_closed_worlds_do_not_pile_up(tmp_path: Path) -> None:
     assert sum(world() is not None for world in worlds) <= 2
 
 
-def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp_path: Path) -> None:
+def test_switches_are_sampled_like_hosts_unless_that_would_be_many_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def samples(sampled: bool) -> list[int]:
         scenario = replace(
             library.find("smoke"),
@@ -89,7 +92,11 @@ def test_switches_are_sampled_as_often_as_a_scenario_says_and_once_otherwise(tmp
         return [int(line["t_ns"]) for line in Run.open(path).switch_samples["p0l0"]]
 
     often = samples(True)
-    assert len(samples(False)) == 1
+    assert samples(False) == often
+    ports = 2 * TINY.topology.fabric_links + TINY.host_count * TINY.planes
+    monkeypatch.setattr(estimate, "SWITCH_ROWS_MAX", 5 * ports)
+    assert len(samples(False)) == 6  # and the totals at the end
+    assert samples(True) == often
     interval_ns = often[1] - often[0]
     assert interval_ns == pytest.approx(SAMPLE_S * load_plan("tiny").pace * 1e9, abs=1)
     assert {later - earlier for earlier, later in pairwise(often[:-1])} == {interval_ns}
