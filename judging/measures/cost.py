@@ -1,8 +1,8 @@
 """The cost of a fault: the time lost against the quiet laps of the same phase.
 
-A lap is a training step, from the end of the step before to its own end; where no job trains, it is `BIN_ROUND_TRIPS`
-of time, and its work are the bytes acknowledged in it. Quiet laps are those that no fault and no stall touches. Their
-median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's mood, which
+A lap is a training step, from the end of the step before to its own end; where no job trains, it is a bin of charts
+(`recovery.bin_ns`), and its work are the bytes acknowledged in it. Quiet laps are those that no fault and no stall
+touches. Their median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's mood, which
 changes between two phases, is not in the cost: it is the drift, which has a separate line.
 
 To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
@@ -22,7 +22,6 @@ from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 
 __all__ = ["QUIET_MIN", "by_fault", "instants", "laps", "pace"]
 
-BIN_ROUND_TRIPS = 10
 SETTLED_ROUND_TRIPS = 10
 """From the beginning or the end of a fault until its losses are repaired: laps after that are quiet."""
 QUIET_MIN = 3
@@ -118,7 +117,7 @@ def laps(run: Run, span: Span) -> list[Lap]:
     inside = [[lap for lap in own if lap.touches(span.start_ns, span.stop_ns)] for own in by_job.values()]
     if by_job:
         return max(inside, key=len)
-    bin_ns = BIN_ROUND_TRIPS * base_rtt_ns(run) or run.ns(recovery.BIN_S)
+    bin_ns = recovery.bin_ns(run)
     edges = span.start_ns + bin_ns * np.arange(span.count(bin_ns) + 1)
     work = np.diff(goodput.acknowledged(run, edges.astype(float)))
     return [Lap("bin", int(at), int(at) + bin_ns, float(done)) for at, done in zip(edges, work, strict=False)]

@@ -93,6 +93,14 @@ def of_phase(run: Run, phase: Span, hosts: Sequence[str] | None = None) -> float
     return over(run, steps.whole(run, phase), hosts)
 
 
+def sliding(run: Run, window_ns: int, every_ns: int, span: Span) -> tuple[Floats, Floats]:
+    """Instants (ns) in a span, and the mean goodput of a window around each, bit/s: no edge of a bin falls into a step
+    here and between two steps there."""
+    half = min(window_ns, span.length_ns) / 2
+    times = np.arange(span.start_ns + half, span.stop_ns - half + 1, every_ns, dtype=float)
+    return times, (acknowledged(run, times + half) - acknowledged(run, times - half)) * 8 * SECOND_NS / (2 * half or 1)
+
+
 def series(run: Run, bin_ns: int, span: Span, hosts: Sequence[str] | None = None) -> tuple[Floats, Floats]:
     """Bin centres (seconds since the run's first phase) and goodput in each bin, bit/s. ValueError for too many."""
     count = max(1, span.count(bin_ns))

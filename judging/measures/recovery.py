@@ -16,10 +16,12 @@ from dataclasses import dataclass
 
 from judging.measures import stalls, steps
 from judging.run import FaultSpan, Run, Span
+from judging.sample_size import base_rtt_ns
 
 __all__ = ["recoveries"]
 
-BIN_S = 0.25  # of lab time
+BIN_ROUND_TRIPS = 10
+BIN_S = 0.25  # of lab time, in runs that do not say how long a round trip is
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,15 @@ class Recovery:
 
 
 def bin_ns(run: Run) -> int:
-    """A bin of a chart: a median training step, so that pauses between steps do not look like faults; else 250 ms."""
+    """A bin of a chart, and of what faults cost: round trips of an idle path, where the run says how long one is."""
+    return BIN_ROUND_TRIPS * base_rtt_ns(run) or run.ns(BIN_S)
+
+
+def window_ns(run: Run) -> int:
+    """A median training step, over which charts average so that pauses between steps do not look like faults; else a
+    bin."""
     times = steps.times(steps.steps(run))
-    least_ns = run.ns(BIN_S)
-    return max(least_ns, times.median_ns) if times else least_ns
+    return max(bin_ns(run), times.median_ns) if times else bin_ns(run)
 
 
 def recoveries(run: Run) -> list[Recovery]:

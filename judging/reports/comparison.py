@@ -16,7 +16,7 @@ from typing import Any
 from common import plain_file
 from judging import evidence
 from judging.checks import qp_errors
-from judging.measures import counters, flows, goodput, paths, recovery, steps
+from judging.measures import counters, flows, goodput, paths, steps
 from judging.reports import page, plots, report, tables
 from judging.reports.figures import figures
 from judging.run import Run, Span
@@ -398,8 +398,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
 
 def picture(runs: Sequence[Run]) -> str:
     """The goodput chart as a separate SVG file."""
-    bin_ns = max(recovery.bin_ns(run) for run in runs)
-    chart = plots.goodput_over_time(list(zip(names(runs), runs, strict=True)), bin_ns)
+    chart = plots.goodput_over_time(list(zip(names(runs), runs, strict=True)))
     return '<?xml version="1.0" encoding="utf-8"?>\n' + chart
 
 
@@ -419,14 +418,13 @@ def html(runs: Sequence[Run]) -> str:
     """The page."""
     titles = names(runs)
     named = list(zip(titles, runs, strict=True))
-    bin_ns = max(recovery.bin_ns(run) for run in runs)
     title = " against ".join(titles)
     return page.page(
         title,
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
         page.section("What they show", page.table(["", "", ""], report.finding_rows(shown(runs)))),
-        page.section("Goodput", plots.goodput_over_time(named, bin_ns)),
+        page.section("Goodput", page.paragraph(report.GOODPUT, soft=True), plots.goodput_over_time(named)),
         page.section("Training steps", plots.step_times(named)),
         page.section("In numbers", page.table(["", *titles], rows(runs))),
     )

@@ -22,7 +22,7 @@ from matplotlib.ticker import LogFormatter
 
 from judging import jobs
 from judging.measures import goodput, paths, planes, recovery, stalls, steps
-from judging.run import SECOND_NS, FaultSpan, Run, Span
+from judging.run import FaultSpan, Run, Span
 
 __all__ = ["FAINT", "GRID", "INK", "RUNS", "STYLE", "figure", "in_legend", "svg"]
 
@@ -194,21 +194,28 @@ def overlaid(runs: Sequence[tuple[str, Run]], height: float) -> tuple[Figure, Ax
 
 def drawable(span: Span, bin_ns: int) -> int:
     """The length of a bin of which a chart can show all of a span's."""
-    return max(bin_ns, span.length_ns // BINS_DRAWN)
+    return max(bin_ns, span.length_ns // BINS_DRAWN, 1)
 
 
-def goodput_over_time(runs: Sequence[tuple[str, Run]], bin_ns: int) -> str:
-    """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked."""
+def goodput_over_time(runs: Sequence[tuple[str, Run]]) -> str:
+    """Goodput of all hosts together; several runs are overlaid, the first one's faults are marked.
+
+    The means of bins of round trips are drawn, thinly where jobs train: there those of a step are the bold line.
+    """
     drawing, axes = overlaid(runs, 3.5)
     for index, (name, run) in enumerate(runs):
-        centres, rates = goodput.series(run, drawable(run.judged, bin_ns), run.judged)
-        axes.plot(
-            centres * (SECOND_NS / run.unit[1]),
-            rates / run.rate_unit[1],
-            color=RUNS[index % len(RUNS)],
-            linewidth=1.4,
-            label=in_legend(name),
-        )
+        bin_ns, step_ns = recovery.bin_ns(run), recovery.window_ns(run)
+        every_ns = drawable(run.judged, bin_ns // 4)
+        for window_ns in dict.fromkeys((bin_ns, step_ns)):
+            times, rates = goodput.sliding(run, max(window_ns, every_ns), every_ns, run.judged)
+            axes.plot(
+                (times - run.start_ns) / run.unit[1],
+                rates / run.rate_unit[1],
+                color=RUNS[index % len(RUNS)],
+                linewidth=1.4 if window_ns == step_ns else 0.5,
+                alpha=1.0 if window_ns == step_ns else 0.4,
+                label=in_legend(name) if window_ns == step_ns else None,
+            )
     finish(axes, runs[0][1], f"goodput, {runs[0][1].rate_unit[0]}")
     if len(runs) > 1:
         axes.legend(loc="lower right")
@@ -250,18 +257,20 @@ def loss_curves(run: Run) -> str | None:
     return svg(drawing, "Loss of " + " and ".join(found))
 
 
-def plane_load(run: Run, bin_ns: int) -> str:
-    """The rate at which hosts sent on each plane, over time."""
+def plane_load(run: Run) -> str:
+    """The rate at which hosts sent on each plane, over time: means of training steps, or of bins of round trips."""
     span = run.judged
     drawing, axes = figure(3.0)
     mark_faults(axes, run)
     mark_stalls(axes, run)
-    bin_ns = drawable(span, bin_ns)
-    edges = span.start_ns + bin_ns * np.arange(max(1, span.length_ns // bin_ns) + 1, dtype=float)
-    centres = (edges[:-1] + bin_ns / 2 - run.start_ns) / run.unit[1]
-    for plane, sent in planes.curves(run, edges).items():
-        rates = np.diff(sent) * 8e9 / bin_ns / run.rate_unit[1]
-        axes.plot(centres, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
+    every_ns = drawable(span, recovery.bin_ns(run) // 4)
+    half = min(max(recovery.window_ns(run), every_ns), span.length_ns) / 2
+    times = np.arange(span.start_ns + half, span.stop_ns - half + 1, every_ns, dtype=float)
+    before = planes.curves(run, times - half)
+    for plane, sent in planes.curves(run, times + half).items():
+        rates = (sent - before[plane]) * 8e9 / (2 * half or 1) / run.rate_unit[1]
+        at = (times - run.start_ns) / run.unit[1]
+        axes.plot(at, rates, color=PLANES[plane % len(PLANES)], linewidth=1.2, label=f"plane {plane}")
     finish(axes, run, f"sent, {run.rate_unit[0]}")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="lower right", ncols=8, fontsize=10)

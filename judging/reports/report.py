@@ -8,7 +8,7 @@ from typing import Any
 
 from common.quoting import command
 from common.terminal.printable import printable
-from judging.measures import planes, recovery
+from judging.measures import planes
 from judging.reports import completion, page, plots, tables
 from judging.run import Run
 from judging.story import Story
@@ -27,6 +27,10 @@ RECOVERY = (
     "Times in ms, with base round trips in brackets. 'Cost' is the time lost against parts of the same phase without "
     "faults. 'Packet missed' counts from the sending of a lost packet until its loss was noticed. The others count "
     "from the beginning of the fault: until the last bad path was abandoned, or the last lost packet had arrived."
+)
+GOODPUT = (
+    "Bytes acknowledged to all hosts together, in windows of ten base round trips. Where jobs train, the bold line is "
+    "the mean of a training step. Faults are shaded, stalls are grey."
 )
 REPLAY = "replay.html"  # written by `page/export.py`
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
@@ -66,7 +70,6 @@ def finding_rows(findings: Sequence[Finding]) -> list[list[object]]:
 def html(run: Run, story: Story, verdict: Verdict) -> str:
     """The page."""
     options = run.options
-    step_ns = recovery.bin_ns(run)
     head = (
         f'<h1>{page.text(story.title)}</h1><p><span class="verdict {verdict.word}">{verdict.word}</span> '
         f'<span class="soft">{page.text(subtitle(run))}</span></p>'
@@ -90,8 +93,8 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
         ),
         page.section(
             "Goodput",
-            page.paragraph("Bytes acknowledged to all hosts together. Faults are shaded, stalls are grey.", soft=True),
-            plots.goodput_over_time([(str(options.get("transport", "run")), run)], step_ns),
+            page.paragraph(GOODPUT, soft=True),
+            plots.goodput_over_time([(str(options.get("transport", "run")), run)]),
             page.table(["phase", "length", "goodput", "of the reference"], tables.goodput_rows(run)),
         ),
         page.section("Recovery", *noted(RECOVERY, RECOVERY_HEAD, tables.recovery_rows(run))),
@@ -107,7 +110,7 @@ def html(run: Run, story: Story, verdict: Verdict) -> str:
             "Path health", *((page.paragraph(PATHS, soft=True), strips) if (strips := plots.path_health(run)) else ())
         ),
         page.section(
-            "Planes", plots.plane_load(run, step_ns), *noted("", ["phase", *plane_titles(run)], tables.plane_rows(run))
+            "Planes", plots.plane_load(run), *noted("", ["phase", *plane_titles(run)], tables.plane_rows(run))
         ),
         page.section("Counters", page.table(["over the whole run", "packets"], tables.counter_rows(run))),
         page.section(

@@ -45,6 +45,24 @@ def test_bins_of_goodput_are_named_by_their_middle(made_up: Build) -> None:
     assert rates == pytest.approx([4 * 2 * 8_000_000 * 0.8] * 4, rel=1e-6)
 
 
+def test_a_window_shows_a_dip_of_its_length_in_full_and_steps_as_a_level_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bins of a step drifted where the steps of a run were a little longer than their median."""
+    span = Span("all", 0, 4_000)
+
+    def carrying(busy: Callable[[int], bool]) -> Run:
+        total = np.concatenate([[0.0], np.cumsum([1.0 if busy(t_ns) else 0.0 for t_ns in range(span.stop_ns)])])
+        acknowledged = lambda run, when, hosts=None: np.interp(when, np.arange(len(total)), total)  # noqa: E731
+        monkeypatch.setattr(goodput, "acknowledged", acknowledged)
+        return Run([])
+
+    for begins in (1_000, 1_013, 1_037):
+        times, rates = goodput.sliding(carrying(lambda t_ns, b=begins: not b <= t_ns < b + 100), 100, 25, span)  # type: ignore[misc]
+        assert min(rates) <= 0.13 * max(rates)
+        assert times[np.argmin(rates)] == pytest.approx(begins + 50, abs=13)
+    _, rates = goodput.sliding(carrying(lambda t_ns: t_ns % 201 < 140), 200, 25, span)
+    assert max(rates) - min(rates) <= 0.01 * max(rates)
+
+
 def test_times_of_messages_are_those_of_receivers_and_of_senders() -> None:
     def message(number: int) -> completions.MessageCompletion:
         start_ns, took_ns, sender_ns = 1000 * number, 10 * number, 20 * number * number

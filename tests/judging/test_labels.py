@@ -32,6 +32,6 @@ def test_names_that_have_room_are_all_there() -> None:
 
 
 def test_a_chart_names_its_faults_and_phases(made_up: Callable[..., Run]) -> None:
-    chart = plots.goodput_over_time([("mrc", made_up())], 10**9)
+    chart = plots.goodput_over_time([("mrc", made_up())])
     for said in ("link-down p0l0-p0s1", "reference", "faults"):
         assert said in chart

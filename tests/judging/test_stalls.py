@@ -198,9 +198,9 @@ def test_the_evidence_says_how_many_stalls_and_how_much_is_left_out(made_up: Bui
 def test_stalls_are_drawn_in_every_chart_over_time(made_up: Build) -> None:
     calm, run = made_up(), stalled(made_up(), [(18.0, 300)])
     for chart in (
-        lambda run: plots.goodput_over_time([("mrc", run)], 250 * MS),
+        lambda run: plots.goodput_over_time([("mrc", run)]),
         lambda run: plots.step_times([("mrc", run)]),
-        lambda run: plots.plane_load(run, 250 * MS),
+        lambda run: plots.plane_load(run),
         plots.path_health,
     ):
         assert plots.STALL in str(chart(run))
