@@ -22,6 +22,7 @@ from common.terminal.printable import printable
 from common.terminal.standard_streams import PROGRAM, write_error
 
 OPTION = re.compile(r"--?[A-Za-z]")
+NUMBER = re.compile("argument ([^:]*): invalid (int|float) value: (.*)")
 CHOICE = re.compile("invalid choice: '(.*?)' ")
 
 
@@ -53,6 +54,9 @@ class CommandParser(argparse.ArgumentParser):
         elif (choice := CHOICE.search(message)) and choice[1] in self._given:
             before = self._given[: self._given.index(choice[1])]
             message = self._unknown_option(before) or _with_close(message, choice[1])
+        elif number := NUMBER.fullmatch(message):
+            kind = "a whole number" if number[2] == "int" else "a number"
+            self.exit(NOT_DONE, f"{self.prog}: {number[1]} must be {kind} (got {printable(number[3])})\n")
         super().error(printable(message))
 
     def _unknown_option(self, words: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from common.terminal.choices import no_such
 from topo import parse_node
 from topo.emulation import Lab
 from topo.fault import VERBS, Fault, FaultError, targets, verb_table
@@ -55,8 +56,22 @@ def words(lab: Lab) -> dict[str, PromptCommand]:
         return lambda given: [] if given else list(targets(lab.plan, name))
 
     usages = {row[0].split()[0]: usage(row[0], row[1]) for row in verb_table()}
+
+    def by_fault(given: list[str]) -> str:
+        """As on the command line, where `fault` comes before each verb."""
+        if given in ([], ["list"]):
+            return show_faults(lab)
+        if given[0] not in VERBS:
+            raise FaultError(no_such("fault", given[0], ["list", *VERBS]))
+        return inject(lab, given[0], given[1:])
+
     return {
         **{name: PromptCommand(usages[name], partial(inject, lab, name), fault(name)) for name in VERBS},
+        "fault": PromptCommand(
+            usage("fault [VERB TARGET [NUMBER]]", "as on the command line; alone, those in force"),
+            by_fault,
+            lambda given: fault(given[0])(given[1:]) if given[:1] and given[0] in VERBS else ["list", *VERBS],
+        ),
         "faults": PromptCommand(usage("faults", "those in force, numbered"), lambda _: show_faults(lab)),
         "undo": PromptCommand(
             usage("undo [NUMBER|all]", "the last fault, one by its number, or all"),

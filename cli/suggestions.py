@@ -22,7 +22,7 @@ MEANINGS: Mapping[str, str] = {
     "shell": "cli mn mininet",
     "graph": "draw plot",
     "capture": "pcap tcpdump sniff",
-    "capture LINK --write - | wireshark -k -i -": "wireshark",
+    "capture LINK --wireshark": "wireshark",
     "counters": "stats",
     "counters --watch": "top",
     "exec h0 -- ping h3": "ping",

@@ -119,6 +119,8 @@ def find(root: Path, name: str) -> Path:
     if not known:
         files.check_way(root)
         rule = "a run is a folder SCENARIO/RUN with an options.json, as ./lab run makes it"
+        if name == "latest":
+            raise FileNotFoundError(f"no run yet in {printable(str(root))}: ./lab run NAME makes one ({rule})")
         raise FileNotFoundError(f"no run {name!r}: there is none in {printable(str(root))} ({rule})")
     choices = ", ".join([*(["latest"] if name != "latest" else []), *known[-8:]])
     raise FileNotFoundError(f"no run {name!r}; there is: {choices}")

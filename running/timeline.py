@@ -127,7 +127,7 @@ def rehearsed(plan: Plan, timeline: Sequence[Moment]) -> list[tuple[Moment, list
             else:
                 active.undo(begun.pop(fault))
         except FaultError as error:
-            raise type(error)(f"{error} (timeline at {moment.at_s:g} s)") from None
+            raise type(error)(f"{error} ({moment.at_s:g} s into the run)") from None
         result.append((moment, paper.noted))
     return result
 

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import IO
 
 from cli.command_table import add
+from cli.dissector import SCRIPT
 from cli.options import check_seconds
 from cli.ownership import handing_over
 from cli.root import need_root
 from common import files
+from common.interpreter import python
 from common.terminal.standard_streams import write_error
 from running.view import RemoteLab, find, near_end, packets_json
 from topo.emulation import Lab, labname
@@ -35,6 +37,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     capture.add_argument("links", nargs="+", metavar="LINK", help="two neighbours, such as p1l0-p1s2 or h0-p0l0")
     capture.add_argument("--write", metavar="FILE", help="write pcap or pcapng instead of printing; - is the output")
     capture.add_argument("--decode", action="store_true", help="print tshark's decoding, MRC included")
+    capture.add_argument("--wireshark", action="store_true", help="open Wireshark, which shows them as they come")
     capture.add_argument("--count", type=int, metavar="N", help="stop after N packets")
     capture.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds")
     capture.add_argument("--filter", default="", metavar="EXPRESSION", help="a tcpdump filter expression")
@@ -42,6 +45,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def capture_command(arguments: argparse.Namespace) -> int:
+    if arguments.wireshark:
+        return in_wireshark(arguments)
     lab = find()
     check(arguments, virtual=lab is not None)
     if lab is not None:
@@ -49,6 +54,20 @@ def capture_command(arguments: argparse.Namespace) -> int:
     need_root("capture listens on an interface")
     with handing_over(*[Path(name) for name in (arguments.write,) if name not in (None, "-")]):
         return captured(arguments)
+
+
+def in_wireshark(arguments: argparse.Namespace) -> int:
+    """Wireshark behind a pipe. It runs as the user, also where the capture needs root, for whom it loads no scripts."""
+    if shutil.which("wireshark") is None:
+        raise RuntimeError("wireshark is not installed: apt-get install wireshark")
+    if arguments.write is not None or arguments.decode:
+        raise ValueError("--wireshark must be without --write and --decode")
+    words = [*python("-m", "cli"), *(word for word in sys.argv[1:] if word != "--wireshark"), "--write", "-"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as source:
+        shown = ("wireshark", "-k", "-i", "-", "-X", f"lua_script:{SCRIPT}", *PREFERENCES)
+        status = subprocess.run(shown, stdin=source.stdout, check=False).returncode
+        source.terminate()
+    return status
 
 
 def captured(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from cli.command_table import add
 from cli.options import check_seconds
 from common import files
 from common.terminal.printable import path_line
+from common.terminal.standard_streams import write_error
 from running.view import LabView, attached, find
 from topo import load_plan
 from topo.emulation import labname, state
@@ -46,6 +47,8 @@ def graph_command(arguments: argparse.Namespace) -> int:
         drawn = graph_of(view.plan, view.faults(), measured_load(view, arguments.load) if arguments.load else {})
     else:
         drawn = graph_of(load_plan(arguments.plan or "lab"))
+        if arguments.plan is None:
+            write_error("mrclab: no lab is running: this is the plan lab (./lab graph PLAN draws another)")
     written = rendered(drawn, form)
     if output is None:
         sys.stdout.write(written if isinstance(written, str) else written.decode())

@@ -38,6 +38,10 @@ class Share:
             return f"0 % (at most {high})"
         return f"{rounded(100 * self.count / self.of)} % ({low} to {high})"
 
+    def interval(self) -> str:
+        """Such as 95 % interval 22.3 to 100 %."""
+        return f"95 % interval {down(self.low).removesuffix('.0')} to {up(self.high).removesuffix('.0')} %"
+
 
 def share(count: int, of: int, confidence: float = CONFIDENCE) -> Share:
     """The share with its interval. ValueError unless 0 <= count <= of."""

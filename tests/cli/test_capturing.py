@@ -1,5 +1,6 @@
 """Several links in one pcapng: what tshark reads is what was fed in, on the interface that it came from."""
 
+import os
 import shutil
 import struct
 import subprocess
@@ -14,10 +15,26 @@ from scapy.utils import rdpcap
 
 from cli import main as cli
 from cli.capturing import PCAP_NANOSECONDS, CaptureError, PcapReader, interface, merged, packet, section
+from cli.commands import capture
 from cli.commands.capture import merge, opened
 
 Record = tuple[int, bytes]
 RECORDS = st.lists(st.tuples(st.integers(0, 2**32 * 10**9 - 1), st.binary(max_size=80)), max_size=6)
+
+
+def test_one_command_opens_wireshark_on_the_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the dissector, as the user, and with every other word of the command."""
+    (tmp_path / "wireshark").write_text(f'#!/bin/sh\nexec >"{tmp_path}/shown"\necho "$*"\ncat\n')
+    (tmp_path / "wireshark").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(capture, "python", lambda *words: ["echo", *words])
+    words = ["capture", "h0-p0l0", "--wireshark", "--count", "3"]
+    monkeypatch.setattr(sys, "argv", ["mrclab", *words])
+    assert cli.main(words) == 0
+    shown = (tmp_path / "shown").read_text()
+    assert shown.startswith("-k -i - -X lua_script:")
+    assert shown.endswith("-m cli capture h0-p0l0 --count 3 --write -\n")
+    assert cli.main([*words, "--decode"]) == 2
 
 
 def pcap(records: list[Record]) -> bytes:

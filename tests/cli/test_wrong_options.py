@@ -59,6 +59,19 @@ def test_a_misspelled_choice_is_told_with_the_nearest(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("run smoke --seed abc", "./lab run: --seed must be a whole number (got 'abc')\n"),
+        ("capture h0-p0l0 --seconds x", "./lab capture: --seconds must be a number (got 'x')\n"),
+    ],
+)
+def test_what_is_no_number_is_told_in_one_line(words: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(words.split())
+    assert capsys.readouterr().err == told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
         ("run link-flpa", "mrclab: no scenario 'link-flpa' (did you mean link-flap?): valid are smoke, "),
         ("run smoke --transport mcr", "mrclab: no transport 'mcr' (did you mean mrc?): valid are mrc, "),
         ("run qqqq", "mrclab: no scenario 'qqqq': valid are smoke, "),

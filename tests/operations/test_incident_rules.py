@@ -1,5 +1,7 @@
 """Incidents on paper: what is drawn, how answers are read and scored, and what is refused."""
 
+import re
+
 import pytest
 
 from operations.incident import solving
@@ -91,6 +93,15 @@ def test_two_answers_do_not_share_one_fault() -> None:
 def test_an_answer_that_cannot_be_names_the_rule_and_the_choices(component: str, kind: str, said: str) -> None:
     with pytest.raises(AnswerError, match=said):
         check_answer(TINY, component, kind)
+
+
+def test_an_answer_offers_the_kinds_of_the_incidents_level() -> None:
+    for level in LEVELS:
+        with pytest.raises(AnswerError) as refused:
+            check_answer(TINY, "p0l0-p0s0", "no-such-kind", level)
+        assert {name for name in KINDS if name in re.findall(r"[\w-]+", str(refused.value))} == {
+            one.name for one in kinds_of(level)
+        }
 
 
 def test_recorded_paths_cover_every_kind_with_words_that_tools_know() -> None:

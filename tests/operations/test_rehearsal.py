@@ -240,7 +240,7 @@ def test_the_best_of_other_orders_is_the_one_with_the_shortest_steps(tmp_path: P
     assert found is not None
     assert (found[0], round(found[1].mean, 2), found[1].clear) == (better, -0.54, True)
     assert best(given, []) is None
-    assert other_order(given, []) == "another order of the steps: not tried (--orders N)"
+    assert other_order(given, []) == "no other order of the steps was tried (--orders N tries some)"
     said = other_order(given, [worse, better])
     assert said.startswith(
         f"2 other orders of the steps tried; better is {sequence(better.planned.steps)}: longest step -0.54"

@@ -124,8 +124,7 @@ function frame(ctx, box, unit, colours, title, top, names = 0) {
   ctx.textAlign = "right";
   ctx.fillStyle = colours.soft;
   const room = box.w - ctx.measureText(top).width - unit;
-  if (names > room) ctx.fillText(top, box.x + box.w - unit * 0.2, box.y + unit * 0.9);
-  else ctx.fillText(top, box.x + box.w, box.y - unit * 0.35);
+  ctx.fillText(names > room ? top.replace("up to", "≤") : top, box.x + box.w, box.y - unit * 0.35);
 }
 
 function line(ctx, box, unit, colours, title, all, words, names = [], first = 6.8, each = 1.9) {

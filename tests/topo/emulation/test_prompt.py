@@ -14,7 +14,7 @@ import pytest
 from cli.prompt import words
 from topo.emulation.lab import Lab
 from topo.emulation.network import REFUSED, FabricCLI, network
-from topo.fault import VERBS
+from topo.fault import VERBS, Fault, FaultError, make_fault
 from topo.planfile import load_plan
 
 pytestmark = [pytest.mark.root]
@@ -64,6 +64,25 @@ def test_the_history_is_not_in_a_home_that_may_be_another_users(
         each()
     assert written == [f"{pwd.getpwuid(0).pw_dir}/.mininet_history"]
     assert os.environ["HOME"] == str(tmp_path)
+
+
+def test_fault_is_a_word_of_the_prompt_as_on_the_command_line(
+    nowhere: FabricCLI, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[object, ...]] = []
+
+    def inject(lab: Lab, verb: str, target: str, value: float | None = None, seed: int = 0) -> Fault:
+        given.append((verb, target, value))
+        return make_fault(PLAN, verb, target, value)
+
+    monkeypatch.setattr(Lab, "inject", inject)
+    assert nowhere.verbs["fault"].run([]) == nowhere.verbs["fault"].run(["list"]) == "no fault in force"
+    assert nowhere.verbs["fault"].run(["loss", "p0l0-p0s0", "5"]) == "loss p0l0-p0s0 5"
+    assert given == [("loss", "p0l0-p0s0", 5.0)]
+    with pytest.raises(FaultError, match="did you mean link-down"):
+        nowhere.verbs["fault"].run(["linkdown", "p0l0-p0s0"])
+    assert offered(nowhere, "fault link-d") == ["link-down"]
+    assert offered(nowhere, "fault link-down p0l0-") == ["p0l0-p0s0", "p0l0-p0s1"]
 
 
 def test_tab_completes_verbs_targets_numbers_hosts_and_evs(nowhere: FabricCLI) -> None:

@@ -113,10 +113,10 @@ def nodes_of(plan: Plan, component: str) -> frozenset[str]:
     return frozenset({component})
 
 
-def check_answer(plan: Plan, component: str, kind: str) -> tuple[str, str]:
-    """An answer in canonical spelling. AnswerError names the rule and the choices."""
-    if kind not in KINDS:
-        raise AnswerError(f"{no_such('kind', kind, KINDS)}; the answer `none` says that all is well")
+def check_answer(plan: Plan, component: str, kind: str, level: int = LEVELS[-1]) -> tuple[str, str]:
+    """An answer in canonical spelling. AnswerError names the rule and the choices of a level."""
+    if kind not in (valid := [one.name for one in kinds_of(level)]):
+        raise AnswerError(f"{no_such('kind', kind, valid)}; the answer `none` says that all is well")
     found, wanted = canonical(plan, component), KINDS[kind].component
     given = type_of(plan, found)
     if given != wanted and {given, wanted} != {"cable", "direction"}:

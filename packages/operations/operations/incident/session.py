@@ -13,7 +13,7 @@ from common.journal import Journal
 from common.outcome import told
 from common.terminal.choices import no_such
 from operations.incident.draw import CALLED_S, Incident, described
-from operations.incident.kind import KINDS, NONE, AnswerError, check_answer
+from operations.incident.kind import NONE, AnswerError, check_answer, kinds_of
 from operations.incident.live_incident import LiveIncident
 from operations.incident.score import Named, Score, score
 from operations.incident.simulated import SimulatedIncident
@@ -119,14 +119,15 @@ class IncidentSession:
 
     def parsed(self, named: Sequence[str]) -> list[Named]:
         """An answer from its words: `none`, or pairs of component and kind. AnswerError says what is wrong."""
+        level = self.incident.level
         if list(named) == [NONE]:
             return []
         if not named or len(named) % 2:
             raise AnswerError(
                 "an answer must be COMPONENT KIND, several such pairs, or `none`"
-                f" (got {' '.join(named) or 'nothing'}); kinds are {', '.join(KINDS)}"
+                f" (got {' '.join(named) or 'nothing'}); kinds are {', '.join(kind.name for kind in kinds_of(level))}"
             )
-        pairs = [check_answer(self.incident.plan, named[n], named[n + 1]) for n in range(0, len(named), 2)]
+        pairs = [check_answer(self.incident.plan, named[n], named[n + 1], level) for n in range(0, len(named), 2)]
         if len(set(pairs)) < len(pairs):
             raise AnswerError(f"an answer must name each fault once (got {' '.join(named)})")
         return pairs

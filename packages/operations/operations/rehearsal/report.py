@@ -59,22 +59,23 @@ def order(statements: Sequence[RehearsalResult]) -> str:
         return "too few seeds to compare the two"
     which = statements[0 if found.mean > 0 else 1].planned.name
     clear = f"{which} is better" if found.clear else "no clear difference"
-    return f"longest step, second less first: {found.mean:+.2f} times ({found.low:+.2f} to {found.high:+.2f}): {clear}"
+    interval = f"{found.mean:+.2f} reference steps ({found.low:+.2f} to {found.high:+.2f})"
+    return f"the longest step of the second, less that of the first: {interval}: {clear}"
 
 
 def other_order(first: RehearsalResult, others: Sequence[RehearsalResult]) -> str:
     """Whether another order of the first change's steps is better, in a sentence."""
     found = best(first, others)
     if found is None:
-        return "another order of the steps: not tried (--orders N)"
+        return "no other order of the steps was tried (--orders N tries some)"
     other, by = found
     tried = f"{len(others)} other order{'s' * (len(others) != 1)} of the steps tried"
     if by.low is None or by.high is None:
         return f"{tried}: too few seeds to compare"
     which = sequence(other.planned.steps)
-    interval = f"longest step {by.mean:+.2f} times ({by.low:+.2f} to {by.high:+.2f})"
+    interval = f"longest step {by.mean:+.2f} reference steps ({by.low:+.2f} to {by.high:+.2f})"
     if by.clear and by.mean < 0:
-        return f"{tried}; better is {which}: {interval}, noticed in {other.noticed.words()}"
+        return f"{tried}; better is {which}: {interval}, {noticed(other)}"
     return f"{tried}: none is clearly better; the best is {which}: {interval}"
 
 
@@ -84,16 +85,22 @@ def worst(statement: RehearsalResult) -> list[str]:
     if statement.hunted:
         flaps = statement.hunted[0].flaps
         lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
-    beside = ", ".join(words(fault) for fault in one.background) or "nothing"
-    return [*lines, f"worst: seed {one.seed}, longest step {one.slowdown:.2f} times, beside it: {beside}"]
+    beside = ", ".join(words(fault) for fault in one.background) or "no other fault"
+    step = f"the longest step took {one.slowdown:.2f} times as long as the reference"
+    return [*lines, f"worst run: seed {one.seed}; {step}; besides the change: {beside}"]
+
+
+def noticed(statement: RehearsalResult) -> str:
+    """In how many runs the job noticed, and what that says of other runs."""
+    found = statement.noticed
+    return f"noticed in {found.count} of {found.of} runs ({found.interval()})"
 
 
 def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[RehearsalResult] = ()) -> list[str]:
     """For a terminal."""
     lines = []
     for one in statements:
-        lines += [one.planned.name, f"  {verdict(one)}", f"  noticed in {one.noticed.count} of {one.noticed.of} runs:"]
-        lines[-1] += f" {one.noticed.words()}"
+        lines += [one.planned.name, f"  {verdict(one)}", f"  {noticed(one)}"]
         for step, count in zip(one.planned.steps, one.by_step(), strict=True):
             lines += [f"    {step.words()}: noticed in {count}"] if count else []
         lines += [f"  {said}" for said in worst(one)]
@@ -157,7 +164,7 @@ def html(statements: Sequence[RehearsalResult], folders: Sequence[Path], others:
                 one.planned.name,
                 page.paragraph(page.Raw(f'<span class="verdict {MARKS[one.verdict]}">{one.verdict}</span>')),
                 page.paragraph(verdict(one)),
-                page.paragraph(f"noticed in {one.noticed.count} of {one.noticed.of} runs: {one.noticed.words()}"),
+                page.paragraph(noticed(one)),
                 page.table(["step", "runs in which it was noticed"], rows),
                 *(page.paragraph(said) for said in worst(one)),
                 page.paragraph(link),
