@@ -2,8 +2,8 @@
 
 A lap is a training step, from the end of the step before to its own end; where no job trains, it is a bin of charts
 (`recovery.bin_ns`), and its work are the bytes acknowledged in it. Quiet laps are those that no fault and no stall
-touches. Their median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's mood, which
-changes between two phases, is not in the cost: it is the drift, which has a separate line.
+touches. Their median is the pace of the phase. A lap loses what it takes beyond its work at that pace. So the machine's
+mood, which changes between two phases, is not in the cost: it is the drift, which has a separate line.
 
 To a burst of faults belong the laps that it touches, and of those up to the next burst the ones that are slow beyond
 the spread of quiet laps. A stall only ever adds time: the cost is an upper bound, and stalls widen its error downwards.

@@ -294,7 +294,7 @@ class Harm:
 
     def sentence(self) -> str:
         """All of it in words."""
-        waits = f"first bytes everywhere after {brief(self.began_ns)}, longest silence {brief(self.silence_ns)}"
+        waits = f"first bytes everywhere after {brief(self.began_ns)}, longest pause {brief(self.silence_ns)}"
         return f"{self.timeouts} timeouts, {self.vanished} packets vanished, {self.abandoned} paths abandoned, {waits}"
 
 
@@ -381,8 +381,8 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
                 (min(one.rates.values()) if one and one.rates else None for one in seen),
                 tables.rate,
             )
-            row(f"{title}: longest silence", (one and one.silence_ns for one in seen), brief)
-            row(f"{title}: all began after", (one and one.first_ns for one in seen), brief)
+            row(f"{title}: longest pause", (one and one.silence_ns for one in seen), brief)
+            row(f"{title}: last flow began after", (one and one.first_ns for one in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in tables.COUNTER_TITLES.items():
         row(title, (total[field] for total in totals), "{:,}".format)

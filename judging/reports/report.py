@@ -36,7 +36,7 @@ REPLAY = "replay.html"  # written by `page/export.py`
 COMMAND_HEAD = ["host", "command", "ended with", "ran for"]
 OUTPUT_LINES_SHOWN = 40  # of each host, in the text
 FLOWS_NOTE = "Bytes that receivers have verified, message by message, counted every 100 ms."
-FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest silence", "all began after"]
+FLOW_HEAD = ["workload", "phase", "flows", "mean", "slowest", "fastest", "longest pause", "last flow began after"]
 
 
 def baseline(options: Mapping[str, Any]) -> str:
