@@ -36,6 +36,24 @@ def test_help_and_the_version_are_answered_before_anything_is_installed(
     assert not (machine.folder / "venv").exists()
 
 
+FIRST = (
+    "", "--help", "help", "--version", "course --help", "start --help", "incident --help", "labs", "deploy", "run",
+    "run --seed x",
+)  # fmt: skip
+"""The first words that ten people typed, and two that they mistyped."""
+
+
+@pytest.mark.parametrize("line", FIRST)
+def test_first_words_are_answered_at_once_and_install_nothing(machine: Machine, line: str) -> None:
+    done = machine.run(*line.split())
+    assert not any("apt-get" in entry or "pip" in entry or "-m venv" in entry for entry in machine.log)
+    bare = [sys.executable, "-SP", "-m", "cli", *line.split()]
+    said = subprocess.run(bare, env={"PYTHONPATH": IN_BARE}, capture_output=True, text=True, check=False)
+    assert {done.returncode, said.returncode} <= {0, 2}
+    assert "Traceback" not in said.stderr + done.stderr
+    assert said.stdout + said.stderr
+
+
 def test_help_that_the_systems_python_cannot_give_is_given_after_installing(machine: Machine) -> None:
     machine.fake("python3", PYTHON.replace('case "$*" in', 'case "$*" in\n*"-SP -m cli"*) exit 1 ;;'))
     assert machine.installed("--help") == {"python3-venv"}
