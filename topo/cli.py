@@ -206,6 +206,8 @@ def run_paths(arguments: argparse.Namespace) -> int:
     if plan.encapsulation == "none":
         raise PlanError(f"plan {plan.name!r} has no uSID paths: its switches choose by ECMP")
     source, destination = plan.host(arguments.source), plan.host(arguments.destination)
+    if source == destination:
+        raise PlanError(f"paths must be between two hosts (got {source} twice)")
     chosen = chosen_paths(plan, source, destination, arguments.ev)
     # A plan given by name is shown without faults; without a name the running lab is shown with its faults.
     faults = state.read_faults() if arguments.plan is None and state.running_plan() is not None else []

@@ -87,7 +87,7 @@ def test_a_test_that_a_starter_passes_counts_with_its_ground_only() -> None:
     lab = find("spray")
     work = OpenWork(lab.starter(SEED), Path(lab.file), SEED, Path(), brief=True)
     outcomes = {"paths": TestOutcome(False, "a", "idle"), "rate": TestOutcome(True, "b", "full")}
-    ground, rests = (Test(name, "t", 1, lambda _, name=name: outcomes[name]) for name in ("paths", "rate"))  # type: ignore[misc]
+    ground, rests = (Test(name, "t", 1, lambda _, name=name: outcomes[name]) for name in ("paths", "rate"))
     tests = (replace(rests, ground="paths"), ground)
     found = carry_out(replace(lab, tests=tests), work)
     result = CheckResult(5, "anna", SEED, "", found, 0.1)

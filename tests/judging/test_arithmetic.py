@@ -56,7 +56,7 @@ def test_a_window_shows_a_dip_of_its_length_in_full_and_steps_as_a_level_line(mo
         return Run([])
 
     for begins in (1_000, 1_013, 1_037):
-        times, rates = goodput.sliding(carrying(lambda t_ns, b=begins: not b <= t_ns < b + 100), 100, 25, span)  # type: ignore[misc]
+        times, rates = goodput.sliding(carrying(lambda t_ns, b=begins: not b <= t_ns < b + 100), 100, 25, span)
         assert min(rates) <= 0.13 * max(rates)
         assert times[np.argmin(rates)] == pytest.approx(begins + 50, abs=13)
     _, rates = goodput.sliding(carrying(lambda t_ns: t_ns % 201 < 140), 200, 25, span)

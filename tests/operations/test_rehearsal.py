@@ -189,7 +189,7 @@ def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
     assert main(words) == status
     printed = capsys.readouterr()
     assert said in printed.out
-    assert f"worst: seed {HUNT_SEEDS}, longest step {2 * slowest:.2f} times" in printed.out
+    assert f"worst run: seed {HUNT_SEEDS}; the longest step took {2 * slowest:.2f} times as long" in printed.out
     assert printed.err.count("noticed") == 61
     assert "a change" in (tmp_path / "run" / "rehearsal.html").read_text()
     assert main([*words, "--against", str(change), "--orders", "1", "--json"]) == status

@@ -81,9 +81,7 @@ def test_a_link_to_a_run_that_is_gone_is_no_other_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_runs_has_no_latest_one(tmp_path: Path) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"no run yet in .* SCENARIO/RUN with an options\.json"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no run yet in .* SCENARIO/RUN with an options\.json"):
         find(tmp_path, "latest")
 
 

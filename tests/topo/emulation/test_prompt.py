@@ -77,7 +77,7 @@ def test_fault_is_a_word_of_the_prompt_as_on_the_command_line(
 
     monkeypatch.setattr(Lab, "inject", inject)
     assert nowhere.verbs["fault"].run([]) == nowhere.verbs["fault"].run(["list"]) == "no fault in force"
-    assert nowhere.verbs["fault"].run(["loss", "p0l0-p0s0", "5"]) == "loss p0l0-p0s0 5"
+    assert nowhere.verbs["fault"].run(["loss", "p0l0-p0s0", "5"]) == "loss p0l0-p0s0 5 percent"
     assert given == [("loss", "p0l0-p0s0", 5.0)]
     with pytest.raises(FaultError, match="did you mean link-down"):
         nowhere.verbs["fault"].run(["linkdown", "p0l0-p0s0"])

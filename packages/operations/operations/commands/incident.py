@@ -49,6 +49,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         ("view", "the run so far as one HTML file, without what is hidden"),
         ("answer", "end the incident with an answer"),
         ("end", "give up: end the incident, and see what was wrong"),
+        ("scores", "the answers of a group and its score: a folder of --runs per person"),
     ):
         parser = words.add_parser(name, help=text, description=text)
         parser.set_defaults(tool=name)
@@ -60,6 +61,8 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         if name == "answer":
             parser.add_argument("named", nargs="+", metavar="COMPONENT KIND", help="one pair or several; or `none`")
             parser.add_argument("--because", default="", metavar="WHY", help="kept on the page")
+        if name == "scores":
+            parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="the --runs of a person")
         if name == "view":
             parser.add_argument("--export", type=Path, default=Path("incident-view.html"), metavar="FILE")
 
@@ -87,6 +90,8 @@ def incident_command(arguments: argparse.Namespace) -> int:
         return _say(arguments, {"folder": str(directory.path), **ask(directory.path, "status")}, "briefing")
     if arguments.tool == "kinds" and arguments.of_level is not None:
         return _kinds(arguments, arguments.of_level)
+    if arguments.tool == "scores":
+        return _scores(arguments)
     folder = newest(arguments.runs)
     if RunDirectory(folder).options()["world"] == "emulated":
         need_root("an incident on real links is looked at in network namespaces")
@@ -136,6 +141,21 @@ def _kinds(arguments: argparse.Namespace, level: int) -> int:
     rows = [{"kind": kind.name, "component": kind.component, "meaning": kind.meaning} for kind in kinds_of(level)]
     _write([json.dumps(rows, indent=1)] if arguments.json else text.kinds(level))
     return 0
+
+
+def _scores(arguments: argparse.Namespace) -> int:
+    from common import plain_file
+    from operations.incident.session import ANSWER
+    from running.directory import by_age
+
+    rows = []
+    for folder in arguments.folders:
+        found = [plain_file.read_object(run / ANSWER) for run in by_age(folder) if (run / ANSWER).exists()]
+        if not found:
+            raise ValueError(f"{folder} must hold an incident that was answered: ./lab incident --runs {folder}")
+        sums = {key: sum(float(one[key]) for one in found) for key in ("points", "commands", "lab_s")}
+        rows.append({"name": folder.name, "incidents": len(found), **sums})
+    return _say(arguments, {"people": rows}, "scores")
 
 
 def _view(arguments: argparse.Namespace, folder: Path) -> int:

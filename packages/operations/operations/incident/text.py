@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from common.terminal.columns import aligned
-from common.terminal.printable import path_line
+from common.terminal.printable import path_line, printable
 from operations.incident.kind import KINDS
 from topo.show import rate
 
@@ -127,6 +127,19 @@ def result(document: Answer) -> list[str]:
     lines += [f"  {one['component']}: {one['kind']} was named, and is not there" for one in document["extra"]]
     lines += [f"seed {document['seed']}, level {document['level']}", path_line("page:", document["page"]).rstrip("\n")]
     return lines + [f"not written: {reason}" for reason in document["not_written"]]
+
+
+def scores(document: dict[str, Any]) -> list[str]:
+    """The answers of each person of a group, and of all together."""
+    rows = document["people"]
+    sums = {key: sum(one[key] for one in rows) for key in ("incidents", "points", "commands", "lab_s")}
+    return [
+        printable(
+            f"{one['name']}: {one['points']:g} of {one['incidents']} points,"
+            f" {one['commands']:g} commands, {one['lab_s']:g} s of lab time"
+        )
+        for one in (*rows, {"name": "together", **sums})
+    ]
 
 
 def kinds(level: int) -> list[str]:
