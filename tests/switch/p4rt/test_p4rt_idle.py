@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from p4c.entries import Exact
 from switch.p4rt.batch import BatchError, read, write_updates
 from switch.p4rt.bindings import p4runtime_pb2 as p4rt
 from switch.p4rt.store import TIMEOUT_MIN_NS, EntityStore
@@ -53,7 +54,8 @@ class Timed:
 
     def expired(self, now_ns: int) -> list[int]:
         self.now_ns = now_ns
-        return [row.entry.matches[0].value for _, row in self.store.idle.expired(now_ns)]
+        keys = [row.entry.matches[0] for _, row in self.store.idle.expired(now_ns)]
+        return [key.value for key in keys if isinstance(key, Exact)]
 
 
 @pytest.fixture

@@ -35,9 +35,7 @@ def _nothing_else(cx: LowerContext, statements: list[Flow], block: BlockValue, a
 def _checksum(cx: LowerContext, e: ast.CallExpression, a: list[ast.Expression], verify: bool, payload: bool) -> None:
     condition = cx.scalar_of(a[0])
     items = [item for part in _joined_parts(a[1]) for item in flat(cx, cx.value_of(part), e.span, simple=True)]
-    inputs = data_items(items)
-    if payload:
-        inputs = (*inputs, PayloadInput())
+    inputs = (*data_items(items), *[PayloadInput()] * payload)
     target = cx.scalar_of(a[2]).of
     if not isinstance(target, FieldRef):
         raise RefusalError("a checksum is kept in a whole header field", a[2].span)
