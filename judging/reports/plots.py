@@ -208,14 +208,10 @@ def goodput_over_time(runs: Sequence[tuple[str, Run]]) -> str:
         every_ns = drawable(run.judged, bin_ns // 4)
         for window_ns in dict.fromkeys((bin_ns, step_ns)):
             times, rates = goodput.sliding(run, max(window_ns, every_ns), every_ns, run.judged)
-            axes.plot(
-                (times - run.start_ns) / run.unit[1],
-                rates / run.rate_unit[1],
-                color=RUNS[index % len(RUNS)],
-                linewidth=1.4 if window_ns == step_ns else 0.5,
-                alpha=1.0 if window_ns == step_ns else 0.4,
-                label=in_legend(name) if window_ns == step_ns else None,
-            )
+            bold = {"linewidth": 1.4, "label": in_legend(name)}
+            style = bold if window_ns == step_ns else {"linewidth": 0.5, "alpha": 0.4}
+            at, heights = (times - run.start_ns) / run.unit[1], rates / run.rate_unit[1]
+            axes.plot(at, heights, color=RUNS[index % len(RUNS)], **style)
     finish(axes, runs[0][1], f"goodput, {runs[0][1].rate_unit[0]}")
     if len(runs) > 1:
         axes.legend(loc="lower right")
