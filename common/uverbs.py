@@ -16,13 +16,12 @@ from typing import NamedTuple
 from common.states import QPState
 
 __all__ = [
-    "ARM", "COMPLETIONS", "EVENT_SHIFT", "INLINE", "INLINE_BYTES_MAX", "JSON", "MESSAGE_BYTES_MAX", "PORT_ACTIVE",
-    "PORT_ERR", "POST", "QP_ACCESS_ERR", "QP_FATAL", "QP_REQ_ERR", "RECV", "ROWS_MAX", "SOLICITED", "STATES",
-    "STATUSES", "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM", "WC_SILENT", "WC_WRITE",
-    "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "WRONG", "Arm", "CompletionRow", "FormatError", "ProgramLimits",
-    "Request", "address", "hosts", "pack_arm", "pack_completions", "pack_event", "pack_requests",
-    "pack_time", "pack_wait", "refusal", "unpack_arm", "unpack_completions", "unpack_event", "unpack_inline",
-    "unpack_requests", "unpack_time", "unpack_wait",
+    "ARM", "COMPLETIONS", "INLINE", "INLINE_BYTES_MAX", "JSON", "MESSAGE_BYTES_MAX", "POST", "RECV", "ROWS_MAX",
+    "SOLICITED", "STATES", "STATUSES", "STEPPED", "TIME", "UNSIGNALED", "VERSION", "WAIT", "WC_RECV_WITH_IMM",
+    "WC_SILENT", "WC_WRITE", "WC_WRITE_WITH_IMM", "WRITE", "WRITE_WITH_IMM", "WRONG", "Arm", "CompletionRow",
+    "FormatError", "ProgramLimits", "Request", "address", "hosts", "pack_arm", "pack_completions", "pack_event",
+    "pack_requests", "pack_time", "pack_wait", "refusal", "unpack_arm", "unpack_completions", "unpack_event",
+    "unpack_inline", "unpack_requests", "unpack_time", "unpack_wait",
 ]  # fmt: skip
 
 VERSION = 1
@@ -55,10 +54,6 @@ UNSIGNALED, SOLICITED, WRONG = 1, 2, 4
 WC_WRITE, WC_WRITE_WITH_IMM, WC_RECV_WITH_IMM, WC_SILENT = 0, 1, 2, 3
 """Opcodes of completions: the third is of a write of the peer's, and the last is none: `byte_len` unsignaled writes of
 the queue pair are done, and their places are free."""
-QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, PORT_ACTIVE, PORT_ERR = 1, 2, 3, 9, 10
-"""Asynchronous events, by verbs' numbers (`ibv_event_type`)."""
-EVENT_SHIFT = 24
-"""An event of the asynchronous channel is its number above the queue pair's, which has 24 bits."""
 _ARM = struct.Struct("=BBxxIQ")
 _EVENT = struct.Struct("=I")
 

@@ -14,6 +14,11 @@ from common import uverbs
 from common.fields import Fields
 from endpoint.uverbs.refusal import RefusedError, has_room
 
+QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, PORT_ACTIVE, PORT_ERR = 1, 2, 3, 9, 10
+"""Asynchronous events, by verbs' numbers (`ibv_event_type`)."""
+EVENT_SHIFT = 24
+"""An event of the asynchronous channel is its number above the queue pair's, which has 24 bits."""
+
 
 class Channel:
     """The agent's end; `descriptor` is the program's, handed over once. `users` counts the queues that have it."""
@@ -70,8 +75,6 @@ class Channels:
 
     def create_async(self) -> tuple[int, Channel]:
         """The program's descriptor of its channel of asynchronous events, which no queue can have, and the channel."""
-        if _ASYNC in self._by_number:
-            raise RefusedError("create_async_channel was said before")
         descriptor, self._by_number[_ASYNC] = self._make()
         return descriptor, self._by_number[_ASYNC]
 

@@ -20,7 +20,17 @@ from endpoint.nic.attributes import BusyError
 from endpoint.nic.memory import FOREIGN
 from endpoint.nic.wire import Syndrome
 from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
-from endpoint.uverbs.channel import Channel, Channels, MakeChannel
+from endpoint.uverbs.channel import (
+    EVENT_SHIFT,
+    PORT_ACTIVE,
+    PORT_ERR,
+    QP_ACCESS_ERR,
+    QP_FATAL,
+    QP_REQ_ERR,
+    Channel,
+    Channels,
+    MakeChannel,
+)
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
 from endpoint.uverbs.queues import Armed, Completions, GuestQp
 from endpoint.uverbs.refusal import RefusedError, Violation, has_room, of_kernel
@@ -28,10 +38,7 @@ from endpoint.uverbs.regions import MakeMemory, ProgramMemory, Regions
 
 QUEUE_DEFAULT = 128
 """Writes and receives that a queue pair may have posted, where the program does not say."""
-_REFUSALS = {
-    int(Syndrome.NAK_INVALID_REQUEST): uverbs.QP_REQ_ERR,
-    int(Syndrome.NAK_REMOTE_ACCESS_ERROR): uverbs.QP_ACCESS_ERR,
-}
+_REFUSALS = {int(Syndrome.NAK_INVALID_REQUEST): QP_REQ_ERR, int(Syndrome.NAK_REMOTE_ACCESS_ERROR): QP_ACCESS_ERR}
 """The event of a queue pair that has refused a request of its peer, by the refusal's syndrome; else `QP_FATAL`."""
 _QUEUES = ("max_send_wr", "max_recv_wr")
 
@@ -84,7 +91,6 @@ class Session:
             "dereg_mr": lambda request, now_ns: self._regions.deregister(request),
             "create_comp_channel": self._create_channel,
             "destroy_comp_channel": lambda request, now_ns: self._channels.destroy(request),
-            "create_async_channel": self._create_async_channel,
             "create_cq": self._create_cq,
             "destroy_cq": self._destroy_cq,
             "create_qp": self._create_qp,
@@ -156,10 +162,10 @@ class Session:
         for guest in self.qps.values():
             if guest.qp.refusal and not guest.told_refusal:
                 guest.told_refusal = True
-                channel.fire(_REFUSALS.get(guest.qp.refusal, uverbs.QP_FATAL) << uverbs.EVENT_SHIFT | guest.qp.qpn)
+                channel.fire(_REFUSALS.get(guest.qp.refusal, QP_FATAL) << EVENT_SHIFT | guest.qp.qpn)
         if self._linked != self._transport.linked:
             self._linked = not self._linked
-            channel.fire((uverbs.PORT_ACTIVE if self._linked else uverbs.PORT_ERR) << uverbs.EVENT_SHIFT)
+            channel.fire((PORT_ACTIVE if self._linked else PORT_ERR) << EVENT_SHIFT)
 
     def _flush(self) -> None:
         for channel in self._channels:
@@ -304,6 +310,8 @@ class Session:
             raise RefusedError("open was said before")
         name = request.string("program").encode(errors="replace").decode()  # a script's may have lone surrogates
         self.program = name[:64]
+        if request.boolean("events", False):
+            self._descriptor, self._async = self._channels.create_async()
         self._opened = True
         return {**self._about(), "limits": asdict(self._limits), **self._regions.secret()}
 
@@ -314,10 +322,6 @@ class Session:
     def _create_channel(self, request: Fields, now_ns: int) -> Any:
         self._descriptor, number = self._channels.create()
         return {"channel": number}
-
-    def _create_async_channel(self, request: Fields, now_ns: int) -> Any:
-        self._descriptor, self._async = self._channels.create_async()
-        return {}
 
     def _places_left(self) -> int:
         taken = sum(cq.capacity for cq in self._cqs.values()) + sum(guest.places for guest in self.qps.values())

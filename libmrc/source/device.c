@@ -220,20 +220,6 @@ static void fill_context(struct nic *nic, struct ibv_device *device)
     pthread_mutex_init(&context->mutex, NULL);
 }
 
-static int open_events(struct nic *nic)
-{
-    pthread_mutex_lock(&nic->lock);
-    int error = uverbs_call(nic, "create_async_channel", "%s", "");
-    if (!error && nic->answer_fd < 0)
-        error = refuse(EMFILE, "ibv_open_device: this process must have a free descriptor (RLIMIT_NOFILE)");
-    if (!error) {
-        nic->verbs.context.async_fd = nic->answer_fd;
-        nic->answer_fd = -1;
-    }
-    pthread_mutex_unlock(&nic->lock);
-    return error;
-}
-
 PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
     struct nic *nic = calloc(1, sizeof *nic);
@@ -248,8 +234,12 @@ PUBLIC struct ibv_context *ibv_open_device(struct ibv_device *device)
         error = learn(nic);
         if (!error)
             error = learn_limits(nic);
-        if (!error)
-            error = open_events(nic);
+        if (!error) {
+            nic->verbs.context.async_fd = nic->answer_fd;
+            nic->answer_fd = -1;
+            if (nic->verbs.context.async_fd < 0)
+                log_line(LOG_WARN, "no asynchronous events: this process must have a free descriptor (RLIMIT_NOFILE)");
+        }
         if (error)
             uverbs_close(nic);
     }

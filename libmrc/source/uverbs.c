@@ -281,7 +281,7 @@ int uverbs_open(struct nic *nic, const char *host)
     }
     strcpy(nic->host, host);
     text_quote(program_invocation_short_name, program, sizeof program);
-    int error = uverbs_call(nic, "open", ",\"version\":%d,\"program\":%s", VERSION, program);
+    int error = uverbs_call(nic, "open", ",\"version\":%d,\"program\":%s,\"events\":true", VERSION, program);
     if (error) {
         uverbs_close(nic);
         return error;

@@ -9,7 +9,7 @@ from common import uverbs
 from endpoint.mrc import cc_profiles
 from endpoint.mrc.paths import ev_profile
 from endpoint.nic import attributes, config
-from endpoint.uverbs import control
+from endpoint.uverbs import channel, control
 from judging.measures import counters
 from switch import engine
 
@@ -34,7 +34,7 @@ OWNED = {
     (f"{LIBRARY}/nic.h", "INLINE_MAX"): uverbs.INLINE_BYTES_MAX,
     (f"{LIBRARY}/nic.h", "FLAG_UNSIGNALED"): uverbs.UNSIGNALED,
     (f"{LIBRARY}/nic.h", "FLAG_SOLICITED"): uverbs.SOLICITED,
-    (f"{LIBRARY}/device.c", "EVENT_SHIFT"): uverbs.EVENT_SHIFT,
+    (f"{LIBRARY}/device.c", "EVENT_SHIFT"): channel.EVENT_SHIFT,
     (f"{LIBRARY}/nic.h", "FLAG_WRONG"): uverbs.WRONG,
     (f"{LIBRARY}/qp.c", "TIMEOUT_MAX"): config.TIMEOUT_MAX,
     (f"{LIBRARY}/qp.c", "EXP_WITHOUT_END"): config.RETRIES_WITHOUT_END,
