@@ -45,7 +45,7 @@ class Work(_BASE):
 
     def _outcome(self, _: Any) -> Any:
         if self._task.failure is not None:
-            raise JobFailedError(f"{self._task.name}: {self._task.failure}")
+            raise JobFailedError(str(self._task.failure))
         return self._result
 
     def wait(self, timeout: timedelta | None = None) -> bool:
