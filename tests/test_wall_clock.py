@@ -36,6 +36,7 @@ ALLOWED = {
     "libmrc/source/stepped.c: time(": "libc's function for programs in virtual time",
     "running/directory.py: time.gmtime": "the name of a run's folder, never below the newest one's",
     "running/directory.py: time.strftime": "the name of a run's folder, never below the newest one's",
+    "switch/p4rt/streams.py: time.time_ns": "when digests and notifications were sent, by the P4Runtime specification",
     "topo/emulation/state.py: time.time_ns": "when a lab was started, for readers",
 }
 """Each use of the wall clock, and why a step of it does no harm there."""

@@ -227,9 +227,9 @@ def files_of_the_product() -> Iterator[Path]:
 
 NO_USERS_TEXT = {
     "lab.number", "self.incident.level", "self.incident.seed", "at", "meant", "line", "line.strip()", "SWITCH",
-    "quoted(name)", "plan.leaves", "package",
+    "quoted(name)", "plan.leaves", "package", "lab", "first.name",
 }  # fmt: skip
-"""Numbers, the option of a lab's name, and words of this project; `quoted` is what a text needs."""
+"""Numbers (`lab` is an exercise's), the option of a lab's name, and words of this project; a text needs `quoted`."""
 
 
 @pytest.mark.smoke

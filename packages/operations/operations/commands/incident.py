@@ -15,6 +15,7 @@ from typing import Any
 from cli import add, add_json, add_runs, hand_over, hand_over_below, need_root
 from common.giving import opened_folder
 from common.interpreter import become
+from common.quoting import quoted
 from common.terminal.printable import path_line
 from common.terminal.standard_streams import write_error, write_out
 from operations.incident.words import add_tools
@@ -151,9 +152,13 @@ def _scores(arguments: argparse.Namespace) -> int:
     rows = []
     for folder in arguments.folders:
         found = [plain_file.read_object(run / ANSWER) for run in by_age(folder) if (run / ANSWER).exists()]
+        name = str(folder)
         if not found:
-            raise ValueError(f"{folder} must hold an incident that was answered: ./lab incident --runs {folder}")
-        sums = {key: sum(float(one[key]) for one in found) for key in ("points", "commands", "lab_s")}
+            raise ValueError(f"{name} must hold an incident that was answered: ./lab incident --runs {quoted(name)}")
+        try:
+            sums = {key: sum(float(one[key]) for one in found) for key in ("points", "commands", "lab_s")}
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{name}: an answer must have numbers of points, commands and lab_s") from error
         rows.append({"name": folder.name, "incidents": len(found), **sums})
     return _say(arguments, {"people": rows}, "scores")
 
