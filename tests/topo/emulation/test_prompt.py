@@ -75,7 +75,7 @@ def test_fault_is_a_word_of_the_prompt_as_on_the_command_line(
         given.append((verb, target, value))
         return make_fault(PLAN, verb, target, value)
 
-    monkeypatch.setattr(Lab, "inject", inject)
+    monkeypatch.setattr(Lab, "inject", inject, raising=False)
     assert nowhere.verbs["fault"].run([]) == nowhere.verbs["fault"].run(["list"]) == "no fault in force"
     assert nowhere.verbs["fault"].run(["loss", "p0l0-p0s0", "5"]) == "loss p0l0-p0s0 5 percent"
     assert given == [("loss", "p0l0-p0s0", 5.0)]
