@@ -120,6 +120,13 @@ def digest(number: int, *elements: dict[str, Any]) -> dict[str, Any]:
     return {"id": number, "name": "d", "elements": list(elements)}
 
 
+def widened(program: dict[str, Any]) -> None:
+    """A field of v1model, on which the emitter of C ended with a ValueError."""
+    kinds = {kind["name"]: kind for kind in program["header_types"]}
+    place = next(header for header in program["headers"] if header["name"] == "standard_metadata")
+    kinds[place["header_type"]]["fields"][2][1] = 1024
+
+
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     (
         "unknown header",
@@ -141,6 +148,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ),
     ("pipeline", lambda p: p["pipelines"].pop(), r"pipelines must hold exactly one called 'egress'"),
     ("intrinsic", lambda p: p["headers"].__delitem__(slice(None)), r"no header is called|is required by simple_switch"),
+    ("wide intrinsic", widened, r"the field standard_metadata\.\w+ must have at most 64 bits \(got 1024\)"),
     (
         "field list 0",
         lambda p: (

@@ -12,6 +12,7 @@ from p4c.model.headers import Header
 
 __all__ = ["NAMES"]
 
+WIDEST_BITS = 64  # of such a field: times have 48 in v1model, all others fewer
 # The headers of the names that simple_switch uses; `field_aliases` maps these names to v1model's standard_metadata.
 STANDARD, INTRINSIC, QUEUEING = ({"of": f"{name}_metadata"} for name in ("standard", "intrinsic", "queueing"))
 
@@ -44,7 +45,7 @@ REQUIRED = tuple(one.name for one in fields(Intrinsics) if one.default is MISSIN
 
 
 def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRef | ValidBit]) -> Intrinsics:
-    """The intrinsic metadata of a program with these headers and aliases. Raises ModelError where one is missing."""
+    """The intrinsic metadata of a program with these headers and aliases. ModelError if one is missing or too wide."""
     found = {}
     for attribute, name in NAMES.items():
         place = aliases.get(name)
@@ -56,6 +57,8 @@ def find_intrinsics(headers: Mapping[str, Header], aliases: Mapping[str, FieldRe
         if isinstance(place, FieldRef):
             if not place.header.metadata:
                 raise ModelError(f"the field {name} must be metadata, and {place.header.name} is a header of packets")
+            if (bits := place.field.width_bits) > WIDEST_BITS:
+                raise ModelError(f"the field {name} must have at most {WIDEST_BITS} bits (got {bits})")
             found[attribute] = place
         elif attribute in REQUIRED:
             raise ModelError(f"the field {name} is required by simple_switch, but the program has none")
