@@ -12,6 +12,7 @@ from switch.engine import EngineControl, EngineError, PortConfig
 from switch.stf.programs import make_engine
 from tests.helpers.engines.random_inputs import PORTS, ControlMaker, PacketMaker, Pool
 
+EVENTS_MAX = 5000
 PROGRAMS = ("leaf.p4", "spine.p4", "steer.p4", "arithmetic.p4", "matching.p4", "stateful.p4", "parsing.p4")
 
 
@@ -217,8 +218,10 @@ class Scenario:
             self.pair("delete_group", profile.name, number)
 
     def settle(self) -> None:
-        """Let everything leave, then compare all state."""
-        while (event_ns := self.pair("next_event_ns")) is not None:
+        """Let everything leave, then compare all state. A damaged program may send packets round for ever."""
+        for _ in range(EVENTS_MAX):
+            if (event_ns := self.pair("next_event_ns")) is None:
+                break
             self.now_ns = max(self.now_ns, event_ns)
             self.pair("advance", self.now_ns)
         self.compare()
