@@ -127,6 +127,12 @@ def widened(program: dict[str, Any]) -> None:
     kinds[place["header_type"]]["fields"][2][1] = 1024
 
 
+def circled(program: dict[str, Any]) -> None:
+    """The native engine went round in it for ever, for the first packet."""
+    pipeline = next(each for each in program["pipelines"] if each["conditionals"])
+    pipeline["conditionals"][0]["false_next"] = pipeline["conditionals"][0]["name"]
+
+
 BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     (
         "unknown header",
@@ -148,6 +154,7 @@ BROKEN: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ),
     ("pipeline", lambda p: p["pipelines"].pop(), r"pipelines must hold exactly one called 'egress'"),
     ("intrinsic", lambda p: p["headers"].__delitem__(slice(None)), r"no header is called|is required by simple_switch"),
+    ("circle", circled, r"a packet could go round for ever: "),
     ("wide intrinsic", widened, r"the field standard_metadata\.\w+ must have at most 64 bits \(got 1024\)"),
     (
         "field list 0",

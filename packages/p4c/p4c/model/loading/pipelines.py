@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 
 from p4c.entries import ActionCall, Entry, Exact, Lpm, Match, Range, Ternary
 from p4c.model.actions import Action
@@ -47,7 +48,22 @@ def read_pipeline(root: JsonCursor, name: str, scope: LoadScope) -> Pipeline:
         declare(nodes, item, "node", partial(_conditional, i, item, names, scope))
     for i, item in enumerate(at.list_of("action_calls")):
         declare(nodes, item, "node", partial(_action_call, i, item, names, scope))
+    try:
+        TopologicalSorter({node.name: _followers(node) for node in nodes.values()}).prepare()
+    except CycleError as error:
+        at.fail(f"a packet could go round for ever: {', '.join(error.args[1])}")
     return Pipeline(name, _next(at.find("init_table"), names), nodes, profiles, at.source())
+
+
+def _followers(node: Table | Conditional | ActionCallNode) -> set[str]:
+    """The nodes to which a packet may go from this one."""
+    if isinstance(node, Conditional):
+        found = {node.if_true, node.if_false}
+    elif isinstance(node, ActionCallNode):
+        found = {node.next}
+    else:
+        found = {node.next_hit, node.next_miss, node.next_without_action, *node.next_by_action.values()}
+    return {name for name in found if name is not None}
 
 
 def _next(at: JsonCursor | None, names: set[str]) -> str | None:
