@@ -66,7 +66,8 @@ def in_wireshark(arguments: argparse.Namespace) -> int:
     with subprocess.Popen(words, stdout=subprocess.PIPE) as source:
         shown = ("wireshark", "-k", "-i", "-", "-X", f"lua_script:{SCRIPT}", *PREFERENCES)
         status = subprocess.run(shown, stdin=source.stdout, check=False).returncode
-        source.terminate()
+        with contextlib.suppress(PermissionError):  # sudo, for an ordinary user: the capture ends at the closed pipe
+            source.terminate()
     return status
 
 

@@ -37,6 +37,20 @@ def test_one_command_opens_wireshark_on_the_stream(tmp_path: Path, monkeypatch: 
     assert cli.main([*words, "--decode"]) == 2
 
 
+def test_wireshark_may_be_closed_while_the_capture_is_roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs by sudo, which an ordinary user cannot signal: kill(2) says EPERM. It ends at the closed pipe."""
+    (tmp_path / "wireshark").write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "wireshark").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(capture, "python", lambda *_: ["yes"])
+
+    def refused(_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(subprocess.Popen, "terminate", refused)
+    assert cli.main(["capture", "h0-p0l0", "--wireshark"]) == 0
+
+
 def pcap(records: list[Record]) -> bytes:
     head = struct.pack("<IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, 65535, 1)
     return head + b"".join(
