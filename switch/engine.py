@@ -152,7 +152,7 @@ class Transmitted:
 
 
 class Digest(NamedTuple):
-    """What a packet made known by `digest`: the values that the listed fields had at the end of its ingress."""
+    """A packet's digest: the values that the listed fields had at the end of its ingress."""
 
     number: int  # of its learn list in the program, from 1
     data: bytes  # `LearnList.widths` says what is where

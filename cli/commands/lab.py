@@ -59,7 +59,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def _is_broken(record: state.LabState) -> bool:
-    """Whether a lab that is up has lost what it must not."""
+    """Whether a lab that is up has lost switches or namespaces."""
     if record.phase != "running":
         return False
     status = Lab(record).status()
@@ -86,11 +86,11 @@ def age_words(age_s: float) -> str:
 
 
 def down_all(*, wait: bool = False) -> tuple[list[LabName], dict[LabName, str]]:
-    """End every lab of this user; root itself, without sudo, ends everybody's.
+    """End every lab of this user; root itself, without sudo, ends those of all users.
 
     The names of the ended labs, and for each that stays, why it does.
     """
-    me, everybody = state.user(), os.geteuid() == 0 and "SUDO_USER" not in os.environ
+    me, all_users = state.user(), os.geteuid() == 0 and "SUDO_USER" not in os.environ
     ended: list[LabName] = []
     left: dict[LabName, str] = {}
     for name in labname.named():
@@ -98,7 +98,7 @@ def down_all(*, wait: bool = False) -> tuple[list[LabName], dict[LabName, str]]:
             record = state.read_record(name.root)
         except LabError:
             record = None  # of another version: it has no owner that could be read
-        if record is not None and not everybody and record.owner != me:
+        if record is not None and not all_users and record.owner != me:
             left[name] = f"it is {record.owner or 'another user'}'s: down{name.option()} ends it"
             continue
         try:
@@ -260,7 +260,7 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 
 LOST = {"switches_silent": "switches that do not answer", "namespaces_missing": "namespaces gone"}
-"""What a lab that is up must not have lost."""
+"""The losses by which a lab that is up counts as broken, by the key of its status."""
 
 
 def _show_record(record: state.LabState | None, name: LabName, status: Mapping[str, Any]) -> None:

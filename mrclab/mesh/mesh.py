@@ -77,7 +77,7 @@ class Arrival:
         self.drop()
 
     def drop(self) -> None:
-        """What is still to come goes nowhere: the memory is the program's again."""
+        """Drop packets that are still to come: the memory is the program's again."""
         self._sink = None
 
 

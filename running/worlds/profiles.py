@@ -28,8 +28,8 @@ class Templates(dict[tuple[int, int], tuple[PathTemplate, ...]]):
 
 
 class MadeWhenRead(Sequence[Item]):
-    """What `make` returns, called each time that the sequence is looked at. A transport looks once and keeps what it
-    chooses."""
+    """The items that `make` returns, called each time that the sequence is looked at. A transport looks once and keeps
+    what it chooses."""
 
     __slots__ = ("_make",)
 
