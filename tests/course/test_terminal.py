@@ -1,4 +1,4 @@
-"""What a student sees in a terminal: a result, whatever the code is, and what there is to do."""
+"""A student's terminal: the result of a check, for any code, and the next command."""
 
 import io
 import json

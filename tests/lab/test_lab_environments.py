@@ -99,7 +99,7 @@ def test_nothing_is_installed_by_way_of_temporary_files_that_others_can_exchange
 
 @pytest.mark.parametrize("mode", [0o755, 0o777])
 def test_uv_takes_nothing_from_a_cache_that_others_may_change(machine: Machine, mode: int) -> None:
-    """It copies unpacked packages from there, and looks neither at their owner nor at their digest again."""
+    """uv copies unpacked packages from its cache, and checks neither their owner nor their digest again."""
     (machine.folder / "cache").mkdir()
     (machine.folder / "cache").chmod(mode)
     machine.fake("stat", f'#!/bin/sh\nexec {shutil.which("stat")} "$@"\n')

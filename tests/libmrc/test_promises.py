@@ -1,4 +1,4 @@
-"""What verbs promise when something goes wrong, by a program in C over two NICs in memory, under either transport."""
+"""The promises of verbs when something fails, by a program in C over two NICs in memory, under either transport."""
 
 import subprocess
 from pathlib import Path

@@ -303,7 +303,7 @@ EVERY = 97
 
 
 def harmed(number: int) -> str:
-    """What becomes of a packet by its number. The first is sound: MRC-Client's responder counts from it."""
+    """The fate of a packet by its number. The first arrives whole: MRC-Client's responder counts from it."""
     return ("lost", "marked", "trimmed")[number // EVERY % 3] if number % EVERY == EVERY - 1 else ""
 
 
