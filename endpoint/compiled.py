@@ -45,7 +45,7 @@ UNIT = Unit(
         "endpoint/mrc/confirmation.py",
         "endpoint/mrc/congestion/nscc.py",
         "endpoint/mrc/flight.py",
-        "endpoint/mrc/loss/reorder.py",
+        "endpoint/mrc/loss",
         "endpoint/mrc/paths",
         "endpoint/mrc/qp.py",
         "endpoint/mrc/endpoint.py",
@@ -54,6 +54,8 @@ UNIT = Unit(
         "endpoint/mrc/retry.py",
         "endpoint/mrc/reverse.py",
         "endpoint/nic/codec.py",
+        "endpoint/nic/cq.py",
+        "endpoint/nic/events.py",
         "endpoint/nic/frame.py",
         "endpoint/nic/memory.py",
         "endpoint/nic/message.py",
@@ -66,7 +68,9 @@ UNIT = Unit(
         "endpoint/roce/requester.py",
         "endpoint/roce/responder.py",
         "endpoint/virtual_host.py",
+        "endpoint/workloads/collective.py",
         "endpoint/workloads/stream.py",
+        "endpoint/workloads/workload.py",
     ),
 )
 """The modules that are compiled together, those that are left interpreted, and those that are optimized."""

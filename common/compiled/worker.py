@@ -123,6 +123,8 @@ def side_by_side(build_ext: type[Any], quickly: str) -> type[Any]:
                         if quickly:
                             return [made_quickly(source, named["include_dirs"])]
                         options = [*options, UNOPTIMIZED]
+                    elif source.endswith(DIRECT):  # without the precompiled header, which would bring its own level
+                        options = [*(word for word in options if word not in ("-include", HEADERS)), "-O2"]
                     made: list[str] = compile_all([source], *given, **{**named, "extra_postargs": options})
                     return made
 
