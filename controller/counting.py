@@ -87,12 +87,13 @@ def decoded(p4info: P4Info, entities: Iterable[bytes]) -> Cells:
     return found
 
 
-def counted(plan: Plan, switch: Switch, p4info: P4Info, read: Callable[[str, int], int]) -> Cells:
-    """The same of a switch in this process: `read` gives the packets of a cell from counter and index."""
+def counted(plan: Plan, switch: Switch, p4info: P4Info, read: Callable[[str, int, int], list[int]]) -> Cells:
+    """The same of a switch in this process: `read` gives packets by counter, first cell and count."""
     found: Cells = {}
     for counter in p4info.counters.values():
-        for index in range(CLASSES_PER_PORT, (port_count(plan, switch) + 1) * CLASSES_PER_PORT):
-            _note(found, counter.name, index, read(counter.name, index))
+        cells_of_ports = read(counter.name, CLASSES_PER_PORT, port_count(plan, switch) * CLASSES_PER_PORT)
+        for index, packets in enumerate(cells_of_ports, CLASSES_PER_PORT):
+            _note(found, counter.name, index, packets)
     return found
 
 

@@ -205,6 +205,9 @@ class EngineControl(Protocol):
     def read_counter(self, name: str, index: int) -> CounterValue:
         """One cell of an indirect counter."""
 
+    def read_packet_counts(self, name: str, first: int, count: int) -> list[int]:
+        """The packets of `count` cells of an indirect counter, from cell `first`."""
+
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
         """Set one cell of an indirect counter."""
 

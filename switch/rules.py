@@ -49,6 +49,13 @@ def find(items: Mapping[str, T], name: str, kind: str) -> T:
         raise EngineError(f"no {kind} is called {name!r}; there are: {known}") from None
 
 
+def check_cells(kind: str, name: str, size: int, first: int, count: int = 1) -> None:
+    """Refuse cells that an array of `size` has not."""
+    for index in (first, first + count - 1):
+        if not 0 <= index < size:
+            raise EngineError(f"{kind} {name} has {size} cells, from 0; there is no {index}")
+
+
 def check_known(ids: Collection[int], what: str, number: int) -> None:
     if number not in ids:
         raise EngineError(f"no {what} has id {number}")

@@ -212,10 +212,7 @@ class SimulatedSwitch:
         """The P4 program's counters, by port and class; empty after a crash."""
         if self._control is None:
             return {}
-        engine = self.engine
-        return counted(
-            self._plan, self.node, self._pipeline.p4info, lambda name, cell: engine.read_counter(name, cell).packets
-        )
+        return counted(self._plan, self.node, self._pipeline.p4info, self.engine.read_packet_counts)
 
     def differences(self) -> int:
         """How many updates would bring the switch to the plan's tables: 0 if nothing was changed."""
@@ -234,12 +231,12 @@ class SimulatedSwitch:
 
     def _share_drops(self, engine: EngineControl) -> dict[int, int]:
         """By port, since the beginning."""
-        found = dict(self._wiped_share_drops)
+        drops = dict(self._wiped_share_drops)
         if self._control is not None:  # a crashed switch has no program
-            for port in found:
-                cells = range(port * TRAFFIC_CLASSES, (port + 1) * TRAFFIC_CLASSES)
-                found[port] += sum(engine.read_counter(TRIMMED_SHARE_DROPS, cell).packets for cell in cells)
-        return found
+            packets = engine.read_packet_counts(TRIMMED_SHARE_DROPS, 0, (max(drops) + 1) * TRAFFIC_CLASSES)
+            for port in drops:
+                drops[port] += sum(packets[port * TRAFFIC_CLASSES : (port + 1) * TRAFFIC_CLASSES])
+        return drops
 
 
 class SimulatedFabric:

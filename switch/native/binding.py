@@ -52,6 +52,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "access_set_member": (c_int, (c_void_p, c_uint32, c_uint32, c_uint32, _WORDS)),
     "access_set_group": (c_int, (c_void_p, c_uint32, c_uint32, _NUMBERS, _NUMBERS, c_uint32)),
     "access_counter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, c_bool, _WORDS, _WORDS)),
+    "access_packet_counts": (None, (c_void_p, c_uint32, c_uint64, c_uint64, _WORDS)),
     "access_meter": (c_int, (c_void_p, c_bool, c_uint32, c_uint64, _WORDS)),
     "access_register": (c_int, (c_void_p, c_uint32, c_uint64, c_bool, _WORDS)),
     "access_last_hit": (c_long, (c_void_p, c_uint32, c_uint32)),

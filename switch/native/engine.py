@@ -227,10 +227,23 @@ class NativeDevice:
     # --- externs ----------------------------------------------------------------------------------------------
 
     def read_counter(self, name: str, index: int) -> CounterValue:
-        return self._counter(False, self._loaded.counter(name), index, None, name)
+        return self._array_counter(name, index, None)
+
+    def read_packet_counts(self, name: str, first: int, count: int) -> list[int]:
+        packets = words([0] * count)
+        with self._guard:
+            counter = self._loaded.counter(name)
+            rules.check_cells("counter", name, counter.size, first, count)
+            self._c.access_packet_counts(self.device, counter.index, first, count, packets)
+        return packets[:count]
 
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
-        self._counter(False, self._loaded.counter(name), index, value, name)
+        self._array_counter(name, index, value)
+
+    def _array_counter(self, name: str, index: int, value: CounterValue | None) -> CounterValue:
+        counter = self._loaded.counter(name)
+        rules.check_cells("counter", name, counter.size, index)
+        return self._counter(False, counter.index, index, value, name)
 
     def read_direct_counter(self, table: str, handle: int) -> CounterValue:
         return self._counter(True, self._direct(table, "counter"), handle, None, table)

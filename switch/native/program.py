@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from p4c.entries import ActionCall, Lpm, Match
 from p4c.model import Action, Program, Register
+from p4c.model.externs import Counter
 from p4c.model.memory import data_words
 from p4c.model.memory import words as word_count
 from p4c.model.pipelines import ActionProfile, Table
@@ -91,7 +92,7 @@ class LoadedProgram:
         self.program = program
         self.tables = _tables(program)
         self._profiles = {profile.name: LoadedProfile(program, profile) for profile in program.profiles}
-        self._counters = {counter.name: counter.index for counter in program.counters if not counter.direct}
+        self._counters = {counter.name: counter for counter in program.counters if not counter.direct}
         self._meters = {meter.name: meter.index for meter in program.meters if not meter.direct}
         self._registers = {register.name: register for register in program.registers}
 
@@ -104,7 +105,7 @@ class LoadedProgram:
     def profile(self, name: str) -> LoadedProfile:
         return rules.find(self._profiles, name, "action profile")
 
-    def counter(self, name: str) -> int:
+    def counter(self, name: str) -> Counter:
         return rules.find(self._counters, name, "counter")
 
     def meter(self, name: str) -> int:

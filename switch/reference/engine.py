@@ -131,6 +131,11 @@ class ReferenceEngine:
     def read_counter(self, name: str, index: int) -> CounterValue:
         return _array("counter", self.machine.runtime.externs.counters, name, index).read(index)
 
+    def read_packet_counts(self, name: str, first: int, count: int) -> list[int]:
+        cells = rules.find(self.machine.runtime.externs.counters, name, "counter")
+        rules.check_cells("counter", name, len(cells), first, count)
+        return [cells.read(index).packets for index in range(first, first + count)]
+
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
         _array("counter", self.machine.runtime.externs.counters, name, index).write(index, value)
 
@@ -407,6 +412,5 @@ class ReferenceEngine:
 def _array(kind: str, arrays: Mapping[str, Array], name: str, index: int) -> Array:
     """The array of that name, which has such a cell."""
     cells = rules.find(arrays, name, kind)
-    if not 0 <= index < len(cells):
-        raise EngineError(f"{kind} {name} has {len(cells)} cells, from 0; there is no {index}")
+    rules.check_cells(kind, name, len(cells), index)
     return cells

@@ -272,11 +272,11 @@ def test_counters_are_read_of_each_class_of_each_port_of_a_switch_and_of_no_othe
     assert sorted((entry.counter_id, entry.index.index) for entry in asked) == sorted(
         (number, index) for number in p4info.counters for index in own
     )
-    read = []
+    read: list[tuple[str, int]] = []
 
-    def count(counter: str, index: int) -> int:
-        read.append((counter, index))
-        return 1 if counter.endswith(".sent") else 0
+    def count(counter: str, first: int, count: int) -> list[int]:
+        read.extend((counter, index) for index in range(first, first + count))
+        return [1 if counter.endswith(".sent") else 0] * count
 
     found = counted(plan, switch, p4info, count)
     assert sorted(read) == sorted((counter.name, index) for counter in p4info.counters.values() for index in own)

@@ -233,6 +233,8 @@ class Scenario:
         for counter in self.program.counters:
             for index in range(min(counter.size, self.cells_compared)):
                 pair("read_counter", counter.name, index)
+            if not counter.direct:
+                pair("read_packet_counts", counter.name, 0, counter.size)
         for register in self.program.registers:
             for index in range(min(register.size, self.cells_compared)):
                 pair("read_register", register.name, index)

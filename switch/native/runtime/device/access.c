@@ -108,6 +108,12 @@ int access_counter(struct device *d, bool direct, u32 number, u64 index, bool wr
     return 0;
 }
 
+void access_packet_counts(struct device *d, u32 number, u64 first, u64 count, u64 *packets)
+{
+    for (u64 i = 0; i < count; i++)
+        packets[i] = d->counters[number][first + i].packets;
+}
+
 int access_meter(struct device *d, bool direct, u32 number, u64 index, const u64 *rates)
 {
     struct meter *cell = NULL;

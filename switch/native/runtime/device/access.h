@@ -16,6 +16,8 @@ int access_set_group(struct device *d, u32 profile, u32 id, const u32 *members, 
 
 /* The cell of counter `number`, or with `direct` of the entry with handle `index` of table `number`. */
 int access_counter(struct device *d, bool direct, u32 number, u64 index, bool write, u64 *packets, u64 *bytes);
+/* The packets of `count` cells of counter `number`, from cell `first`: the caller has checked that it has them. */
+void access_packet_counts(struct device *d, u32 number, u64 first, u64 count, u64 *packets);
 /* rates: cir, cburst, pir, pburst; NULL: unconfigured. */
 int access_meter(struct device *d, bool direct, u32 number, u64 index, const u64 *rates);
 int access_register(struct device *d, u32 number, u64 index, bool write, u64 *words);
