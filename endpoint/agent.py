@@ -69,10 +69,10 @@ def run(options: AgentOptions) -> int:
     """
     if options.exit_with_parent and not _die_with_parent():
         return 0
-    found = [profiles.load(files.profile) for files in options.hosts]
+    nic_profiles = [profiles.load(files.profile) for files in options.hosts]
     moderation_ns = options.moderation_ns
     with contextlib.ExitStack() as stack:
-        loop = Loop(min(map(_moderation_ns, found)) if moderation_ns is None else moderation_ns)
+        loop = Loop(min(map(_moderation_ns, nic_profiles)) if moderation_ns is None else moderation_ns)
         stack.callback(loop.close)
         agents: list[_Agent] = []
 
@@ -80,7 +80,7 @@ def run(options: AgentOptions) -> int:
             if all(agent.ended for agent in agents):
                 loop.stop()
 
-        for files, profile in zip(options.hosts, found, strict=True):
+        for files, profile in zip(options.hosts, nic_profiles, strict=True):
             agents.append(_Agent(options, files, profile, loop, ended))
             stack.callback(agents[-1].close)
             agents[-1].start()

@@ -68,7 +68,7 @@ def infer(host: str, ports_up: Mapping[int, bool], probed: Sequence[Probed]) -> 
             continue
         own = _host_link(host, leaf, ports_up.get(leaf.port, True))
         links.append(own)
-        others = [one for one in probed if one.port == leaf.port and not one.is_leaf]
+        others = [path for path in probed if path.port == leaf.port and not path.is_leaf]
         near = {spine.target: (spine, _link_behind(own, leaf, spine)) for spine in others if not spine.behind}
         links += [link for _, link in near.values()]
         for core in others:
@@ -151,10 +151,10 @@ def further(nearer: Probed, probed: Probed) -> float:
         return 0.0
     sent, lost = nearer.sent + probed.sent, nearer.lost + probed.lost
     cells = 0.0
-    for one in (nearer, probed):
-        for seen, share in ((one.lost, lost / sent), (one.sent - one.lost, 1 - lost / sent)):
+    for segment in (nearer, probed):
+        for seen, share in ((segment.lost, lost / sent), (segment.sent - segment.lost, 1 - lost / sent)):
             if seen:
-                cells += seen * math.log(seen / (one.sent * share))
+                cells += seen * math.log(seen / (segment.sent * share))
     return 2 * cells
 
 

@@ -42,12 +42,12 @@ def is_plugin(value: object) -> bool:
 
 def absolute(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with whole paths: agents run in another folder."""
-    found = dict(settings)
+    resolved = dict(settings)
     for name, value in settings.items():
         if name in KINDS and is_plugin(value):
             path, _, cls = str(value).rpartition(":")
-            found[name] = f"{os.path.realpath(path)}:{cls}"  # resolve() raises for links in a circle
-    return found
+            resolved[name] = f"{os.path.realpath(path)}:{cls}"  # resolve() raises for links in a circle
+    return resolved
 
 
 def files(settings: Mapping[str, Any]) -> list[Path]:
@@ -60,8 +60,8 @@ def add(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if name in KINDS and is_plugin(value):
             places: dict[str, Any] = OPERATIONS if name == "operations" else SEAMS[name]
-            found, place = load(name, str(value))
-            places[str(value)], USERS[found] = found, place
+            plugin, place = load(name, str(value))
+            places[str(value)], USERS[plugin] = plugin, place
 
 
 def load(setting: str, value: str) -> tuple[type[Any], ClassPlace]:
@@ -69,8 +69,8 @@ def load(setting: str, value: str) -> tuple[type[Any], ClassPlace]:
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
     module = user_code.load(path, f"plugin_{path.stem}", ConfigError, setting)
-    found = getattr(module, class_name, None)
-    if not inspect.isclass(found):
+    plugin = getattr(module, class_name, None)
+    if not inspect.isclass(plugin):
         classes = [
             name for name, item in vars(module).items() if inspect.isclass(item) and item.__module__ == module.__name__
         ]
@@ -78,26 +78,26 @@ def load(setting: str, value: str) -> tuple[type[Any], ClassPlace]:
     base, method = KINDS[setting]
     place = ClassPlace(str(path), _line(path, class_name))
     where = f"{setting}: {path}:{place.line}: class {class_name}"
-    if not issubclass(found, base):
+    if not issubclass(plugin, base):
         raise ConfigError(f"{where} must derive from {base.__name__} of {base.__module__}")
     shipped = tuple(SEAMS.get(setting, {}).values())
-    if getattr(found, method) is getattr(base, method) and not issubclass(found, shipped):
+    if getattr(plugin, method) is getattr(base, method) and not issubclass(plugin, shipped):
         raise ConfigError(f"{where} must have a method {method}")
-    heeds = getattr(found, "heeds_signals", True)
+    heeds = getattr(plugin, "heeds_signals", True)
     if setting == "selection" and type(heeds) is not bool:
         raise ConfigError(f"{where}: heeds_signals must be True or False (got {heeds!r})")
-    _check_parameters(where, getattr(found, "parameters"))  # noqa: B009 — the type checker sees a bare object
-    return found, place
+    _check_parameters(where, getattr(plugin, "parameters"))  # noqa: B009 — the type checker sees a bare object
+    return plugin, place
 
 
 def _check_parameters(where: str, declared: object) -> None:
     """Raise `ConfigError`, after `where`, for parameters that cannot be declared so."""
-    if not isinstance(declared, (tuple, list)) or not all(isinstance(one, Parameter) for one in declared):
+    if not isinstance(declared, (tuple, list)) or not all(isinstance(parameter, Parameter) for parameter in declared):
         rule = "parameters must be a tuple of Parameters, such as (Parameter(…),) with its comma"
         raise ConfigError(f"{where}: {rule} (got {declared!r})")
     names: list[object] = []
-    for one in declared:
-        name, kind, default, low, high = one[:5]
+    for parameter in declared:
+        name, kind, default, low, high = parameter[:5]
         this = f"{where}: parameter {name!r}"
         if not (isinstance(name, str) and name.isidentifier()) or name in names:
             raise ConfigError(f"{this} must have a name without spaces and dots, and no other's")
@@ -107,11 +107,11 @@ def _check_parameters(where: str, declared: object) -> None:
         numbers = all(type(bound) in (int, float) for bound in (low, high))
         if kind in (int, float) and not (numbers and low <= high):
             raise ConfigError(f"{this} must have a range of two numbers, the lower first (got {low!r} and {high!r})")
-        if default is not None and not one.allows(default):
-            raise ConfigError(f"{where}: the default of {name!r} must be {one.range_words} (got {default!r})")
+        if default is not None and not parameter.allows(default):
+            raise ConfigError(f"{where}: the default of {name!r} must be {parameter.range_words} (got {default!r})")
 
 
 def _line(path: Path, class_name: str) -> int:
     """The line where the file defines the class; 1 where the class came in another way."""
-    found = ast.walk(ast.parse(plain_file.read_up_to(path)))  # bytes: the file may declare another encoding than UTF-8
-    return next((node.lineno for node in found if isinstance(node, ast.ClassDef) and node.name == class_name), 1)
+    nodes = ast.walk(ast.parse(plain_file.read_up_to(path)))  # bytes: the file may declare another encoding than UTF-8
+    return next((node.lineno for node in nodes if isinstance(node, ast.ClassDef) and node.name == class_name), 1)

@@ -65,19 +65,19 @@ def described(kind: type[headers.Header]) -> list[Any]:
     """The fields of a header, reserved ones included."""
     own: Any = kind
     defaults = {field.name: 0 if field.default is MISSING else int(field.default) for field in fields(own)} | DEFAULTS
-    found: list[Any] = []
+    layers: list[Any] = []
     for name, bits, signed, _ in (field for word in kind.LAYOUT for field in word):
         called, default = NAMES.get(name, name), int(defaults.get(name, 0))
         if name == "flags":
-            found += [BitField(flag, 0, size) for flag, size in FLAGS]
+            layers += [BitField(flag, 0, size) for flag, size in FLAGS]
         elif signed:
-            found.append(SignedShortField(called, default))
+            layers.append(SignedShortField(called, default))
         elif name in CODES:
-            found.append(BitEnumField(called, default, bits, CODES[name]))
+            layers.append(BitEnumField(called, default, bits, CODES[name]))
         else:
             shown = XBitField if name in HEXADECIMAL or (bits >= 24 and name != "length") else BitField
-            found.append(shown(called, default, bits))
-    return found
+            layers.append(shown(called, default, bits))
+    return layers
 
 
 def use_dialect(name: str = "") -> dialects.Dialect:

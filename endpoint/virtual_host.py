@@ -98,12 +98,12 @@ class VirtualHost:
 
     def _receive_one(self, port: int, frame: bytes, now_ns: int) -> None:
         """Hand over the only frame of an instant."""
-        one = self._one
-        one[0] = frame
+        batch = self._one
+        batch[0] = frame
         if is_probe(frame):
-            self._nic.receive_probes(port, one, now_ns)
+            self._nic.receive_probes(port, batch, now_ns)
             self._idle = False
-        elif not self._nic.receive(port, one, now_ns):
+        elif not self._nic.receive(port, batch, now_ns):
             self._idle = False
 
     def _receive(self, arrivals: list[TimedFrame], first: int) -> int:

@@ -138,8 +138,8 @@ class Chosen:
         """The loss rule of a QP."""
         kind, values = find("loss", self._loss), self._values["loss"]
         if kind in USERS:
-            found: LossDetection = GuardedLossDetection(kind, base_rtt_ns, jitter_ns, values)
+            rule: LossDetection = GuardedLossDetection(kind, base_rtt_ns, jitter_ns, values)
         else:
-            found = kind(base_rtt_ns, jitter_ns, values)
-        found.be_patient(self._patience_ns)
-        return found
+            rule = kind(base_rtt_ns, jitter_ns, values)
+        rule.be_patient(self._patience_ns)
+        return rule

@@ -35,11 +35,11 @@ class CcProfiles:
 
     def find(self, profile_id: int) -> CcProfile:
         """Raises `VerbError` for a profile that does not exist."""
-        found = self._profiles.get(profile_id)
-        if found is None:
+        profile = self._profiles.get(profile_id)
+        if profile is None:
             known = ", ".join(map(str, sorted(self._profiles)))
             raise VerbError(f"there is no congestion-control profile {profile_id}; present: {known}")
-        return found
+        return profile
 
 
 def checked_profile(name: str, given: Values) -> Values:

@@ -84,11 +84,11 @@ class Control:
             for path in qp.evs.paths.values()
             if path.state is EvState.ASSUMED_BAD
         }
-        found = []
-        for ev, port in sorted(self._context.ev_profiles.known(profile)):
+        rows = []
+        for ev, port in sorted(self._context.ev_profiles.entries_of(profile)):
             state = STATE_DENIED if ev in profile.denied else EVENT_ASSUMED_BAD if ev in bad else EVENT_GOOD
-            found.append((ev, port, state))
-        return found
+            rows.append((ev, port, state))
+        return rows
 
     def create_ev_event_queue(self, capacity: int) -> EvEventQueue:
         """A queue that is told of every change which the EVs' profiles ask to tell of. Raises `ValueError`."""
@@ -108,7 +108,7 @@ class Control:
         peer = self._peers.named(host)
         route = peer.by_ev.get(ev)
         if route is None or route.port.number != port:
-            some = ", ".join(f"{one.ev:#x} on port {one.port.number}" for one in peer.routes[:4])
+            some = ", ".join(f"{route.ev:#x} on port {route.port.number}" for route in peer.routes[:4])
             raise VerbError(f"no path to {host} has EV {ev:#x} on port {port}; valid: {some}, …")
         if not route.port.up:
             raise VerbError(f"port {port} is down")

@@ -211,64 +211,64 @@ class Endpoint(Nic[QueuePair]):
         if self.counted:
             self.note_left_out(arrival, frames.left_out(data))
         try:
-            found = frames.parse(data, self.dialect)
-            bth = wire.Bth.unpack(data, found.bth)
+            frame = frames.parse(data, self.dialect)
+            bth = wire.Bth.unpack(data, frame.bth)
         except (frames.MalformedFrame, StructError):
             self.log.count("malformed")
             return
-        if found.dst != self.address or (found.outer is not None and found.outer[1] not in self.arrivals):
+        if frame.dst != self.address or (frame.outer is not None and frame.outer[1] not in self.arrivals):
             self.log.count("not_for_us")
             return
-        if found.udp_dport != self._udp_port and (bth.opcode not in OPCODES or found.udp_dport not in self._udp_ports):
+        if frame.udp_dport != self._udp_port and (bth.opcode not in OPCODES or frame.udp_dport not in self._udp_ports):
             self.log.count("not_for_us")
             return
-        lasthop = self._trimmed.get(found.dscp)
+        lasthop = self._trimmed.get(frame.dscp)
         # Without an outer header the switch that trims rewrites the only IPv6 length, so that the UDP length tells.
-        if len(data) + self.left_out < (found.end if lasthop is None else max(found.end, found.udp_end)):
+        if len(data) + self.left_out < (frame.end if lasthop is None else max(frame.end, frame.udp_end)):
             if lasthop is None or bth.opcode not in WRITES:
                 self.log.count("truncated")
-            elif (qp := self._qp_of(bth.dest_qpn, found.src)) is not None:
+            elif (qp := self._qp_of(bth.dest_qpn, frame.src)) is not None:
                 qp.received(now_ns)
-                qp.responder.receive_trimmed(now_ns, self._fill(arrival, data, found, bth, marked=False), lasthop)
+                qp.responder.receive_trimmed(now_ns, self._fill(arrival, data, frame, bth, marked=False), lasthop)
             return
-        view = memoryview(data)[: found.end]
-        if not icrc.verify(view[found.offset :]):
+        view = memoryview(data)[: frame.end]
+        if not icrc.verify(view[frame.offset :]):
             self.log.count("icrc")
             return
         try:
-            self._dispatch(arrival, view, found, bth, lasthop, now_ns)
+            self._dispatch(arrival, view, frame, bth, lasthop, now_ns)
         except StructError:
             self.log.count("malformed")
 
     def _fill(
-        self, arrival: Port, data: bytes | memoryview, found: frames.Frame, bth: wire.Bth, *, marked: bool
+        self, arrival: Port, data: bytes | memoryview, frame: frames.Frame, bth: wire.Bth, *, marked: bool
     ) -> Arrived:
         """The record of the frame at hand, as far as writes and probes have the same fields."""
         filled = self._arrived
-        filled.port, filled.ev, filled.opcode, filled.psn = arrival, found.ev, bth.opcode, bth.psn
+        filled.port, filled.ev, filled.opcode, filled.psn = arrival, frame.ev, bth.opcode, bth.psn
         filled.mark = int(marked)
-        filled.stamp = wire.stamp_of(data, found.bth, bth) if bth.flags & TIMESTAMP else 0
+        filled.stamp = wire.stamp_of(data, frame.bth, bth) if bth.flags & TIMESTAMP else 0
         return filled
 
     def _dispatch(
-        self, arrival: Port, view: memoryview, found: frames.Frame, bth: wire.Bth, lasthop: bool | None, now_ns: int
+        self, arrival: Port, view: memoryview, frame: frames.Frame, bth: wire.Bth, lasthop: bool | None, now_ns: int
     ) -> None:
         """A whole packet with a right ICRC, by its opcode. Raises `struct.error` if a header is cut short."""
-        at = found.bth + wire.BTH_BYTES
+        at = frame.bth + wire.BTH_BYTES
         if bth.opcode in OPERATIONS:
-            self._operations.receive(arrival, view, at, bth.opcode, bth.dest_qpn, bth.psn, found.src, found.ev, now_ns)
+            self._operations.receive(arrival, view, at, bth.opcode, bth.dest_qpn, bth.psn, frame.src, frame.ev, now_ns)
             return
-        qp = self._qp_of(bth.dest_qpn, found.src)
+        qp = self._qp_of(bth.dest_qpn, frame.src)
         if qp is None:
-            self._refuse_again(arrival, bth.dest_qpn, bth.opcode, found.src, found.ev, now_ns)
+            self._refuse_again(arrival, bth.dest_qpn, bth.opcode, frame.src, frame.ev, now_ns)
         elif bth.opcode in WRITES:
             # A trimmed mark on a packet that is whole: the path was congested all the same.
-            self._fill(arrival, view, found, bth, marked=found.marked or lasthop is False)
-            self._fill_write(view, found, bth)
+            self._fill(arrival, view, frame, bth, marked=frame.marked or lasthop is False)
+            self._fill_write(view, frame, bth)
             self._receive_write(qp, view, now_ns)
         elif bth.opcode == Opcode.PROBE:
             probe = wire.Peth.unpack(view, at)
-            asked = self._fill(arrival, view, found, bth, marked=found.marked)
+            asked = self._fill(arrival, view, frame, bth, marked=frame.marked)
             asked.stamp = probe.tx_timestamp
             qp.received(now_ns)
             qp.responder.receive_probe(now_ns, asked, probe.probe_id)
@@ -285,17 +285,17 @@ class Endpoint(Nic[QueuePair]):
         else:
             self.log.count("opcode")
 
-    def _fill_write(self, view: memoryview, found: frames.Frame, bth: wire.Bth) -> None:
+    def _fill_write(self, view: memoryview, frame: frames.Frame, bth: wire.Bth) -> None:
         write = self._arrived
-        at = found.bth + wire.BTH_BYTES + wire.METH_BYTES + (wire.TSETH_BYTES if bth.flags & TIMESTAMP else 0)
+        at = frame.bth + wire.BTH_BYTES + wire.METH_BYTES + (wire.TSETH_BYTES if bth.flags & TIMESTAMP else 0)
         reth = wire.Reth.unpack(view, at)
         at += wire.RETH_BYTES
         write.va, write.rkey, write.length, write.immediate = reth.va, reth.rkey, reth.length, 0
         if bth.opcode in IMMEDIATES:
             (write.immediate,) = wire.IMMEDIATE.unpack_from(view, at)
             at += 4
-        write.flags = bth.flags & 0xF0 | (SOLICITED if view[found.bth + 1] & self._solicited_bit else 0)
-        write.start, write.size = at, found.end - icrc.SIZE - bth.pad - at
+        write.flags = bth.flags & 0xF0 | (SOLICITED if view[frame.bth + 1] & self._solicited_bit else 0)
+        write.start, write.size = at, frame.end - icrc.SIZE - bth.pad - at
 
     def _sack_plainly(self, qp: QueuePair, view: memoryview, at: int, now_ns: int) -> None:
         seth = wire.Seth.unpack(view, at)

@@ -320,12 +320,12 @@ class Flight(PacketWindow):
     def waiting(self) -> list[int]:
         """Packets that are neither acknowledged nor taken for lost, as offsets from `una`."""
         bits = ~(self.acked | self.lost) & ((1 << (self.nxt - self.una)) - 1)
-        found: list[int] = []
+        indices: list[int] = []
         while bits:
             low = bits & -bits
             bits ^= low
-            found.append(low.bit_length() - 1)
-        return found
+            indices.append(low.bit_length() - 1)
+        return indices
 
 
 def _moved(old: Ring, new: Ring, psns: range) -> Ring:

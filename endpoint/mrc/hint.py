@@ -58,11 +58,11 @@ class QpHints:
 
     def find(self, number: int) -> QpHint:
         """Raises `VerbError` for a hint that does not exist."""
-        found = self._hints.get(number)
-        if found is None:
+        hint = self._hints.get(number)
+        if hint is None:
             known = ", ".join(map(str, list(self._hints)[:16]))
             raise VerbError(f"there is no QP hint {number}; present: {known} (0: none)")
-        return found
+        return hint
 
     def destroy(self, number: int) -> None:
         """Raises `VerbError`."""

@@ -53,19 +53,19 @@ class PeerTable:
 
     def named(self, name: str) -> Peer:
         """Raises `VerbError` for a host that is not in the profile."""
-        found = self._peers.get(name)
-        if found is None:
-            found = self._peers[name] = self._make(name)
-        return found
+        peer = self._peers.get(name)
+        if peer is None:
+            peer = self._peers[name] = self._make(name)
+        return peer
 
     def addressed(self, address: bytes) -> Peer | None:
         """The peer with this inner address; None if no host of the profile has it."""
-        found = self._by_address.get(address)
-        if found is None:  # a host that this one does not write to
+        peer = self._by_address.get(address)
+        if peer is None:  # a host that this one does not write to
             for name, row in self._profile.destinations.items():
                 if row.address.packed == address:
                     return self.named(name)
-        return found
+        return peer
 
     def deny(self, denied: Set[tuple[str, int]]) -> None:
         """Replace the denylist."""

@@ -163,14 +163,14 @@ class QueuePair(VerbQueuePair):
     def _make_responder(self, peer: QPInfo, now_ns: int) -> None:
         context, settings = self._context, self._context.settings
         check_peer(peer, "qpn", "psn", "mpr", "max_write_imm")
-        found = self._peers.named(peer.host)
+        peer_host = self._peers.named(peer.host)
         profile = context.ev_profiles.online(self.values["ev_profile_id"])
-        routes = profile.choose(found.routes)
+        routes = profile.choose(peer_host.routes)
         if not routes:
             raise VerbError(f"EV profile {profile.number} has no EV that leads to {peer.host}")
         self._agree_on_dialect(peer)
         self._agree_on_pmtu(peer)
-        self.peer = found
+        self.peer = peer_host
         self._remote = peer
         self.evs = EvSet(
             routes,
@@ -446,12 +446,12 @@ class QueuePair(VerbQueuePair):
 
     def counters(self) -> dict[str, Any]:
         """The `qps` fields of the journal's `sample` lines; totals since the QP was made."""
-        found: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
+        totals: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
         if self.joined:
-            found.update(self.responder.counters())
+            totals.update(self.responder.counters())
         if self.started:
-            found.update(self.requester.counters(), evs_out=self.evs.out_count, pending=len(self.work.pending))
-        return found
+            totals.update(self.requester.counters(), evs_out=self.evs.out_count, pending=len(self.work.pending))
+        return totals
 
     def paths(self) -> dict[int, int]:
         """Packets sent per EV."""

@@ -113,8 +113,8 @@ class Requester(Sender):
         for plane in self._evs.planes:
             if not plane.wanted:
                 self._rule.forget_plane(plane.number)
-        for one in self._hearers.ports:
-            one.on_ports_changed(self._scheduler.now_ns, self._evs.wanted_ports)
+        for hearer in self._hearers.ports:
+            hearer.on_ports_changed(self._scheduler.now_ns, self._evs.wanted_ports)
         self._agenda.arm(self.retry.ask_due_ns)
 
     # --- sending -----------------------------------------------------------------------------------------------
@@ -173,8 +173,8 @@ class Requester(Sender):
             self.retransmits += 1
             frame = self._packer.pack(message, psn, size, RETRANSMISSION, path.route, self._classes.retransmit, now_ns)
             path.sent += 1
-            for one in self._hearers.sent:
-                one.on_packet_sent(now_ns, path, size)
+            for hearer in self._hearers.sent:
+                hearer.on_packet_sent(now_ns, path, size)
             port = path.port
             agenda.credit -= port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
@@ -220,8 +220,8 @@ class Requester(Sender):
             self.data_packets += 1
             frame = packer.pack(message, psn, size, flags, path.route, traffic_class, now_ns)
             path.sent += 1
-            for one in hearers:
-                one.on_packet_sent(now_ns, path, size)
+            for hearer in hearers:
+                hearer.on_packet_sent(now_ns, path, size)
             port = path.port
             credit = agenda.credit = credit - port.charge(len(frame) + left_out(message, size), now_ns)
             if port.free_ns > scheduler.horizon_ns:
@@ -279,8 +279,8 @@ class Requester(Sender):
         counted = fresh & ~flight.lost
         if copy is not None:
             counted &= ~(1 << cause)
-            for one in self._hearers.withdrawn:
-                one.on_packet_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
+            for hearer in self._hearers.withdrawn:
+                hearer.on_packet_withdrawn(now_ns, copy, flight.sizes[(una + cause) & flight.mask])
         acked = self._take_acked(fresh, now_ns) if fresh else 0
         if marked:  # not before, since a packet that arrived late brings its EV back
             self.marks += 1
@@ -338,13 +338,13 @@ class Requester(Sender):
         if (cause := TRIM_CAUSES.get(reason)) is not None:
             self.trims += 1
             self._signal(path, cause, now_ns)
-            for one in self._hearers.trimmed:
-                one.on_packet_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
+            for hearer in self._hearers.trimmed:
+                hearer.on_packet_trimmed(now_ns, path, size, reason == NackReason.TRIMMED_LASTHOP)
             self.cc.on_trim(now_ns, size, flight.inflight_bytes)
             wait_ns = self.retry.wait_after_trim_ns(flight.tries[(flight.una + index) & flight.mask], wait_ns)
         else:
-            for one in self._hearers.withdrawn:
-                one.on_packet_withdrawn(now_ns, path, size)
+            for hearer in self._hearers.withdrawn:
+                hearer.on_packet_withdrawn(now_ns, path, size)
         if wait_ns:
             self.retry.hold_ns = now_ns + wait_ns
             self._agenda.arm(self.retry.hold_ns)
@@ -396,8 +396,8 @@ class Requester(Sender):
         """Take a packet for lost; `proved` if one sent later is known to have arrived."""
         path, size, sent_ns = self.flight.lose(index, proved=proved)
         self._repair.lost(self.flight.una + index, sent_ns + self.flight.late_ns, now_ns)
-        for one in self._hearers.lost:
-            one.on_packet_lost(now_ns, path, size, proved)
+        for hearer in self._hearers.lost:
+            hearer.on_packet_lost(now_ns, path, size, proved)
         if proved:
             self.cc.on_loss(now_ns, size, self.flight.inflight_bytes)
         if path.plane.wanted and self._selection.heeds:  # a port that is known to be down explains the loss
@@ -409,16 +409,16 @@ class Requester(Sender):
 
     def _probe_answered(self, now_ns: int, probe_id: int, entropy: int, marked: int) -> EvPath | None:
         """Returns the EV that the answer's path mark may rest or take out; None: the mark is heeded already, or old."""
-        if (found := self._probes.answered(probe_id, entropy)) is None:
+        if (probe := self._probes.answered(probe_id, entropy)) is None:
             return None
-        path, sent_ns = found
+        path, sent_ns = probe
         own_ns = sent_ns - self.flight.late_ns
         if own_ns >= self.flight.resumed_ns:
             self._rtt.update(now_ns - sent_ns)
         self._rule.newest_ns = max(self._rule.newest_ns, own_ns)
         self.retry.alive(now_ns)
-        for one in self._hearers.answered:
-            one.on_probe_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
+        for hearer in self._hearers.answered:
+            hearer.on_probe_answered(now_ns, path, now_ns - sent_ns, marked != PathMark.NONE)
         if sent_ns < path.left_ns:
             return None
         if path.state is BAD and marked != PathMark.ALWAYS_SKIP:
@@ -480,8 +480,8 @@ class Requester(Sender):
         for index in self.flight.waiting():
             self._lose(index, now_ns, proved=False)
         self.cc.on_timeout(now_ns, before - self.flight.inflight_bytes)
-        for one in self._hearers.timeout:
-            one.on_retransmission_timeout(now_ns)
+        for hearer in self._hearers.timeout:
+            hearer.on_retransmission_timeout(now_ns)
         self._rule.log.clear()
         self._agenda.arm(self._evs.probe_soon(now_ns))
         self._agenda.wake()

@@ -306,9 +306,9 @@ class Responder:
         while ended:
             low = ended & -ended
             ended ^= low
-            found = self.immediates.pop(first + low.bit_length() - 1, None)
-            if found is not None:
-                if not self._work.deliver(*found):
+            immediate = self.immediates.pop(first + low.bit_length() - 1, None)
+            if immediate is not None:
+                if not self._work.deliver(*immediate):
                     what = "a write with immediate found no posted receive"
                     self.refuse(now_ns, Syndrome.NAK_REMOTE_OPERATIONAL_ERROR, what)
                     return True
@@ -431,8 +431,8 @@ class Responder:
     @property
     def syndrome(self) -> int:
         """Of the refusal; 0: there is none."""
-        found = self._refusal or 0
-        return int(found if isinstance(found, int) else Syndrome.NAK_INVALID_REQUEST)
+        refusal = self._refusal or 0
+        return int(refusal if isinstance(refusal, int) else Syndrome.NAK_INVALID_REQUEST)
 
     def refuse_again(self, now_ns: int, port: Port, ev: int) -> None:
         """A write or a probe has come by `port` on `ev`: repeat the refusal, at most once per probe interval."""

@@ -26,12 +26,12 @@ POLYNOMIAL: Final = 0x1EDC6F41
 
 
 def _table() -> tuple[int, ...]:
-    found = []
+    table = []
     for value in range(256):
         for _ in range(8):
             value = value >> 1 ^ (POLYNOMIAL if value & 1 else 0)
-        found.append(value)
-    return tuple(found)
+        table.append(value)
+    return tuple(table)
 
 
 TABLE: Final = _table()
@@ -60,7 +60,7 @@ def taken(data: Frame) -> Frame:
     return made + icrc.WIRE.pack(icrc.compute(memoryview(made)[place.offset :]))
 
 
-def given(data: bytes) -> bytes:
+def with_client_check(data: bytes) -> bytes:
     """A frame that this NIC sends, with MRC-Client's check in place of the ICRC."""
     bth = frames.parse(data).bth
     return data[: -icrc.SIZE] + BIG.pack(client_crc(memoryview(data)[bth : -icrc.SIZE]))

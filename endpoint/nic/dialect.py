@@ -53,10 +53,10 @@ DIALECTS = {dialect.name: dialect for dialect in (DEFAULT, MRC_CLIENT)}
 
 def named(name: str) -> Dialect:
     """The dialect of this name; the default for an empty one. Raises `ConfigError` with the valid names."""
-    found = DIALECTS.get(name or DEFAULT.name)
-    if found is None:
+    dialect = DIALECTS.get(name or DEFAULT.name)
+    if dialect is None:
         raise ConfigError(f"dialect must be one of {', '.join(DIALECTS)} (got {name!r})")
-    return found
+    return dialect
 
 
 def spoken(name: str, profile: NicProfile) -> Dialect:

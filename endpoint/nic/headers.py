@@ -51,7 +51,7 @@ Kind = TypeVar("Kind", bound=type[Header])
 def header(layout: str) -> Callable[[Kind], Kind]:
     """Makes a data class with this layout of a class with the fields of a header."""
 
-    def made(kind: Kind) -> Kind:
+    def laid_out(kind: Kind) -> Kind:
         cls: Any = dataclass(kind)
         words, at = [], 0
         for text in layout.split("|"):
@@ -64,7 +64,7 @@ def header(layout: str) -> Callable[[Kind], Kind]:
         _compose(cls)
         return kind
 
-    return made
+    return laid_out
 
 
 def _compose(cls: Any) -> None:
@@ -94,9 +94,9 @@ def unpack(cls, data, offset=0):
     {", ".join(words)}, = struct.unpack_from(data, offset)
     return cls({", ".join(read[name] for name in types)})
 """
-    made: dict[str, Any] = {"struct": Struct(codes)}
-    exec(source, made)
-    cls.pack, cls.unpack = made["pack"], classmethod(made["unpack"])
+    namespace: dict[str, Any] = {"struct": Struct(codes)}
+    exec(source, namespace)
+    cls.pack, cls.unpack = namespace["pack"], classmethod(namespace["unpack"])
 
 
 @header("opcode:8 | solicited:1 migrated:1 pad:2 tver:4 | p_key:16 | variant:8 dest_qpn:24 | flags:8 psn:24")

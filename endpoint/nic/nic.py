@@ -142,7 +142,7 @@ class Nic(Turns, Generic[Q]):
     def packets_to_send(self, now_ns: int, limit: int) -> list[tuple[int, bytes]]:
         """Up to `limit` frames, each with the number of its port, as the ports' pacing lets them go."""
         frames = self.scheduler.packets_to_send(now_ns, limit)
-        return [(port, check.given(frame)) for port, frame in frames] if self.client_check else frames
+        return [(port, check.with_client_check(frame)) for port, frame in frames] if self.client_check else frames
 
     def next_timer_ns(self) -> int | None:
         due_ns = min(self.timers_ns())
@@ -192,11 +192,11 @@ class Nic(Turns, Generic[Q]):
 
     def port_enabled(self, number: int) -> bool:
         """Raises `VerbError` for a port that this NIC does not have."""
-        found = self.ports.by_number.get(number)
-        if found is None:
+        port = self.ports.by_number.get(number)
+        if port is None:
             valid = ", ".join(map(str, self.ports.by_number))
             raise VerbError(f"{self.host} has no port {number}; valid: {valid}")
-        return found.enabled
+        return port.enabled
 
     def _port_set(self, port: Port | None, cause: str, now_ns: int) -> None:
         if port is not None:

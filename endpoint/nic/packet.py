@@ -89,11 +89,11 @@ class Route:
         fronts = self._fronts
         if fronts is None or len(fronts) >= _FRONTS_MAX:
             fronts = self._fronts = {}  # odd message lengths must not grow this without bound
-        found = fronts.get(key)
-        if found is None:
+        cached = fronts.get(key)
+        if cached is None:
             front = frame.filled(self.headers, traffic_class, length)
-            found = fronts[key] = front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
-        return found
+            cached = fronts[key] = front, icrc.front_state(front[len(front) - frame.IPV6 - frame.UDP :])
+        return cached
 
     def seal(self, transport: bytearray, traffic_class: int) -> bytes:
         """A whole frame around a transport packet whose variant byte is packed as 0xff. The packet is used up."""

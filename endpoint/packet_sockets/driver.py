@@ -301,10 +301,10 @@ class Driver:
         from before the step. A time that is not within the sleep is therefore read again by the clock as it was.
         0 when neither reading is possible: no frame waits, or nothing is known.
         """
-        found = [arrived_ns for _, ring in self._rings if (arrived_ns := ring.oldest_ns()) is not None]
+        arrivals_ns = [arrived_ns for _, ring in self._rings if (arrived_ns := ring.oldest_ns()) is not None]
         was_ahead_ns, self._wall_ahead_ns = self._wall_ahead_ns, time.time_ns() - self._loop.clock()
-        for ahead_ns in (self._wall_ahead_ns, was_ahead_ns) if found else ():
-            if 0 <= (waited_ns := now_ns - (min(found) - ahead_ns)) <= now_ns - before_ns:
+        for ahead_ns in (self._wall_ahead_ns, was_ahead_ns) if arrivals_ns else ():
+            if 0 <= (waited_ns := now_ns - (min(arrivals_ns) - ahead_ns)) <= now_ns - before_ns:
                 return waited_ns
         return 0
 

@@ -39,8 +39,12 @@ class StackGuard:
         ]
         failed = _tc([*adding, *clearing, *filtering])
         # If we added no qdisc, there is another program's clsact, or no such interface: its filter's command tells.
-        self._qdiscs = [one for one, command in zip(self._interfaces, adding, strict=True) if command not in failed]
-        self._filters = [one for one, command in zip(self._interfaces, filtering, strict=True) if command not in failed]
+        self._qdiscs = [
+            interface for interface, command in zip(self._interfaces, adding, strict=True) if command not in failed
+        ]
+        self._filters = [
+            interface for interface, command in zip(self._interfaces, filtering, strict=True) if command not in failed
+        ]
         for interface, command in zip(self._interfaces, filtering, strict=True):
             if command in failed:
                 self.remove()

@@ -143,12 +143,12 @@ class RoceEndpoint(Nic[QueuePair]):
 
     def counters(self) -> dict[str, Any]:
         """As any NIC's; where there is flow control, with the pauses of each port."""
-        found = super().counters()
-        for row in found["ports"] if self.profile.pfc_classes else ():
+        totals = super().counters()
+        for row in totals["ports"] if self.profile.pfc_classes else ():
             flow = self._flow_control[row["port"]]
             flow.settle(self.scheduler.now_ns)
             row.update(flow.counters())
-        return found
+        return totals
 
     def set_denied(self, denied: Set[tuple[str, int]], now_ns: int) -> None:
         """RoCE knows no EVs: there is nothing to deny, and the list stays empty."""
@@ -168,9 +168,9 @@ class RoceEndpoint(Nic[QueuePair]):
             if self.counted:
                 self.note_left_out(arrival, frames.left_out(data))
             try:
-                found = frames.parse(data)
-                bth = shared.Bth.unpack(data, found.bth)
-                self._dispatch(memoryview(data)[: found.end], found, bth, now_ns)
+                frame = frames.parse(data)
+                bth = shared.Bth.unpack(data, frame.bth)
+                self._dispatch(memoryview(data)[: frame.end], frame, bth, now_ns)
             except (frames.MalformedFrame, StructError):
                 if self.profile.pfc_classes and is_mac_control(data):
                     self._flow_control[port].obey(data, now_ns)
@@ -178,27 +178,27 @@ class RoceEndpoint(Nic[QueuePair]):
                     self.log.count("malformed")
         return False
 
-    def _dispatch(self, view: memoryview, found: frames.Frame, bth: shared.Bth, now_ns: int) -> None:
-        destination = found.outer[1] if found.outer is not None else found.dst
-        if found.udp_dport not in self._udp_ports or found.dst != self.address or destination not in self.arrivals:
+    def _dispatch(self, view: memoryview, frame: frames.Frame, bth: shared.Bth, now_ns: int) -> None:
+        destination = frame.outer[1] if frame.outer is not None else frame.dst
+        if frame.udp_dport not in self._udp_ports or frame.dst != self.address or destination not in self.arrivals:
             self.log.count("not_for_us")
             return
-        if len(view) + self.left_out < found.end:
+        if len(view) + self.left_out < frame.end:
             self.log.count("truncated")
             return
-        if not icrc.verify(view[found.offset :]):
+        if not icrc.verify(view[frame.offset :]):
             self.log.count("icrc")
             return
         qp = self.qps.get(bth.dest_qpn)
         if qp is None or not qp.receiving:
             self.log.count("no_qp")
             return
-        if found.src != qp.peer_address:
+        if frame.src != qp.peer_address:
             self.log.count("wrong_peer")
             return
-        at = found.bth + shared.BTH_BYTES
+        at = frame.bth + shared.BTH_BYTES
         if bth.opcode in wire.WRITES:
-            self._receive_write(qp, view, found, bth, now_ns)
+            self._receive_write(qp, view, frame, bth, now_ns)
         elif not qp.sending:
             self.log.count("no_qp")
         elif bth.opcode == wire.Opcode.ACKNOWLEDGE:
@@ -211,9 +211,9 @@ class RoceEndpoint(Nic[QueuePair]):
             self.log.count("opcode")
 
     def _receive_write(
-        self, qp: QueuePair, view: memoryview, found: frames.Frame, bth: shared.Bth, now_ns: int
+        self, qp: QueuePair, view: memoryview, frame: frames.Frame, bth: shared.Bth, now_ns: int
     ) -> None:
-        at = found.bth + shared.BTH_BYTES
+        at = frame.bth + shared.BTH_BYTES
         reth = None
         if bth.opcode in wire.FIRSTS:
             reth = shared.Reth.unpack(view, at)
@@ -222,11 +222,11 @@ class RoceEndpoint(Nic[QueuePair]):
         if bth.opcode in wire.IMMEDIATES:
             (immediate,) = shared.IMMEDIATE.unpack_from(view, at)
             at += 4
-        end = found.end - icrc.SIZE - bth.pad
+        end = frame.end - icrc.SIZE - bth.pad
         if end < at:
             self.log.count("malformed")
             return
         flags = bth.flags & 0xF0 | (shared.SOLICITED if bth.solicited else 0)
         qp.responder.receive_write(
-            now_ns, bth.opcode, flags, bth.psn, found.marked, reth, immediate, view, at, end - at
+            now_ns, bth.opcode, flags, bth.psn, frame.marked, reth, immediate, view, at, end - at
         )

@@ -136,12 +136,12 @@ class QueuePair(VerbQueuePair):
 
     def counters(self) -> dict[str, Any]:
         """The `qps` fields of the journal's `sample` lines; totals since the QP was made."""
-        found: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
+        totals: dict[str, Any] = {"qp": self.qpn, "peer": self.peer_name}
         if self.joined:
-            found.update(self.responder.counters())
+            totals.update(self.responder.counters())
         if self.started:
-            found.update(self.requester.counters())
-        return found
+            totals.update(self.requester.counters())
+        return totals
 
     def paths(self) -> dict[int, int]:
         """All packets went by the one path, named by its EV on the wire."""

@@ -42,10 +42,10 @@ class EventQueue:
 
     def poll(self, limit: int) -> list[dict[str, Any]]:
         self.drain()
-        found = [asdict(event) for event in self.queue.poll(limit)]
+        events = [asdict(event) for event in self.queue.poll(limit)]
         self._told = len(self.queue)
-        self.armed.forget(len(found))
-        return found
+        self.armed.forget(len(events))
+        return events
 
     def arm(self, solicited_only: bool) -> None:
         self.drain()
@@ -152,15 +152,15 @@ class ControlVerbs:
     def _query_ev_profile(self, request: Fields, now_ns: int) -> Any:
         control = self.mrc("EV profiles")
         number, first = request.integer("profile", 0, (1 << 64) - 1), request.integer("first", 0, 1 << 32, 0)
-        found, array = control.query_ev_profile(number), control.query_ev_array(number)
+        profile, array = control.query_ev_profile(number), control.query_ev_array(number)
         return {
-            "profile_state": found.state.value,
-            "ev_mode": found.mode.value,
+            "profile_state": profile.state.value,
+            "ev_mode": profile.mode.value,
             "ev_fmt_profile_id": 0,
-            "ev_count": len(found.entries) or len(array),
-            "ev_min_active": found.min_active or 0,
-            "ev_event_mask": found.event_mask,
-            "fields": [list(asdict(one).values()) for one in found.fields],
+            "ev_count": len(profile.entries) or len(array),
+            "ev_min_active": profile.min_active or 0,
+            "ev_event_mask": profile.event_mask,
+            "fields": [list(asdict(field).values()) for field in profile.fields],
             "first": first,
             "evs": array[first : first + ARRAY_MAX],
             "evs_present": len(array),
@@ -174,8 +174,8 @@ class ControlVerbs:
         return {}
 
     def _query_cc_profile(self, request: Fields, now_ns: int) -> Any:
-        found = self.mrc("congestion-control profiles").query_cc_profile(request.integer("profile"))
-        return {"algorithm": found.algorithm, "config": asdict(found.config)}
+        profile = self.mrc("congestion-control profiles").query_cc_profile(request.integer("profile"))
+        return {"algorithm": profile.algorithm, "config": asdict(profile.config)}
 
     def _modify_cc_profile(self, request: Fields, now_ns: int) -> Any:
         control = self.mrc("congestion-control profiles")
@@ -215,7 +215,7 @@ class ControlVerbs:
 
     def _send_probe(self, control: Any, batch: Probes, row: Any, now_ns: int) -> None:
         wanted = "request id, host, EV and port"
-        if not isinstance(row, list) or [type(one) for one in row] != [int, str, int, int]:
+        if not isinstance(row, list) or [type(item) for item in row] != [int, str, int, int]:
             raise RefusedError(f"a request is {row!r}; it must be a list of {wanted}")
         req_id, host, ev, port = row
         if not 0 <= req_id < 1 << 16 or req_id in batch.waiting.values():

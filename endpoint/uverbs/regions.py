@@ -67,10 +67,10 @@ class ProgramMemory:
             os.close(file)
             raise RefusedError(f"process {pid} has the rights of another user than {self._user}, which connected")
         try:
-            found = os.pread(file, len(self.secret), proof)
+            secret = os.pread(file, len(self.secret), proof)
         except (OSError, OverflowError):
-            found = b""
-        if found != self.secret:
+            secret = b""
+        if secret != self.secret:
             os.close(file)
             raise RefusedError(f"reg_mr.proof is {proof:#x}; the secret of this session must lie there")
         return file

@@ -397,7 +397,7 @@ class Session:
         receives, queue, places = cq, None, 0
         if request.has("recv_cq"):
             receives = self._cq(request, "recv_cq")
-            places = sum(found for name in _QUEUES if type(found := attributes[name]) is int)
+            places = sum(room for name in _QUEUES if type(room := attributes[name]) is int)
             self._check_places("queue pair", places)
             queue = self._transport.create_cq(max(1, places))
         qp = self._transport.create_qp(cq.queue if queue is None else queue, **attributes)

@@ -81,7 +81,7 @@ class SteppedUverbs:
         program = SteppedProgram(name, ours)
         program.session = Session(
             self._transport,
-            hosts={name: str(found.address) for name, found in self._profile.destinations.items()},
+            hosts={name: str(destination.address) for name, destination in self._profile.destinations.items()},
             about=lambda: describe(self._profile, self._transport, self._transport_name),
             make_memory=make_shared,
             make_channel=make_channel,
@@ -118,12 +118,14 @@ class SteppedUverbs:
                     self._serve(program, now_ns)
 
     def next_timer_ns(self) -> int | None:
-        due = [time for one in self._programs for time in (one.until_ns, one.session.next_timer_ns())]
+        due = [time for program in self._programs for time in (program.until_ns, program.session.next_timer_ns())]
         return min((due_ns for due_ns in due if due_ns is not None), default=None)
 
     def qps(self) -> Sequence[tuple[str, QueuePair]]:
         """The queue pairs of all programs, with the names that the programs gave themselves."""
-        return [(one.session.program, guest.qp) for one in self._programs for guest in one.session.qps.values()]
+        return [
+            (program.session.program, guest.qp) for program in self._programs for guest in program.session.qps.values()
+        ]
 
     def close(self, now_ns: int) -> None:
         for program in list(self._programs):

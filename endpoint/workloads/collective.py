@@ -49,14 +49,14 @@ _bases: WeakValueDictionary[tuple[int, int], IntArray] = WeakValueDictionary()
 
 def _base(seed: int, items: int) -> IntArray:
     """Random numbers, the same on every rank for one seed; read-only."""
-    found = _bases.get((seed, items))
-    if found is None:
-        found = np.random.default_rng(int(derive(seed, Purpose.VECTORS))).integers(
+    base = _bases.get((seed, items))
+    if base is None:
+        base = np.random.default_rng(int(derive(seed, Purpose.VECTORS))).integers(
             -(2**20), 2**20, items, dtype=np.int32
         )
-        found.flags.writeable = False
-        _bases[seed, items] = found
-    return found
+        base.flags.writeable = False
+        _bases[seed, items] = base
+    return base
 
 
 @dataclass(frozen=True, slots=True)

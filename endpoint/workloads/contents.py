@@ -24,15 +24,15 @@ _shared: dict[tuple[int, int], bytearray] = {}
 
 
 def _pool(seed: int, size: int) -> bytearray:
-    found = _shared.get((seed, size))
-    if found is None:
-        source, found = random.Random(derive(seed, Purpose.CONTENTS)), bytearray()
-        while len(found) < size:  # `randbytes` has a limit
-            found += source.randbytes(min(_PIECE_BYTES, size - len(found)))
+    pool = _shared.get((seed, size))
+    if pool is None:
+        source, pool = random.Random(derive(seed, Purpose.CONTENTS)), bytearray()
+        while len(pool) < size:  # `randbytes` has a limit
+            pool += source.randbytes(min(_PIECE_BYTES, size - len(pool)))
         if size <= _SHARED_BYTES_MAX:
             _shared.clear()
-            _shared[seed, size] = found
-    return found
+            _shared[seed, size] = pool
+    return pool
 
 
 class Contents:

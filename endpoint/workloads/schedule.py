@@ -355,15 +355,15 @@ def rings(part: RankOperations, setup: Setup, options: ScheduleOptions) -> tuple
     outbound: dict[str, _Ring] = {}
     for kind, peer, amount in zip(part.kind, part.peer, part.amount, strict=True):
         if kind in (operation.SEND, operation.RECV):
-            found, name = inbound if kind == operation.RECV else outbound, setup.ranks[peer]
-            found[name] = found.get(name, _Ring()).with_message(max(1, amount), options)
+            memory, name = inbound if kind == operation.RECV else outbound, setup.ranks[peer]
+            memory[name] = memory.get(name, _Ring()).with_message(max(1, amount), options)
     return inbound, outbound
 
 
 def by_message(part: RankOperations, ranks: Sequence[str]) -> dict[str, dict[int, int]]:
     """Per peer the receives of its messages, by the message's number."""
-    found: dict[str, dict[int, int]] = {}
+    receives: dict[str, dict[int, int]] = {}
     for number, kind in enumerate(part.kind):
         if kind == operation.RECV:
-            found.setdefault(ranks[part.peer[number]], {})[part.message[number]] = number
-    return found
+            receives.setdefault(ranks[part.peer[number]], {})[part.message[number]] = number
+    return receives

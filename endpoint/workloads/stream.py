@@ -359,7 +359,7 @@ class MixOptions(StreamOptions):
         if not self.sizes:
             raise WorkloadError("sizes is empty; give pairs of bytes and weight, such as [[64, 5], [4096, 3]]")
         for pair in self.sizes:
-            if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(type(one) is int for one in pair)):
+            if not (isinstance(pair, (list, tuple)) and len(pair) == 2 and all(type(number) is int for number in pair)):
                 raise WorkloadError(f"sizes holds {pair!r}; each is a pair of integers, bytes and weight")
             require("a size", pair[0], 1, 1 << 30)
             require("a weight", pair[1], 1, 1 << 20)

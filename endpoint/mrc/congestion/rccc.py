@@ -124,19 +124,19 @@ class RcccReceiver(CreditGranter):
             self.due_ns = max(now_ns, self._free_ns)
 
     def grants(self, now_ns: int) -> list[tuple[int, int]]:
-        found: list[tuple[int, int]] = []
+        granted: list[tuple[int, int]] = []
         self._free_ns = max(self._free_ns, now_ns - self._period_ns)  # a host that was late catches up a little
-        while self._turns and self._free_ns <= now_ns and len(found) < GRANTS_MAX:
+        while self._turns and self._free_ns <= now_ns and len(granted) < GRANTS_MAX:
             qp = self._turns.popleft()
             if qp not in self._unused:
                 continue
             self._unused[qp] += self._quantum
             if self._unused[qp] < self._most:
                 self._turns.append(qp)
-            found.append((qp, self._quantum))
+            granted.append((qp, self._quantum))
             self._free_ns += int(self._grant_ns / (self.rate * self._ports))
         self.due_ns = max(now_ns, self._free_ns) if self._turns else NEVER
-        return found
+        return granted
 
     def adjust(self, arrived: int, marked: int, trimmed: int, trimmed_last: int) -> None:
         """Once a period: lower the rate where the fabric is full, by marks and by trims before the last hop."""

@@ -93,24 +93,24 @@ class ReorderRule(LossDetection):
         """Packets that a later one of their EV has overtaken, and those sent a window before one that has arrived."""
         log, horizon_ns = self.log, self.newest_ns - self.later_ns
         una, known = flight.una, flight.acked | flight.lost
-        found: list[int] = []
+        overdue: list[int] = []
         if flight.missing and flight.in_order:
-            found = self._overtaken(flight)
-            for index in found:
+            overdue = self._overtaken(flight)
+            for index in overdue:
                 known |= 1 << index
         while len(log) and log[0][1] <= horizon_ns:
             psn, sent_ns = log.popleft()
             index = psn - una
             if index >= 0 and not known >> index & 1 and flight.sent_ns[psn & flight.mask] == sent_ns:
                 known |= 1 << index
-                found.append(index)
-        return found
+                overdue.append(index)
+        return overdue
 
     def _overtaken(self, flight: PacketWindow) -> list[int]:
         """Packets sent once that a later one of their EV has overtaken, as the latest SACK says."""
         una, mask, shown, missing = flight.una, flight.mask, flight.shown, flight.missing
         tries, paths = flight.tries, flight.paths
-        found: list[int] = []
+        overtaken: list[int] = []
         while missing:
             low = missing & -missing
             missing ^= low
@@ -120,8 +120,8 @@ class ReorderRule(LossDetection):
             if path is not None and not tries[slot]:
                 passed = path.passed_psn - una
                 if passed > index and shown >> passed & 1:
-                    found.append(index)
-        return found
+                    overtaken.append(index)
+        return overtaken
 
     def rtt_sample(self, plane: int, rtt_ns: int) -> None:
         """A round trip over `plane`: moves the plane's envelopes."""

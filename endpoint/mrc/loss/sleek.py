@@ -64,9 +64,9 @@ class SleekRule(LossDetection):
             if not flight.lost:
                 self._recovers, self._recovered = True, nxt
         end = min(self._recovered, una + window_bytes // self._packet)
-        known, found = flight.acked | flight.lost, []
+        known, holes = flight.acked | flight.lost, []
         for psn in range(max(una, self._judged), end):
             if not known >> (psn - una) & 1:
-                found.append(psn - una)
+                holes.append(psn - una)
                 self._judged = psn + 1
-        return found
+        return holes

@@ -131,18 +131,18 @@ class EvProfiles:
 
     def online(self, number: int) -> EvProfile:
         """The profile for a QP. Raises `VerbError` for one that is not ONLINE."""
-        found = self._profiles.get(number)
-        if found is None or found.state is not ProfileState.ONLINE:
-            online = [str(known) for known, one in sorted(self._profiles.items()) if one.state is ProfileState.ONLINE]
-            state = "INIT" if found is None else found.state.name
+        profile = self._profiles.get(number)
+        if profile is None or profile.state is not ProfileState.ONLINE:
+            online = [str(key) for key, entry in sorted(self._profiles.items()) if entry.state is ProfileState.ONLINE]
+            state = "INIT" if profile is None else profile.state.name
             raise VerbError(f"EV profile {number} is in {state}; ONLINE are {', '.join(online)}")
-        return found
+        return profile
 
     def query(self, number: int) -> EvProfile:
         """A profile that was never configured is in INIT."""
         return self._profiles.get(number) or EvProfile(number)
 
-    def known(self, profile: EvProfile) -> frozenset[Entry]:
+    def entries_of(self, profile: EvProfile) -> frozenset[Entry]:
         """All EVs of a profile with their ports."""
         return self._known() if profile.mode is EvMode.AUTO else frozenset(profile.entries) - {UNPOPULATED}
 
@@ -213,9 +213,9 @@ class EvProfiles:
             self._deny(profile, ev, state)
 
     def _generate(self, profile: EvProfile, fields: list[EvField]) -> None:
-        for one in fields:
-            one.check()
-        width = sum(one.width for one in fields)
+        for ev_field in fields:
+            ev_field.check()
+        width = sum(ev_field.width for ev_field in fields)
         if profile.mode is not EvMode.GENERATED or not 1 <= width <= EV_WIDTH_MAX:
             raise VerbError(f"fields are for GENERATED profiles, at most {EV_WIDTH_MAX} bits together, not {width}")
         profile.fields = tuple(fields)
@@ -240,7 +240,7 @@ class EvProfiles:
             raise VerbError(
                 f"an EV's state is {state}; a controller sets {EVENT_GOOD} (GOOD) or {STATE_DENIED} (DENIED)"
             )
-        if all(ev != other for other, _ in self.known(profile)):
+        if all(ev != other for other, _ in self.entries_of(profile)):
             raise VerbError(f"EV profile {profile.number} has no EV {ev:#x}")
         profile.denied = profile.denied | {ev} if state == STATE_DENIED else profile.denied - {ev}
 
@@ -262,9 +262,9 @@ def _generated(ev: int, fields: Iterable[EvField], width: int) -> bool:
     """Whether an EV of `width` bits is one of those that the fields make."""
     if ev >> width:
         return False
-    for one in fields:
-        width -= one.width
-        if not one.has(ev >> width & (1 << one.width) - 1):
+    for ev_field in fields:
+        width -= ev_field.width
+        if not ev_field.has(ev >> width & (1 << ev_field.width) - 1):
             return False
     return True
 
@@ -286,6 +286,6 @@ def _rows(name: str, value: Any, numbers: int) -> list[list[int]]:
     """A list of rows of so many whole numbers each."""
     rows = list(value) if isinstance(value, list | tuple) else [None]
     for row in rows:
-        if not isinstance(row, list | tuple) or len(row) != numbers or any(type(one) is not int for one in row):
+        if not isinstance(row, list | tuple) or len(row) != numbers or any(type(number) is not int for number in row):
             raise VerbError(f"{name} has {row!r}; it must be a list of rows of {numbers} integers")
     return [list(row) for row in rows if row is not None]

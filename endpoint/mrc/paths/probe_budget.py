@@ -57,11 +57,11 @@ class ProbeTable:
 
     def answered(self, probe_id: int, entropy: int) -> tuple[EvPath, int] | None:
         """Path and time of sending of the probe that this answers; None if there is none, or the EV is another."""
-        found = self._waiting.get(probe_id)
-        if found is None or found[0].ev != entropy:
+        probe = self._waiting.get(probe_id)
+        if probe is None or probe[0].ev != entropy:
             return None
         del self._waiting[probe_id]
-        return found
+        return probe
 
 
 PROBE_BYTES: Final = 150

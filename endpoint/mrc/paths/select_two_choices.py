@@ -28,8 +28,8 @@ class TwoChoicesSelection(Selection):
         planes = [plane for plane in self.evs.live if plane.bit & usable]
         if not planes:
             return None
-        one, other = self._any(planes), self._any(planes)
-        return one if self._under_way.get(one.ev, 0) <= self._under_way.get(other.ev, 0) else other
+        first, other = self._any(planes), self._any(planes)
+        return first if self._under_way.get(first.ev, 0) <= self._under_way.get(other.ev, 0) else other
 
     def _any(self, planes: list[PlaneEvs]) -> EvPath:
         active = planes[int(self._random() * len(planes))].active

@@ -47,22 +47,22 @@ BPS_MAX = 1 << 50
 
 def definer(kind: type[Any], member: str) -> type[Any] | None:
     """The class of the user's that has this method or attribute; None where it is the lab's own, or there is none."""
-    for one in kind.__mro__:
-        if member in one.__dict__:
-            return one if is_users(one) else None
+    for base in kind.__mro__:
+        if member in base.__dict__:
+            return base if is_users(base) else None
     return None
 
 
-def is_users(found: Any) -> bool:
+def is_users(definition: Any) -> bool:
     """Whether a class or a function is neither the lab's nor Python's."""
-    return str(getattr(found, "__module__", "")).partition(".")[0] not in ("endpoint", "builtins")
+    return str(getattr(definition, "__module__", "")).partition(".")[0] not in ("endpoint", "builtins")
 
 
 def code_of(member: Any) -> CodeType | None:
     """The code of a user's method or property; None for other attributes, and where a class borrows from the lab's."""
     for _ in range(8):  # decorators around decorators
         inner = [getattr(member, name, None) for name in WRAPPED]
-        inner = [one for one in inner if one is not None]
+        inner = [function for function in inner if function is not None]
         if not inner:
             break
         member = inner[0]
@@ -91,7 +91,7 @@ class Guarded:
         except AlgorithmError:
             raise
         except RAISED as error:
-            raise self.told(error, member) from error
+            raise self.algorithm_error(error, member) from error
 
     def ask(self, method: str, *arguments: Any) -> Any:
         """The answer of one of the object's methods."""
@@ -106,7 +106,7 @@ class Guarded:
         except RAISED as error:
             if isinstance(error, AttributeError) and definer(type(self.object), name) is None:
                 return default
-            raise self.told(error, name) from error
+            raise self.algorithm_error(error, name) from error
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
         """An attribute that must be an integer in a range; with a default, an object may lack it."""
@@ -115,7 +115,7 @@ class Guarded:
             raise self.broken(self.asked, f"{name} must be an integer from {low} to {high} (got {value!r})")
         return value
 
-    def told(self, error: BaseException, member: str) -> AlgorithmError:
+    def algorithm_error(self, error: BaseException, member: str) -> AlgorithmError:
         """The error that an exception of this method or attribute ends the run with: with the last line of the user's
         that the exception came through; where it came through none (wrong arguments), the line of the method."""
         kind, place = self.kind_with(member), self.place(member)
@@ -143,7 +143,7 @@ class Guarded:
         owner = definer(kind, member)
         codes = [code_of(owner.__dict__[member])] if owner is not None else []
         if kind not in USERS:  # of which the line is not known: that of the first method
-            codes += [code_of(one) for users in kind.__mro__ if is_users(users) for one in users.__dict__.values()]
+            codes += [code_of(value) for users in kind.__mro__ if is_users(users) for value in users.__dict__.values()]
         for code in codes:
             if code is not None:
                 return ClassPlace(code.co_filename, code.co_firstlineno)
@@ -167,9 +167,9 @@ class Guard:
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         self._share()
-        found = self._guarded.ask(method, *arguments)
+        returned = self._guarded.ask(method, *arguments)
         self._copy()
-        return found
+        return returned
 
     def _share(self) -> None:
         """Tell the object what the endpoint has set."""
@@ -221,21 +221,19 @@ class GuardedSelection(Guard, Selection):
         return self.evs.paths.get(path.ev) is path
 
     def next(self, usable: int) -> EvPath | None:
-        found = self._ask("next", usable)
-        if found is None:
+        path = self._ask("next", usable)
+        if path is None:
             return None
-        if not (isinstance(found, EvPath) and self._is_own(found)):
-            got = f"EV {found.ev:#x} is not" if isinstance(found, EvPath) else f"got {found!r}"
+        if not (isinstance(path, EvPath) and self._is_own(path)):
+            got = f"EV {path.ev:#x} is not" if isinstance(path, EvPath) else f"got {path!r}"
             raise self._guarded.broken("next", f"it must return an EvPath of this queue pair's evs, or None ({got})")
-        if not found.active or not found.plane.wanted:
-            rule = f"EV {found.ev:#x} is not in rotation; take one of plane.active of a plane of evs.live"
+        if not path.active or not path.plane.wanted:
+            rule = f"EV {path.ev:#x} is not in rotation; take one of plane.active of a plane of evs.live"
             raise self._guarded.broken("next", rule)
-        if not found.port.bit & usable:
-            rule = (
-                f"EV {found.ev:#x} leaves by port {found.port.number}, which may not send now (usable is {usable:#b})"
-            )
+        if not path.port.bit & usable:
+            rule = f"EV {path.ev:#x} leaves by port {path.port.number}, which may not send now (usable is {usable:#b})"
             raise self._guarded.broken("next", rule)
-        return found
+        return path
 
 
 CONGESTION = ("on_ack", "on_trim", "on_loss", "on_timeout", "host_was_late", "on_penalty", "on_credit")
@@ -248,7 +246,7 @@ class GuardedCongestion(Guard, Congestion, asks=CONGESTION):
 
     def __init__(self, kind: type[Any], path: PathTraits, values: Values, shared: dict[str, Any]) -> None:
         super().__init__(path, values, shared)
-        own_make = any("make" in one.__dict__ for one in kind.__mro__ if one is not Congestion)
+        own_make = any("make" in base.__dict__ for base in kind.__mro__ if base is not Congestion)
         make = "make" if own_make else "__init__"
         self._guarded = Guarded(kind, "congestion", path, values, shared, make=make)
         self._copy()
@@ -276,17 +274,17 @@ class GuardedGranter(Guard, CreditGranter, asks=GRANTER):
         self.due_ns = due_ns
 
     def grants(self, now_ns: int) -> list[tuple[int, int]]:
-        found = self._ask("grants", now_ns)
-        if not isinstance(found, list):
-            raise self._guarded.broken("grants", f"it must return a list of (qp, bytes) (got {found!r})")
-        for grant in found:
+        grants = self._ask("grants", now_ns)
+        if not isinstance(grants, list):
+            raise self._guarded.broken("grants", f"it must return a list of (qp, bytes) (got {grants!r})")
+        for grant in grants:
             right = type(grant) is tuple and len(grant) == 2 and type(grant[0]) is int and type(grant[1]) is int
             if not right or not 0 < grant[1] <= BYTES_MAX or grant[1] % CREDIT_UNIT:
                 rule = f"a grant must be (qp, bytes) with a positive multiple of {CREDIT_UNIT} bytes (got {grant!r})"
                 raise self._guarded.broken("grants", rule)
         if self.due_ns <= now_ns:
             raise self._guarded.broken("grants", f"it must set due_ns later than {now_ns} (got {self.due_ns})")
-        return found
+        return grants
 
 
 class GuardedLossDetection(Guard, LossDetection, asks=LOSS):
@@ -310,17 +308,17 @@ class GuardedLossDetection(Guard, LossDetection, asks=LOSS):
         self._guarded.call(lambda: setattr(self._guarded.object, "newest_ns", self.newest_ns), "newest_ns")
 
     def overdue(self, flight: PacketWindow, window_bytes: int) -> list[int]:
-        found = self._ask("overdue", flight, window_bytes)
+        indices = self._ask("overdue", flight, window_bytes)
         length, known = flight.nxt - flight.una, flight.acked | flight.lost
-        if not isinstance(found, list):
-            raise self._guarded.broken("overdue", f"it must return a list of offsets from flight.una (got {found!r})")
-        for index in found:
+        if not isinstance(indices, list):
+            raise self._guarded.broken("overdue", f"it must return a list of offsets from flight.una (got {indices!r})")
+        for index in indices:
             if type(index) is not int or not 0 <= index < length or known >> index & 1:
                 rule = f"each offset must be of a packet under way, from 0 to {length - 1}, once (got {index!r})"
                 raise self._guarded.broken("overdue", rule)
             known |= 1 << index
         self.prune(flight)
-        return found
+        return indices
 
     def be_patient(self, patience_ns: int) -> None:
         self.patience_ns = patience_ns
@@ -345,13 +343,13 @@ class GuardedOperations(Guard, EndpointOperations, asks=("answered", "announce",
         super().__init__(peers, ports, log, rng, on_peer_ports)
 
     def heed(self, peer: Peer, request_id: int, ports: int, now_ns: int) -> bool | None:
-        found = self._guarded.ask("heed", peer, request_id, ports, now_ns)
-        if found is None or type(found) is bool:
-            return found
-        raise self._guarded.broken("heed", f"it must return True, False or None (got {found!r})")
+        decision = self._guarded.ask("heed", peer, request_id, ports, now_ns)
+        if decision is None or type(decision) is bool:
+            return decision
+        raise self._guarded.broken("heed", f"it must return True, False or None (got {decision!r})")
 
     def next_timer_ns(self) -> int:
-        found = self._guarded.ask("next_timer_ns")
-        if type(found) is int and 0 <= found <= NEVER:
-            return found
-        raise self._guarded.broken("next_timer_ns", f"it must return an integer from 0 to NEVER (got {found!r})")
+        due_ns = self._guarded.ask("next_timer_ns")
+        if type(due_ns) is int and 0 <= due_ns <= NEVER:
+            return due_ns
+        raise self._guarded.broken("next_timer_ns", f"it must return an integer from 0 to NEVER (got {due_ns!r})")

@@ -16,7 +16,7 @@ class Hearers:
 
     def __init__(self, algorithms: Sequence[Signals]) -> None:
         def hearing(name: str) -> list[Signals]:
-            return [one for one in algorithms if one.hears(name)]
+            return [algorithm for algorithm in algorithms if algorithm.hears(name)]
 
         self.sent = hearing("on_packet_sent")
         self.acked = hearing("on_packet_acked")
@@ -56,11 +56,11 @@ class Hearers:
             own = bool(low & causing)
             size = flight.sizes[slot] if low & counted else 0
             sample_ns = rtt_ns if own and rtt_ns is not None else -1
-            for one in self.acked:
-                one.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
+            for hearer in self.acked:
+                hearer.on_packet_acked(now_ns, path, size, sample_ns, own and marked)
         if settled is not None:
-            for one in self.acked:
-                one.on_packet_acked(now_ns, settled, 0, -1, True)
+            for hearer in self.acked:
+                hearer.on_packet_acked(now_ns, settled, 0, -1, True)
 
 
 class Pacer:
