@@ -97,10 +97,10 @@ def of_packages() -> Mapping[str, str]:
     """The commands of the clone's packages, by name: MODULE:NAME of the entry."""
     import tomllib
 
-    found: dict[str, str] = {}
+    entries: dict[str, str] = {}
     for file in sorted(PACKAGES.glob("*/pyproject.toml")):
-        found |= tomllib.loads(file.read_text())["project"].get("entry-points", {}).get(GROUP, {})
-    return found
+        entries |= tomllib.loads(file.read_text())["project"].get("entry-points", {}).get(GROUP, {})
+    return entries
 
 
 @cache
@@ -119,21 +119,21 @@ def entry(name: str) -> CommandEntry | None:
     if named is None:
         return None
     module, _, attribute = named.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    assert isinstance(found, CommandEntry), name
-    return found
+    command = getattr(importlib.import_module(module), attribute)
+    assert isinstance(command, CommandEntry), name
+    return command
 
 
 def commands() -> Mapping[str, CommandEntry]:
     """Every command, those of packages last."""
     every = {name: entry(name) for name in (*COMMANDS, *of_packages(), *installed())}
-    return {name: found for name, found in every.items() if found is not None}
+    return {name: command for name, command in every.items() if command is not None}
 
 
 def place(name: str) -> tuple[str, str]:
     """The module of a command's parser, and the function there."""
-    found = entry(name)
-    module, _, function = found.place.partition(":") if found else ("", "", "")
+    command = entry(name)
+    module, _, function = command.place.partition(":") if command else ("", "", "")
     if function:
         return module, function
     return ".".join(("cli.commands", *filter(None, [module]), name)), "register"
@@ -156,7 +156,7 @@ def add(
     description, mark, examples = f"\n\n{text}".partition("\n\nexamples:")
     parser = subparsers.add_parser(
         name,
-        help=found.summary if (found := entry(name)) else None,
+        help=command.summary if (command := entry(name)) else None,
         description=description.lstrip("\n") or None,
         epilog=f"{mark}{examples}".lstrip("\n"),
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import NoReturn
 
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 
 WORTH_S = 20.0
@@ -73,7 +73,7 @@ def _built(quick: bool) -> str:
     try:
         build(compiled.UNIT, say, quick=quick)
     except (ExtensionBuildError, OSError) as error:
-        return told(error).replace("\n", " · ")
+        return error_line(error).replace("\n", " · ")
     raise StartAgainError
 
 

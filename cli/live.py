@@ -61,7 +61,7 @@ class Tail:
 
     def lines(self) -> list[Line]:
         """The lines written since the last call, in the order of the files."""
-        found: list[Line] = []
+        lines: list[Line] = []
         for path in sorted(self._folder.glob("*.jsonl")):
             with plain_file.open_plain(path) as file:
                 file.seek(self._offsets.get(path, 0))
@@ -70,10 +70,10 @@ class Tail:
             self._offsets[path] = self._offsets.get(path, 0) + end
             for part in data[:end].splitlines():
                 try:
-                    found.append(plain_file.parse_json(part))
+                    lines.append(plain_file.parse_json(part))
                 except ValueError:
                     continue  # judging reports a bad line
-        return found
+        return lines
 
 
 class Picture:

@@ -198,7 +198,7 @@ def refuse_virtual_time(namespace: argparse.Namespace) -> None:
     if state.read_record(name.root) is None and find() is not None:
         at = name.option()
         raise NoLabError(
-            f"{namespace.command} needs real links, and {name.words()} is in virtual time: ./lab down{at}, then"
+            f"{namespace.command} needs real links, and {name.describe()} is in virtual time: ./lab down{at}, then"
             f" ./lab up PLAN{at}"
         )
 

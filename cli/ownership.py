@@ -26,9 +26,9 @@ def hand_over(*made: Path | Made, environment: Mapping[str, str] = os.environ) -
     theirs keep their owner, and an entry that they remove meanwhile is passed over.
     """
     user = sudo_caller(environment)
-    for one in made if user else ():
+    for path in made if user else ():
         assert user is not None
-        give_all(user, *((one.path, None, one) if isinstance(one, Made) else (one,)))
+        give_all(user, *((path.path, None, path) if isinstance(path, Made) else (path,)))
 
 
 def hand_over_below(folder: int, *names: str, environment: Mapping[str, str] = os.environ) -> None:

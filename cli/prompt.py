@@ -30,10 +30,10 @@ def open_shell(lab: Lab, script: str | None = None) -> None:
     """Mininet's prompt, or its commands from the file `script`. Leaving it leaves the lab running."""
     from topo.emulation.network import network, prompt  # Mininet: slow to import
 
-    prompt(network(lab.plan, lab.name), words(lab), script)
+    prompt(network(lab.plan, lab.name), prompt_commands(lab), script)
 
 
-def words(lab: Lab) -> dict[str, PromptCommand]:
+def prompt_commands(lab: Lab) -> dict[str, PromptCommand]:
     """Our words at the prompt: every fault verb, and a few more."""
     from topo.emulation.network import PromptCommand
 
@@ -87,7 +87,7 @@ def words(lab: Lab) -> dict[str, PromptCommand]:
 
 def show_faults(lab: FaultyLab) -> str:
     faults = lab.faults()
-    return "\n".join(f"{number}  {fault.words()}" for number, fault in enumerate(faults, 1)) or "no fault in force"
+    return "\n".join(f"{number}  {fault.describe()}" for number, fault in enumerate(faults, 1)) or "no fault in force"
 
 
 def parse_injection(given: list[str], verb: str) -> tuple[str, float | None]:
@@ -122,7 +122,7 @@ def inject(lab: Lab, verb: str, given: list[str]) -> str:
 
 def done(fault: Fault) -> str:
     """What is said of a fault that was injected."""
-    return fault.words() + ("" if VERBS[fault.verb].lasting else ": done")
+    return fault.describe() + ("" if VERBS[fault.verb].lasting else ": done")
 
 
 def undo_faults(lab: FaultyLab, which: str | None = None) -> str:
@@ -137,7 +137,7 @@ def undo_faults(lab: FaultyLab, which: str | None = None) -> str:
     if not 1 <= number <= len(faults):
         raise FaultError(f"undo: {which!r} is no number of a fault in force, 1 to {len(faults)}, nor 'all'")
     lab.undo(faults[number - 1])
-    return f"undone: {faults[number - 1].words()}"
+    return f"undone: {faults[number - 1].describe()}"
 
 
 def _paths(lab: Lab, given: list[str]) -> str:

@@ -115,8 +115,8 @@ class Traffic:
 
     def asked(self) -> list[Asked]:
         """The traffic that was started and not stopped, oldest first."""
-        found = [Asked(**json.loads(path.read_text())) for path in sorted(self.folder.glob("*.json"))]
-        return sorted(found, key=lambda asked: asked.started_ns)
+        active = [Asked(**json.loads(path.read_text())) for path in sorted(self.folder.glob("*.json"))]
+        return sorted(active, key=lambda asked: asked.started_ns)
 
     def find(self, name: str) -> Asked:
         for asked in self.asked():

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 
-__all__ = ["SHIPPED", "open_to_others", "own"]
+__all__ = ["SHIPPED", "is_trusted", "open_to_others"]
 
 _PLACE = "XDG_CACHE_HOME"
 _ROOTS = "~root/.cache"
@@ -25,9 +25,9 @@ def directory() -> str:
     given = os.environ.get(_PLACE, "")
     # The XDG Base Directory Specification: relative paths are invalid and are ignored.
     root = given if os.path.isabs(given) else os.path.join(os.path.expanduser("~"), ".cache")
-    found = os.path.realpath(os.path.join(root, "mrclab"))  # a link could be led elsewhere between a look and a load
-    if not (why := _fault(found)):
-        return found
+    folder = os.path.realpath(os.path.join(root, "mrclab"))  # a link could be led elsewhere between a look and a load
+    if not (why := _fault(folder)):
+        return folder
     home = os.path.expanduser(_ROOTS)
     if os.geteuid() == 0 and not _fault(os.path.join(home, "mrclab")):
         os.environ[_PLACE] = home
@@ -35,9 +35,9 @@ def directory() -> str:
     places = [os.environ.get("TMPDIR") or "/tmp", "/tmp"]
     safe = next((place for place in places if not _fault(os.path.join(place, _PLACE))), None)
     if safe is None:
-        raise PermissionError(errno.EACCES, f"{why}, and so must /tmp, unless it is sticky", ascii(found)[1:-1])
+        raise PermissionError(errno.EACCES, f"{why}, and so must /tmp, unless it is sticky", ascii(folder)[1:-1])
     instead = _replacement(safe)
-    sys.stderr.write(f"mrclab: {ascii(found)[1:-1]} {why}: compiled programs are kept in {ascii(instead)[1:-1]}\n")
+    sys.stderr.write(f"mrclab: {ascii(folder)[1:-1]} {why}: compiled programs are kept in {ascii(instead)[1:-1]}\n")
     os.environ[_PLACE] = instead
     return os.path.join(instead, "mrclab")
 
@@ -55,7 +55,7 @@ def _replacement(temporary: str) -> str:
     return tempfile.mkdtemp(prefix=f"{prefix}-", dir=temporary)
 
 
-def own(status: os.stat_result) -> bool:
+def is_trusted(status: os.stat_result) -> bool:
     """Whether only root and this user may write to a file or a folder. Root has another number in some containers."""
     return status.st_uid in (0, os.geteuid(), os.stat("/").st_uid) and not status.st_mode & 0o022
 
@@ -78,7 +78,7 @@ def open_to_others(folder: str) -> str:
     while True:
         status = os.stat(above)
         sticky = status.st_mode & stat.S_ISVTX and above != folder
-        if not own(status) and not (sticky and status.st_uid in (0, os.stat("/").st_uid)):
+        if not is_trusted(status) and not (sticky and status.st_uid in (0, os.stat("/").st_uid)):
             return f"others may write to {ascii(above)[1:-1]}{_remedy(above, status)}"
         if above == "/":
             return ""

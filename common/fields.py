@@ -13,7 +13,7 @@ from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin,
 
 from common import plain_file
 
-__all__ = ["OWN", "TOML_BYTES_MAX", "Fields", "document", "parse_toml", "read", "read_json", "shown"]
+__all__ = ["OWN", "TOML_BYTES_MAX", "Fields", "document", "excerpt", "parse_toml", "read", "read_json"]
 
 REQUIRED: Any = object()
 """The default of a field that must be there."""
@@ -46,7 +46,7 @@ class Fields:
         self.name = name
         self.error = error
         if not isinstance(values, Mapping):
-            raise error(f"{name or 'the document'} is {shown(values)}; it must be {_OBJECT}")
+            raise error(f"{name or 'the document'} is {excerpt(values)}; it must be {_OBJECT}")
         self.values: Mapping[str, Any] = values
         for key in values:
             if keys is not None and key not in keys:
@@ -62,7 +62,7 @@ class Fields:
 
     def fail(self, key: str, rule: str) -> NoReturn:
         """Complain about a field that is there."""
-        raise self.error(f"{self.place(key)} is {shown(self.values[key])}; it must be {rule}")
+        raise self.error(f"{self.place(key)} is {excerpt(self.values[key])}; it must be {rule}")
 
     def get(self, key: str, default: Any = REQUIRED, rule: str = "given") -> Any:
         """The field's value, unchecked; the default when the field is missing."""
@@ -99,8 +99,8 @@ class Fields:
     def choice(self, key: str, choices: Sequence[S], default: S = REQUIRED) -> S:
         rule = f"one of {', '.join(map(repr, choices))}"
         value = self.get(key, default, rule)
-        found = [choice for choice in choices if choice == value]
-        return found[0] if found else self.fail(key, rule)
+        matches = [choice for choice in choices if choice == value]
+        return matches[0] if matches else self.fail(key, rule)
 
     def converted(self, key: str, convert: Callable[[str], T], default: str = REQUIRED) -> T:
         """A string, converted; the ValueError of `convert` says what is wrong with the string."""
@@ -108,7 +108,7 @@ class Fields:
         try:
             return convert(text)
         except ValueError as error:
-            raise self.error(f"{self.place(key)} is {shown(text)}: {error}") from error
+            raise self.error(f"{self.place(key)} is {excerpt(text)}: {error}") from error
 
     def fields(self, key: str, keys: Collection[str] | None = None, default: Mapping[str, Any] = REQUIRED) -> Fields:
         """An object inside this one."""
@@ -155,14 +155,14 @@ def parse_toml(text: str, source: str, error: type[Exception]) -> dict[str, Any]
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as why:
-        raise error(f"{source}: must be TOML ({plain_file.what(why)})") from why
+        raise error(f"{source}: must be TOML ({plain_file.text_fault(why)})") from why
     except ValueError as why:  # Python's own limit of digits, which names no place
         lines = enumerate(text.splitlines(), 1)
         number, _ = max(lines, key=lambda line: max(map(len, _DIGITS.findall(line[1])), default=0))
         raise error(f"{source}: line {number} must have no number of more than 4300 digits") from why
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """A value as a complaint shows it, cut when it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
@@ -181,21 +181,21 @@ def document(value: Any) -> Any:
     if is_dataclass(value):
         return {field.name: document(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): document(one) for name, one in value.items()}
-    return [document(one) for one in value] if isinstance(value, list | tuple) else value
+        return {str(name): document(item) for name, item in value.items()}
+    return [document(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read(kind: Callable[..., T], values: object, error: type[Exception], place: str = "") -> T:
     """A dataclass from what `document` made of one. Keys with defaults may be missing; no other key is known."""
     hints = _hints(kind)
     own: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]
-    found = Fields(place, values, error, [field.name for field in own])
+    members = Fields(place, values, error, [field.name for field in own])
     given = {}
     for field in own:
         optional = field.default is not MISSING or field.default_factory is not MISSING
-        if field.name in found.values or not optional:
-            value = found.get(field.name, REQUIRED)
-            given[field.name] = _read(hints[field.name], value, error, found.place(field.name))
+        if field.name in members.values or not optional:
+            value = members.get(field.name, REQUIRED)
+            given[field.name] = _read(hints[field.name], value, error, members.place(field.name))
     try:
         return kind(**given)
     except ValueError as why:  # a rule of the dataclass itself
@@ -212,21 +212,21 @@ def _read(hint: Any, value: Any, error: type[Exception], place: str) -> Any:
     if origin in (Union, UnionType):
         if value is None and NoneType in inner:
             return None
-        (hint,) = (one for one in inner if one is not NoneType)
+        (hint,) = (kind for kind in inner if kind is not NoneType)
         return _read(hint, value, error, place)
     if origin is Literal:
         _check(value in inner, value, f"one of {', '.join(map(repr, inner))}", error, place)
         return value
     if origin is Mapping:
         _check(isinstance(value, Mapping), value, "an object", error, place)
-        return {name: _read(inner[1], one, error, f"{place}.{name}") for name, one in value.items()}
+        return {name: _read(inner[1], item, error, f"{place}.{name}") for name, item in value.items()}
     if origin in (tuple, Sequence):
         endless = origin is Sequence or inner[-1] is Ellipsis
         right = isinstance(value, list | tuple) and (endless or len(value) == len(inner))
         _check(right, value, "a list" if endless else f"a list of {len(inner)}", error, place)
         kinds = [inner[0]] * len(value) if endless else inner
         pairs = enumerate(zip(kinds, value, strict=True))
-        return tuple(_read(kind, one, error, f"{place}[{index}]") for index, (kind, one) in pairs)
+        return tuple(_read(kind, item, error, f"{place}[{index}]") for index, (kind, item) in pairs)
     if hint in OWN:
         try:
             return OWN[hint][1](value)
@@ -242,4 +242,4 @@ def _read(hint: Any, value: Any, error: type[Exception], place: str) -> Any:
 
 def _check(right: bool, value: object, rule: str, error: type[Exception], place: str) -> None:
     if not right:
-        raise error(f"{place} is {shown(value)}; it must be {rule}")
+        raise error(f"{place} is {excerpt(value)}; it must be {rule}")

@@ -211,7 +211,7 @@ def make_cache(folder: Path) -> Path:
 def in_use(path: Path) -> bool:
     """Whether a file of a cache is there, and no other user can have written it; if so, it counts as used now."""
     try:
-        own = cache.own(path.stat())
+        own = cache.is_trusted(path.stat())
     except FileNotFoundError:
         return False
     with suppress(OSError):  # root's

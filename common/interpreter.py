@@ -30,13 +30,13 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if (loaded := sys.modules.get("matplotlib")) is not None:
         return loaded  # without leaving the current folder again, which is that of all threads
-    found = find_spec("matplotlib")
-    if found is None or found.origin is None:
+    spec = find_spec("matplotlib")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
     from common.cache import directory  # late: most commands draw nothing
 
     directory()  # leads XDG_CACHE_HOME elsewhere where another user could write
-    with working_in(Path(found.origin).with_name("mpl-data")):
+    with working_in(Path(spec.origin).with_name("mpl-data")):
         import matplotlib
 
         return matplotlib
@@ -83,7 +83,7 @@ def become(words: list[str]) -> NoReturn:
     try:
         os.execvp(words[0], words)
     except FileNotFoundError:
-        found = shutil.which(words[0])
+        program = shutil.which(words[0])
         why = f"there is no command {words[0]!r} on PATH"
-        why = why if found is None else f"{found} names an interpreter that is missing"
+        why = why if program is None else f"{program} names an interpreter that is missing"
         raise FileNotFoundError(f"exec: {why}") from None

@@ -12,7 +12,7 @@ from typing import Final
 from common.terminal.printable import printable, printable_text
 from common.terminal.standard_streams import bear_all_texts, drop_unread, open_all, write_error, write_out
 
-__all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "at_the_end", "carry_out", "told"]
+__all__ = ["DEBUG", "INTERRUPTED", "NOT_DONE", "at_the_end", "carry_out", "error_line"]
 
 TRUE: Final = 0
 FALSE: Final = 1
@@ -61,7 +61,7 @@ def at_the_end(act: Callable[[], None]) -> Iterator[None]:
         try:
             act()
         except Exception as error:
-            reason.add_note(f"and then: {told(error)}")
+            reason.add_note(f"and then: {error_line(error)}")
         raise
     act()
 
@@ -71,11 +71,11 @@ def _not_done(program: str, error: Exception) -> int:
     trace = traceback.format_exc() if os.environ.get(DEBUG) == "1" else ""
     notes = "".join(f"\n{note}" for note in getattr(error, "__notes__", ()))
     write_out(printable_text(trace), sys.stderr)
-    write_error(f"{program}: {told(error)}{notes}")
+    write_error(f"{program}: {error_line(error)}{notes}")
     return NOT_DONE
 
 
-def told(error: Exception) -> str:
+def error_line(error: Exception) -> str:
     """An exception as one line, which loses its middle above SAID_MAX: it may quote a file of one line."""
     said = _said(error)
     return said if len(said) <= SAID_MAX else f"{said[: SAID_MAX // 2]} … {said[-SAID_MAX // 2 :]}"

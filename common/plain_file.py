@@ -20,7 +20,7 @@ from common.linux.rights import is_trusted
 __all__ = [
     "LINE_BYTES_MAX", "TooLongError", "TooLongLineError", "check_folder", "checked_size", "entered", "followed",
     "is_public", "lines", "open_at", "open_folder", "open_named", "open_plain", "opened_parent",
-    "parse_json", "read_by_writers", "read_bytes", "read_named", "read_object", "read_up_to", "what", "why",
+    "parse_json", "read_by_writers", "read_bytes", "read_named", "read_object", "read_up_to", "text_fault", "why",
 ]  # fmt: skip
 
 _KINDS = (
@@ -208,7 +208,7 @@ def read_by_writers(path: Path, folder: Path) -> bool:
     """Whether every user who may write a folder may read a file below it; both absolute and without links. Root
     may read everything."""
     writers = folder.stat()
-    for place in (path, *(one for one in path.parents if one.is_relative_to(folder) and one != folder)):
+    for place in (path, *(parent for parent in path.parents if parent.is_relative_to(folder) and parent != folder)):
         state = place.stat()
         user, group, others = (0o100, 0o010, 0o001) if stat.S_ISDIR(state.st_mode) else (0o400, 0o040, 0o004)
         if state.st_mode & others:
@@ -247,13 +247,13 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         value = parse_json(read_bytes(path))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} must hold JSON ({what(error)})") from None
+        raise ValueError(f"{path} must hold JSON ({text_fault(error)})") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path} must hold a JSON object (got {type(value).__name__})")
     return value
 
 
-def what(error: Exception) -> str:
+def text_fault(error: Exception) -> str:
     """The fault of a text file, for a message that names the file and the format that it must have."""
     if isinstance(error, OSError):
         return why(error)

@@ -14,7 +14,7 @@ from types import ModuleType
 
 from common import plain_file
 
-__all__ = ["RAISED", "imported", "load", "told"]
+__all__ = ["RAISED", "imported", "load", "located_error"]
 
 
 def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") -> ModuleType:
@@ -27,7 +27,7 @@ def load(path: Path, name: str, refusal: type[ValueError], setting: str = "") ->
     try:
         spec.loader.exec_module(module)
     except RAISED as error:
-        raise refusal(before + told(error, path)) from error
+        raise refusal(before + located_error(error, path)) from error
     return module
 
 
@@ -36,7 +36,7 @@ RAISED = (Exception, SystemExit, GeneratorExit)
 verdict; only Ctrl-C passes through."""
 
 
-def told(error: BaseException, path: Path) -> str:
+def located_error(error: BaseException, path: Path) -> str:
     """An exception of a user's code, after its file and the line that raised it, where that is in the file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     if isinstance(error, SyntaxError) and error.lineno is not None:
@@ -50,17 +50,17 @@ def imported(path: Path, known: Sequence[Path] = (), folders: Sequence[Path] = (
     They are found by reading, not by running: beside the file that imports them, in `folders`, and in the folders of
     PYTHONPATH that hold no installed packages. Files in the folders `known` are left out.
     """
-    found: dict[Path, None] = {}
+    modules: dict[Path, None] = {}
     waiting, python_path = [path], [*folders, *_python_path()]
     while waiting:
         file = waiting.pop(0)
         for level, name in _import_names(plain_file.read_up_to(file)):
             places = [file.parents[level - 1]] if 0 < level <= len(file.parents) else [file.parent, *python_path]
-            for module in (one for place in places for one in _modules(place, name)):
-                if module != path and module not in found and not any(module.is_relative_to(one) for one in known):
-                    found[module] = None
+            for module in (candidate for place in places for candidate in _modules(place, name)):
+                if module != path and module not in modules and not any(module.is_relative_to(root) for root in known):
+                    modules[module] = None
                     waiting.append(module)
-    return list(found)
+    return list(modules)
 
 
 def _python_path() -> list[Path]:
@@ -78,14 +78,14 @@ def _import_names(text: bytes) -> list[tuple[int, str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):  # loading the file says so
         return []
-    found: list[tuple[int, str]] = []
+    imports: list[tuple[int, str]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(0, one.name) for one in node.names]
+            imports += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             module = [node.module] if node.module else []
-            found += [(node.level, ".".join([*module, one.name])) for one in node.names]
-    return [one for one in found if one[0] or one[1].partition(".")[0] not in sys.stdlib_module_names]
+            imports += [(node.level, ".".join([*module, alias.name])) for alias in node.names]
+    return [entry for entry in imports if entry[0] or entry[1].partition(".")[0] not in sys.stdlib_module_names]
 
 
 def _modules(folder: Path, name: str) -> Iterator[Path]:

@@ -130,13 +130,13 @@ def address(host: str) -> str:
 
 def hosts(proc_net_unix: str) -> list[str]:
     """The hosts whose uverbs sockets are open in a network namespace, from the text of its /proc/net/unix."""
-    found = set()
+    names = set()
     for line in proc_net_unix.splitlines():
         _, at, name = line.partition(f" @{_PREFIX}")
         # Connections show the same name; only the socket that listens has this flag (SO_ACCEPTCON).
         if at and line.split()[3] == "00010000":
-            found.add(name)
-    return sorted(found)
+            names.add(name)
+    return sorted(names)
 
 
 def refusal(error: str) -> bytes:

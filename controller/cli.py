@@ -58,25 +58,25 @@ def _report(options: argparse.Namespace, function: Any, verb: str) -> int:
 
 
 def run_show(options: argparse.Namespace) -> int:
-    """`controller show`: the entries of one switch, read from it or planned. Exit status."""
+    """`controller show`: the items of one switch, read from it or planned. Exit status."""
     pipelines = _pipelines(options)
     if options.planned:
         plan = load_plan(options.plan) if options.plan else _fabric(options)[0]
         switch = plan.switch_node(options.switch)
         p4info = pipelines[switch.program].p4info
-        found = [encode(p4info, entity) for entity in tables(plan, switch)]
+        items = [encode(p4info, entity) for entity in tables(plan, switch)]
     else:
         plan, where = _fabric(options)
         p4info = pipelines[plan.switch_node(options.switch).program].p4info
         (address,) = _chosen(where, [options.switch]).values()
-        found = read_switch(options.switch, address, p4info)
+        items = read_switch(options.switch, address, p4info)
     if options.format == "json":
         rows = [
-            {"kind": i.kind, "key": words.key(p4info, i.entity), "value": words.value(p4info, i.entity)} for i in found
+            {"kind": i.kind, "key": words.key(p4info, i.entity), "value": words.value(p4info, i.entity)} for i in items
         ]
         print(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
-        for item in found:
+        for item in items:
             print(words.line(p4info, item.entity))
     return 0
 
@@ -84,10 +84,10 @@ def run_show(options: argparse.Namespace) -> int:
 def shell_python() -> Path:
     """The Python of p4runtime-shell, whose environment lies beside the lab's: the shell needs a protobuf of 2022."""
     lab = Path(sys.prefix)
-    found = lab.with_name(f"{lab.name}-shell") / "bin/python"
-    if not found.exists():
-        raise UsageError(f"p4runtime-shell is not installed ({found}): ./lab controller shell installs it")
-    return found
+    python = lab.with_name(f"{lab.name}-shell") / "bin/python"
+    if not python.exists():
+        raise UsageError(f"p4runtime-shell is not installed ({python}): ./lab controller shell installs it")
+    return python
 
 
 def run_shell(options: argparse.Namespace) -> int:

@@ -50,7 +50,7 @@ def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipel
     """
     with GrpcChannels() as channels, ThreadPoolExecutor(WORKERS) as workers:
 
-        def one(name: str) -> Cells | None:
+        def read_switch(name: str) -> Cells | None:
             switch = plan.switch_node(name)
             p4info = pipelines[switch.program].p4info
             client = P4RuntimeClient(channels, name, addresses[name])
@@ -59,8 +59,8 @@ def read_counters(plan: Plan, addresses: Mapping[str, Address], pipelines: Pipel
             except (UnreadyError, UnreachableError):  # a crashed BMv2 has no process either
                 return None
 
-        read = zip(addresses, workers.map(one, addresses), strict=True)
-        return {name: found for name, found in read if found is not None}
+        read = zip(addresses, workers.map(read_switch, addresses), strict=True)
+        return {name: cells for name, cells in read if cells is not None}
 
 
 def drop_causes(p4info: P4Info) -> list[str]:
@@ -80,29 +80,29 @@ def cells(plan: Plan, switch: Switch, p4info: P4Info) -> Iterable[bytes]:
 
 def decoded(p4info: P4Info, entities: Iterable[bytes]) -> Cells:
     """Answers by port and class; a counter is known by the last part of its name."""
-    found: Cells = {}
+    cells: Cells = {}
     for body in entities:
         entry = p4rt.Entity.FromString(body).counter_entry
-        _note(found, p4info.counters[entry.counter_id].name, int(entry.index.index), int(entry.data.packet_count))
-    return found
+        _note(cells, p4info.counters[entry.counter_id].name, int(entry.index.index), int(entry.data.packet_count))
+    return cells
 
 
 def counted(plan: Plan, switch: Switch, p4info: P4Info, read: Callable[[str, int, int], list[int]]) -> Cells:
     """The same of a switch in this process: `read` gives packets by counter, first cell and count."""
-    found: Cells = {}
+    cells: Cells = {}
     for counter in p4info.counters.values():
         cells_of_ports = read(counter.name, CLASSES_PER_PORT, port_count(plan, switch) * CLASSES_PER_PORT)
         for index, packets in enumerate(cells_of_ports, CLASSES_PER_PORT):
-            _note(found, counter.name, index, packets)
-    return found
+            _note(cells, counter.name, index, packets)
+    return cells
 
 
-def _note(found: Cells, counter: str, index: int, packets: int) -> None:
+def _note(cells: Cells, counter: str, index: int, packets: int) -> None:
     if not packets:
         return
     port, traffic_class = divmod(index, CLASSES_PER_PORT)
     name = CLASS_NAMES.get(traffic_class, str(traffic_class))
-    counters = found.setdefault(port, {}).setdefault(name, ClassCounters())
+    counters = cells.setdefault(port, {}).setdefault(name, ClassCounters())
     what = counter.rsplit(".", 1)[-1]
     if what.endswith(DROP_SUFFIX):
         counters.drops[what.removesuffix(DROP_SUFFIX)] = packets

@@ -225,19 +225,19 @@ def compare(p4info: P4Info, wanted: Iterable[Item], present: Iterable[bytes]) ->
     matched = set()
     for body in others:
         try:
-            found = decode(p4info, body)
+            actual = decode(p4info, body)
         except P4RuntimeError as error:
             unreadable.append(str(error))
             continue
-        if found is None:
+        if actual is None:
             continue
-        key = (found.kind, found.key)
+        key = (actual.kind, actual.key)
         expected = missing.get(key)
         if expected is None:
-            delete.append(found)
+            delete.append(actual)
         else:
             matched.add(key)
-            if expected.body != found.body:
-                modify.append((found, expected))
+            if expected.body != actual.body:
+                modify.append((actual, expected))
     insert = [item for key, item in missing.items() if key not in matched]
     return Changes(tuple(insert), tuple(modify), tuple(delete), tuple(unreadable))

@@ -89,12 +89,12 @@ def push(
     difference; the others are provisioned all the same.
     """
 
-    def one(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
+    def push_switch(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info, dead_links)
         with client.as_primary():
             return _push_one(client, pipeline, wanted)
 
-    return _each(plan, addresses, one, "push", pipelines, journal, progress)
+    return _each(plan, addresses, push_switch, "push", pipelines, journal, progress)
 
 
 def verify(
@@ -107,14 +107,14 @@ def verify(
 ) -> Report:
     """Read everything back and compare; changes nothing and needs no session."""
 
-    def one(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
+    def verify_switch(client: P4RuntimeClient, switch: Switch, pipeline: PipelineConfig) -> _Result:
         wanted = _wanted(plan, switch, pipeline.p4info)
         if client.cookie() != pipeline.cookie:
             return _Result(len(wanted), 0, (_wrong_pipeline(client, pipeline),))
         changes = items.compare(pipeline.p4info, wanted, client.read(_filters(pipeline.p4info)))
         return _Result(len(wanted), 0, tuple(_differences(client.name, pipeline.p4info, changes)))
 
-    return _each(plan, addresses, one, "verify", pipelines, journal, progress)
+    return _each(plan, addresses, verify_switch, "verify", pipelines, journal, progress)
 
 
 def reconverge(
@@ -136,8 +136,8 @@ def read_switch(name: str, address: Address, p4info: P4Info) -> list[Item]:
     """Everything that a switch has, as items in writing order. Raises ClientError, P4RuntimeError."""
     with GrpcChannels() as channels:
         bodies = P4RuntimeClient(channels, name, address).read(_filters(p4info))
-    found = [item for body in bodies if (item := items.decode(p4info, body)) is not None]
-    return sorted(found, key=lambda item: items.WRITE_ORDER.index(item.kind))
+    present = [item for body in bodies if (item := items.decode(p4info, body)) is not None]
+    return sorted(present, key=lambda item: items.WRITE_ORDER.index(item.kind))
 
 
 def write_entities(name: str, address: Address, pipeline: PipelineConfig, entities: Iterable[Entity]) -> int:
@@ -154,7 +154,7 @@ def write_entities(name: str, address: Address, pipeline: PipelineConfig, entiti
 def _each(
     plan: Plan,
     addresses: Mapping[str, Address],
-    one: Callable[[P4RuntimeClient, Switch, PipelineConfig], _Result],
+    call: Callable[[P4RuntimeClient, Switch, PipelineConfig], _Result],
     action: str,
     pipelines: Pipelines | None,
     journal: Path | None,
@@ -169,7 +169,7 @@ def _each(
         def guarded(name: str) -> tuple[str, _Result]:
             try:
                 switch = plan.switch_node(name)
-                return name, one(P4RuntimeClient(channels, name, addresses[name]), switch, programs[switch.program])
+                return name, call(P4RuntimeClient(channels, name, addresses[name]), switch, programs[switch.program])
             except UnreachableError as error:
                 return name, _Result(differences=(Difference(name, "unreachable", str(error)),))
             except ClientError as error:
@@ -263,8 +263,8 @@ def _filters(p4info: P4Info) -> list[bytes]:
 
 def _wrong_pipeline(client: P4RuntimeClient, pipeline: PipelineConfig) -> Difference:
     cookie = client.cookie()
-    found = "none is loaded" if cookie is None else f"cookie {cookie:#x} is loaded"
-    return Difference(client.name, "pipeline", f"{found}, expected {pipeline.name} with cookie {pipeline.cookie:#x}")
+    state = "none is loaded" if cookie is None else f"cookie {cookie:#x} is loaded"
+    return Difference(client.name, "pipeline", f"{state}, expected {pipeline.name} with cookie {pipeline.cookie:#x}")
 
 
 def _differences(name: str, p4info: P4Info, changes: Changes) -> Iterator[Difference]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.client import ControlClient, ControlError
-from common.outcome import told
+from common.outcome import error_line
 from common.pairs import json_or_text, parse_pair
 from common.terminal.standard_streams import write_error
 from endpoint import agent, factory
@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         )
     except (ControlError, OSError, ValueError, RuntimeError) as error:
-        write_error(f"endpoint {options.command}: {told(error)}")
+        write_error(f"endpoint {options.command}: {error_line(error)}")
         return 2
 
 

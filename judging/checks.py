@@ -138,9 +138,9 @@ def planes_even(run: Run, limit: float = 0.05, phase: str = "reference") -> Find
     error = sample_size.share_error(planes.packets_sent(run, sent), counters.queue_pairs(run))
     figures = {"spread": round(off, 4), "bytes": {str(plane): round(value) for plane, value in sent.items()}}
     reason = f"the farthest plane is {off:.1%} from the mean in phase {phase!r} (limit {limit:.0%})"
-    found = sample_size.holds(off, limit, error)
-    doubted = stalls.told(run, span) or "few packets"
-    finding = Finding("planes even", found, reason + sample_size.doubt(found, error, doubted), figures)
+    holds = sample_size.holds(off, limit, error)
+    doubted = stalls.describe(run, span) or "few packets"
+    finding = Finding("planes even", holds, reason + sample_size.doubt(holds, error, doubted), figures)
     return evidence.blamed(finding, evidence.behind(run, span))
 
 
@@ -154,7 +154,7 @@ def paths_healed(run: Run, except_for: Callable[[paths.PathKey], bool] = lambda 
     bad = [path for path in paths.not_good_at(run, run.end_ns) if not except_for(path)]
     left = paths.histories(run)
     if bad and all(stalls.spoils(run, left[path][-1].start_ns) for path in bad):
-        reason = f"{len(bad)} paths are not good at the end, all since a stall: {stalls.told(run, run.span)}"
+        reason = f"{len(bad)} paths are not good at the end, all since a stall: {stalls.describe(run, run.span)}"
         return Finding("paths healed", None, reason)
     if bad:
         path = bad[0]
@@ -224,21 +224,21 @@ def fault_cost(
     `away_ns` is what a fault may cost beside that, because hosts have fewer ports meanwhile.
     """
     name, span, rtt_ns = "fault cost", run.phases.get(phase), sample_size.base_rtt_ns(run)
-    found = cost.of_phase(run, span, away_ns) if span is not None and rtt_ns else None
-    if span is None or found is None:
+    phase_cost = cost.of_phase(run, span, away_ns) if span is not None and rtt_ns else None
+    if span is None or phase_cost is None:
         return Finding(name, None, f"phase {phase!r} has no quiet part with which its faults could be compared")
-    if not found.costs:
+    if not phase_cost.costs:
         return Finding(name, None, f"no fault began in phase {phase!r}")
     limit = sample_size.repair_round_trips(run) if at_most is None else at_most
-    every, most_ns = found.together, limit * rtt_ns
-    judged = [(every, most_ns * every.bursts), *((one, cost.WORST * most_ns * one.bursts) for one in found.costs)]
+    every, most_ns = phase_cost.together, limit * rtt_ns
+    judged = [(every, most_ns * every.bursts), *((c, cost.WORST * most_ns * c.bursts) for c in phase_cost.costs)]
     holds: bool | None = None
-    if any(one.least_ns > allowed_ns for one, allowed_ns in judged):
+    if any(part.least_ns > allowed_ns for part, allowed_ns in judged):
         holds = False
-    elif all(one.lost_ns <= allowed_ns for one, allowed_ns in judged) and every.noise_ns <= most_ns * every.bursts:
+    elif all(part.lost_ns <= allowed_ns for part, allowed_ns in judged) and every.noise_ns <= most_ns * every.bursts:
         holds = True
     mean = max(0.0, every.lost_ns / every.bursts / rtt_ns)
-    worst = max(0.0, *(one.lost_ns / one.bursts / rtt_ns for one in found.costs))
+    worst = max(0.0, *(part.lost_ns / part.bursts / rtt_ns for part in phase_cost.costs))
     error = (every.noise_ns + every.stalled_ns) / every.bursts / rtt_ns
     count = f"{len(every.faults)} fault{'s' * (len(every.faults) > 1)}"
     count += f" in {every.bursts} bursts" * (1 < every.bursts < len(every.faults))
@@ -246,10 +246,10 @@ def fault_cost(
     spread = f" each, the worst {worst:.1f}" if every.bursts > 1 else ""
     limits = f"{limit:g} and {cost.WORST * limit:g}" if every.bursts > 1 else f"{limit:g}"
     reason = f"{count} cost {mean:.1f} round trips{spread}{beside} (at most {limits})"
-    reason += f"; together {cost_words(run, span, found)}"
+    reason += f"; together {cost_words(run, span, phase_cost)}"
     if holds is None:
-        reason += f"; known to within {error:.1f}: {stalls.told(run, span) or 'laps differ as much without faults'}"
-    lap = found.pace.ns_per_work / rtt_ns if found.steps else float("inf")
+        reason += f"; known to within {error:.1f}: {stalls.describe(run, span) or 'laps differ as much without faults'}"
+    lap = phase_cost.pace.ns_per_work / rtt_ns if phase_cost.steps else float("inf")
     if holds is False and lap < cost.REPAIRS_PER_LAP * limit:
         holds, reason = None, f"{reason}; in steps of {lap:.1f} round trips hosts mostly wait for each other"
     figures = {
@@ -262,16 +262,18 @@ def fault_cost(
     return Finding(name, holds, reason, figures)
 
 
-def cost_words(run: Run, span: Span, found: cost.PhaseCost) -> str:
+def cost_words(run: Run, span: Span, phase_cost: cost.PhaseCost) -> str:
     """All costs of a phase as a share of it, in steps and in bytes; and a burst's at the hardware's round trip."""
-    lost_ns = max(0.0, found.together.lost_ns)
+    lost_ns = max(0.0, phase_cost.together.lost_ns)
     words = [f"{lost_ns / span.length_ns:.2%} of the phase"]
-    if found.steps:
-        words.append(f"{lost_ns / found.pace.ns_per_work:.2f} steps")
+    if phase_cost.steps:
+        words.append(f"{lost_ns / phase_cost.pace.ns_per_work:.2f} steps")
     words.append(f"{goodput.over(run, span) * lost_ns / 8e15:.1f} MB")
     lab, real = (int(run.options.get(key) or 0) for key in ("port_rate_bps", "hardware_rate_bps"))
     hardware = (
-        f"; {lost_ns / found.together.bursts * lab / real / 1e3:.1f} µs each on the hardware" if lab and real else ""
+        f"; {lost_ns / phase_cost.together.bursts * lab / real / 1e3:.1f} µs each on the hardware"
+        if lab and real
+        else ""
     )
     return ", ".join(words) + hardware
 
@@ -280,10 +282,10 @@ def cost_words(run: Run, span: Span, found: cost.PhaseCost) -> str:
 def drift(run: Run, phase: str = "faults") -> Finding:
     """By how much quiet laps of a phase are slower than the reference's."""
     span = run.phases.get(phase)
-    found = cost.of_phase(run, span) if span is not None and "reference" in run.phases else None
-    if found is None or found.drift is None:
+    phase_cost = cost.of_phase(run, span) if span is not None and "reference" in run.phases else None
+    if phase_cost is None or phase_cost.drift is None:
         return Finding("drift", None, f"no quiet part of the reference or of phase {phase!r} to compare")
-    return drifted(run, found.drift, phase)
+    return drifted(run, phase_cost.drift, phase)
 
 
 def drifted(run: Run, off: float, phase: str) -> Finding:
@@ -308,7 +310,7 @@ def retransmission_timeouts(run: Run, at_most: int = 0) -> Finding:
     fired = counters.qp_totals(run)["rto"]
     reason = f"{fired} retransmission timeouts fired (at most {at_most})"
     finding = Finding("timeouts", fired <= at_most, reason, {"rto": fired})
-    return evidence.blamed(finding, stalls.told(run, run.span) or evidence.behind(run, run.span))
+    return evidence.blamed(finding, stalls.describe(run, run.span) or evidence.behind(run, run.span))
 
 
 @check
@@ -325,13 +327,13 @@ def switches_trimmed(run: Run, at_least: int = 1) -> Finding:
 def reference_load(run: Run, at_least: float = 0.60) -> Finding:
     """Links carried at least this share of their rate while hosts communicated, in the phase in which it was most."""
     rate, all_steps = run.options.get("host_rate_bps"), steps.steps(run)
-    found = []
+    loads = []
     for inside in (steps.within(all_steps, phase) for name, phase in run.phases.items() if name != "warmup"):
         comm, total = sum(step.comm_ns for step in inside), sum(step.total_ns for step in inside)
         if rate and comm and run.agent_samples:
             sent = sum(planes.bytes_sent(run, Span("steps", inside[0].start_ns, inside[-1].end_ns)).values())
-            found.append((sent * 8e9 / comm / (int(rate) * len(run.agent_samples)), comm / total))
-    share, comm_share = max(found, default=(0.0, 0.0))
+            loads.append((sent * 8e9 / comm / (int(rate) * len(run.agent_samples)), comm / total))
+    share, comm_share = max(loads, default=(0.0, 0.0))
     if not share:
         return Finding("load", None, "no host sent anything in the steps of any phase")
     figures = {"load": round(share, 3), "comm_share": round(comm_share, 3)}
@@ -353,12 +355,12 @@ def flows_even(run: Run, workload: str, limit: float = 0.10, phase: str = "fault
         return Finding(name, None, f"{len(rates)} flows were measured")
     off = max(abs(rate - mean) for rate in rates.values()) / mean
     error = flows.error(run, later, workload)
-    found = sample_size.holds(off, limit, error)
-    doubt = sample_size.doubt(found, error, stalls.told(run, later))
+    holds = sample_size.holds(off, limit, error)
+    doubt = sample_size.doubt(holds, error, stalls.describe(run, later))
     figures = {"mbps": {flow: round(rate / 1e6, 2) for flow, rate in rates.items()}, "spread": round(off, 4)}
     unit, unit_bps = run.rate_unit
     reason = f"{len(rates)} flows of {mean / unit_bps:.1f} {unit}, the farthest {off:.1%} off (limit {limit:.0%})"
-    finding = Finding(name, found, reason + doubt, figures)
+    finding = Finding(name, holds, reason + doubt, figures)
     return evidence.blamed(finding, evidence.behind(run, later))
 
 
@@ -369,19 +371,19 @@ def flow_kept(run: Run, workload: str, at_least: float = 0.95, phase: str = "fau
     The machine's drift is what these two differ by; half of it is part of the error.
     """
     name = f"{workload} kept"
-    calm, span = [run.phases[one] for one in cost.CALM if one in run.phases], run.phases.get(phase)
-    alone = [rate for one in calm if (rate := sum(flows.rates(run, one, workload).values()))]
+    calm, span = [run.phases[label] for label in cost.CALM if label in run.phases], run.phases.get(phase)
+    alone = [rate for part in calm if (rate := sum(flows.rates(run, part, workload).values()))]
     if not calm or span is None or not alone:
         return Finding(name, None, f"{workload} carried nothing in a calm phase, or there was no phase {phase!r}")
     later = Span(phase, span.start_ns + run.ns(skip_s), span.stop_ns)
     before, during = sum(alone) / len(alone), sum(flows.rates(run, later, workload).values())
     share, apart = during / before, (max(alone) - min(alone)) / before
-    error = hypot(*(flows.error(run, one, workload) for one in calm)) / len(calm) + flows.error(run, later, workload)
-    found = sample_size.holds(1 - share, 1 - at_least, error + apart / 2)
+    error = hypot(*(flows.error(run, part, workload) for part in calm)) / len(calm) + flows.error(run, later, workload)
+    holds = sample_size.holds(1 - share, 1 - at_least, error + apart / 2)
     figures = {"calm_mbps": round(before / 1e6, 2), "faults_mbps": round(during / 1e6, 2), "drift": round(apart, 4)}
     unit, unit_bps = run.rate_unit
     reason = f"{during / unit_bps:.1f} of {before / unit_bps:.1f} {unit}, {share:.1%} (at least {at_least:.0%})"
     finding = Finding(
-        name, found, reason + sample_size.doubt(found, error + apart / 2, stalls.told(run, later)), figures
+        name, holds, reason + sample_size.doubt(holds, error + apart / 2, stalls.describe(run, later)), figures
     )
     return evidence.blamed(finding, evidence.behind(run, *calm, later))

@@ -32,11 +32,11 @@ def processes(run: Run) -> list[HostCommand]:
     """The processes of the run's command, by rank; none in a run without one."""
     started = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "start"}
     stopped = {int(line.get("rank", 0)): line for line in run.kind("command") if line.get("state") == "stop"}
-    found = []
+    commands = []
     for rank, line in sorted(started.items()):
         end = stopped.get(rank, {})
         status = end.get("status")
-        found.append(
+        commands.append(
             HostCommand(
                 host=str(line.get("host")),
                 rank=rank,
@@ -48,7 +48,7 @@ def processes(run: Run) -> list[HostCommand]:
                 output=str(end.get("output", "")),
             )
         )
-    return found
+    return commands
 
 
 def ending(process: HostCommand) -> str:
@@ -63,26 +63,28 @@ def ending(process: HostCommand) -> str:
 @check
 def ended_well(run: Run) -> Finding:
     """The command ended with status 0 in every host."""
-    found = processes(run)
-    if not found:
+    commands = processes(run)
+    if not commands:
         return Finding("program", None, "the program was never started")
     # One that the run ended because another had failed is no reason by itself.
-    bad = sorted((one for one in found if one.status != 0), key=lambda one: (bool(one.cause), one.rank))
-    figures = {"processes": len(found), "failed": len(bad)}
+    bad = sorted((c for c in commands if c.status != 0), key=lambda command: (bool(command.cause), command.rank))
+    figures = {"processes": len(commands), "failed": len(bad)}
     if bad:
-        return Finding("program", False, f"{bad[0].host}: {ending(bad[0])}; {len(bad)} of {len(found)} failed", figures)
-    return Finding("program", True, f"status 0 in all {len(found)} hosts", figures)
+        return Finding(
+            "program", False, f"{bad[0].host}: {ending(bad[0])}; {len(bad)} of {len(commands)} failed", figures
+        )
+    return Finding("program", True, f"status 0 in all {len(commands)} hosts", figures)
 
 
 @check
 def under_faults(run: Run) -> Finding:
     """A fault came while the command ran; otherwise the run shows nothing of faults."""
-    found, faults = processes(run), len(run.faults)
-    spans = [(one.start_ns, run.end_ns + 1 if one.stop_ns is None else one.stop_ns) for one in found]
+    commands, faults = processes(run), len(run.faults)
+    spans = [(c.start_ns, run.end_ns + 1 if c.stop_ns is None else c.stop_ns) for c in commands]
     met = sum(any(start <= fault.start_ns < stop for start, stop in spans) for fault in run.faults)
     figures = {"faults": faults, "while_running": met}
     if not met:
-        ends = [one.stop_ns for one in found if one.stop_ns is not None]
+        ends = [c.stop_ns for c in commands if c.stop_ns is not None]
         over = f"the program was over after {run.lasting(max(ends) - run.start_ns)}, " if ends else ""
         return Finding("under faults", None, f"{over}before any fault; give it more to do", figures)
     rest = f"; it was over before the other {faults - met}" if faults > met else ""

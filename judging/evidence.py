@@ -44,7 +44,7 @@ def machine(run: Run) -> Finding:
     waited = max((stalls.waited_ns(run, span) / max(1, span.length_ns) for span in judged), default=0.0)
     taken_s = stalls.allowance_ns(run, run.span) / SECOND_NS
     reason = f"hosts waited for a processor at most {waited:.0%} of a phase; "
-    told = stalls.told(run, run.span)
+    told = stalls.describe(run, run.span)
     reason += f"{told}; they may have taken {taken_s:.1f} s" if told else "no process was late by half a round trip"
     return Finding("machine", True, reason, {"waiting": round(waited, 3), "stalls_taken_s": round(taken_s, 2)})
 
@@ -54,16 +54,16 @@ def behind(run: Run, *spans: Span) -> str:
     for span in spans if run.options.get("world") != "simulated" else ():
         if (held_up_ns := stalls.held_up_ns(run, span)) > HELD_UP_MAX * span.length_ns:
             share = held_up_ns / max(1, span.length_ns)
-            why = stalls.told(run, span) or "hosts waited for a processor"
+            why = stalls.describe(run, span) or "hosts waited for a processor"
             return f"the machine may have taken {min(share, 1):.0%} of {span.name!r}: {why}"
     return ""
 
 
-def blamed(found: Finding, why_not: str) -> Finding:
+def blamed(finding: Finding, why_not: str) -> Finding:
     """The finding itself, or an unknown one when it is false and the lab is to blame."""
-    if found.holds is not False or not why_not:
-        return found
-    return replace(found, holds=None, reason=f"{found.reason}; the lab did not keep up: {why_not}")
+    if finding.holds is not False or not why_not:
+        return finding
+    return replace(finding, holds=None, reason=f"{finding.reason}; the lab did not keep up: {why_not}")
 
 
 def complete(run: Run) -> Finding:
@@ -82,7 +82,7 @@ def complete(run: Run) -> Finding:
     if fatal:
         finding = Finding("complete", False, f"{fatal[0]['node']} failed: {fatal[0].get('message')}", spoils=True)
         t_ns, waited_ns = int(fatal[0]["t_ns"]), round(fatal[0].get("waited_s", 0) * SECOND_NS)
-        return blamed(finding, stalls.told(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
+        return blamed(finding, stalls.describe(run, Span("waiting", t_ns - waited_ns, t_ns)) if waited_ns else "")
     last_ns, hosts = run.judged.stop_ns, int(run.options.get("hosts") or 0)
     if 0 < (count := sum(line.get("role") == "agent" for line in run.kind("process"))) < hosts:
         return Finding("complete", None, f"{hosts - count} of {hosts} hosts have no journal", spoils=True)

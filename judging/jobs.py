@@ -13,20 +13,20 @@ __all__ = ["finished", "learned", "over_before", "same_weights", "under_way"]
 
 def losses(run: Run) -> dict[str, list[tuple[int, float]]]:
     """Per job its (step, loss) in order; every rank knows the same loss, so the first line of a step counts."""
-    found: dict[str, dict[int, float]] = defaultdict(dict)
+    by_job: dict[str, dict[int, float]] = defaultdict(dict)
     for line in run.kind("step"):
         if "loss" in line:
-            found[str(line["workload"])].setdefault(int(line["step"]), float(line["loss"]))
-    return {name: sorted(points.items()) for name, points in found.items()}
+            by_job[str(line["workload"])].setdefault(int(line["step"]), float(line["loss"]))
+    return {name: sorted(points.items()) for name, points in by_job.items()}
 
 
 def weights(run: Run, job: str) -> dict[int, set[str]]:
     """Per step of a job the digests that its ranks wrote: one each, where all is well."""
-    found: dict[int, set[str]] = defaultdict(set)
+    by_step: dict[int, set[str]] = defaultdict(set)
     for line in run.kind("step"):
         if line.get("workload") == job and "weights" in line:
-            found[int(line["step"])].add(str(line["weights"]))
-    return dict(found)
+            by_step[int(line["step"])].add(str(line["weights"]))
+    return dict(by_step)
 
 
 @check
@@ -35,7 +35,7 @@ def same_weights(run: Run, first: str, second: str, steps: int) -> Finding:
     ones, others = weights(run, first), weights(run, second)
     if len(ones) < steps:
         return Finding("weights", None, f"job {first!r}, the standard, came to step {len(ones)} of {steps}")
-    torn = [step for found in (ones, others) for step, digests in found.items() if len(digests) > 1]
+    torn = [step for job in (ones, others) for step, digests in job.items() if len(digests) > 1]
     differ = [step for step in sorted(set(ones) & set(others)) if ones[step] != others[step]]
     figures = {"steps": len(set(ones) & set(others)), "different": len(differ)}
     if torn or differ:

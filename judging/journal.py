@@ -47,7 +47,7 @@ def fault_of(line: Any) -> str:
         parts = line.get(name, [])
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
             return f"'{name}' must be a list of objects"
-        wrong = next((found for part in parts if (found := _missing(part, fields))), "")
+        wrong = next((fault for part in parts if (fault := _missing(part, fields))), "")
         if wrong:
             return f"in '{name}', {wrong}"
     return ""

@@ -37,7 +37,7 @@ def raised(check: Check, error: BaseException) -> str:
     """An exception of a check, with the line of the check's own file that led to it, else the line that raised it."""
     own = getattr(inspect.unwrap(check), "__code__", None)
     frames = traceback.extract_tb(error.__traceback__)
-    frame = ([one for one in frames if own is not None and one.filename == own.co_filename] or frames)[-1]
+    frame = ([entry for entry in frames if own is not None and entry.filename == own.co_filename] or frames)[-1]
     return f"{type(error).__name__}: {error} at {Path(frame.filename).name}:{frame.lineno}"
 
 

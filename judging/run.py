@@ -69,8 +69,8 @@ class StoredJournal(Sequence[Line]):
             if (group := name(line)) is not None:
                 places[group].append(place)
         return {
-            group: StoredJournal(self._texts, self._index[np.frombuffer(found, np.int64)])
-            for group, found in places.items()
+            group: StoredJournal(self._texts, self._index[np.frombuffer(lines, np.int64)])
+            for group, lines in places.items()
         }
 
 
@@ -180,10 +180,10 @@ def line_count(files: Iterable[Path]) -> int:
         before = count
         with plain_file.open_plain(path) as file:
             while block := file.read(plain_file.LINE_BYTES_MAX):
-                found = block.count(b"\n")
-                if not found and len(block) == plain_file.LINE_BYTES_MAX:
+                newlines = block.count(b"\n")
+                if not newlines and len(block) == plain_file.LINE_BYTES_MAX:
                     raise plain_file.TooLongLineError(path, count - before + 1)
-                count += found
+                count += newlines
     return count
 
 

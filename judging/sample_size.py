@@ -57,6 +57,6 @@ def holds(off: float, limit: float, error: float) -> bool | None:
     return None
 
 
-def doubt(found: bool | None, error: float, what: str = "") -> str:
+def doubt(holds: bool | None, error: float, what: str = "") -> str:
     """Words for the reason of a finding that is unknown for want of evidence; `what` names the cause."""
-    return f"; known to within {error:.1%}: {what or 'the phase is short'}" if found is None else ""
+    return f"; known to within {error:.1%}: {what or 'the phase is short'}" if holds is None else ""

@@ -63,8 +63,8 @@ class Connection:
     def _connect(self, host: str | None) -> socket.socket:
         devices = get_device_list()
         if host is None and len(devices) != 1:
-            found = f"it has those of {', '.join(devices)}: name one" if devices else "it has none"
-            raise DeviceGoneError(f"this network namespace must have one NIC, and {found} (run inside a host)")
+            state = f"it has those of {', '.join(devices)}: name one" if devices else "it has none"
+            raise DeviceGoneError(f"this network namespace must have one NIC, and {state} (run inside a host)")
         self.host = devices[0] if host is None else host
         try:
             return unix_socket.connected(uverbs.address(self.host), socket.SOCK_SEQPACKET)

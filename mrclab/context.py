@@ -70,8 +70,8 @@ class QPHint:
 
     def query(self) -> dict[str, int]:
         """`num_qps_per_peer`, `num_send_peers`, `num_remote_recv_peers`."""
-        found: dict[str, int] = self._connection.call("query_qp_hint", hint=self.number)
-        return found
+        limits: dict[str, int] = self._connection.call("query_qp_hint", hint=self.number)
+        return limits
 
     def close(self) -> None:
         """Raises `RefusedError` while a QP has it."""
@@ -86,8 +86,8 @@ class EvEventCQ(ArmedQueue):
 
     def poll(self, num_entries: int = 16) -> list[EvEvent]:
         """Take up to so many events (64 at a time), the oldest first."""
-        found = self._connection.call("poll_ev_event", cq=self.number, num_entries=num_entries)
-        return [EvEvent(**row) for row in found["events"]]
+        reply = self._connection.call("poll_ev_event", cq=self.number, num_entries=num_entries)
+        return [EvEvent(**row) for row in reply["events"]]
 
     def req_notify(self, solicited_only: bool = False) -> None:
         """The next event is to be one on the queue's channel; so is any that was not polled."""
@@ -115,17 +115,17 @@ class Control:
         """Raises `RefusedError`."""
         evs: list[tuple[int, int, int]] = []
         while True:
-            found = self._connection.call("query_ev_profile", profile=profile_id, first=len(evs))
-            evs += [(row[0], row[1], row[2]) for row in found["evs"]]
-            if not found["evs"] or len(evs) >= found["evs_present"]:
+            reply = self._connection.call("query_ev_profile", profile=profile_id, first=len(evs))
+            evs += [(row[0], row[1], row[2]) for row in reply["evs"]]
+            if not reply["evs"] or len(evs) >= reply["evs_present"]:
                 break
         return EvProfile(
-            found["profile_state"],
-            found["ev_mode"],
-            found["ev_count"],
-            found["ev_min_active"],
-            found["ev_event_mask"],
-            tuple(tuple(row) for row in found["fields"]),
+            reply["profile_state"],
+            reply["ev_mode"],
+            reply["ev_count"],
+            reply["ev_min_active"],
+            reply["ev_event_mask"],
+            tuple(tuple(row) for row in reply["fields"]),
             tuple(evs),
         )
 
@@ -145,8 +145,8 @@ class Control:
 
     def query_cc_profile(self, profile_id: int = 0) -> dict[str, Any]:
         """`algorithm` and `config`, where None follows from the NIC. Raises `RefusedError`."""
-        found: dict[str, Any] = self._connection.call("query_cc_profile", profile=profile_id)
-        return found
+        reply: dict[str, Any] = self._connection.call("query_cc_profile", profile=profile_id)
+        return reply
 
     def modify_cc_profile(self, profile_id: int, algorithm: str | None, **config: float) -> None:
         """Make or replace a congestion-control profile, for all programs: "uet-1.0-nscc" with NSCC's parameters by the
@@ -159,15 +159,15 @@ class Control:
         """Probe (host, EV, port) there and back, and wait for the answers: those that came, in order of arrival.
         `req_id` is the place of the request. Raises `RefusedError`."""
         rows = [[number, host, ev, port] for number, (host, ev, port) in enumerate(requests)]
-        found: list[EpResponse] = []
+        responses: list[EpResponse] = []
         timeout_ns = min(max(int(timeout_s * 1e9), 1000), 0xFFFFFFFF)
         for first in range(0, len(rows), PROBES_TOGETHER):
             together = rows[first : first + PROBES_TOGETHER]
             answer = self._connection.call_and_wait(
                 "ep_batch_send_wait", op_type=op_type, requests=together, rsp_timeout=timeout_ns
             )
-            found += [EpResponse(**row) for row in answer["responses"]]
-        return found
+            responses += [EpResponse(**row) for row in answer["responses"]]
+        return responses
 
 
 class CompChannel:

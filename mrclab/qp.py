@@ -139,13 +139,13 @@ class QP:
 
     def query(self, mask: QPAttrMask | None = None) -> QPAttr:
         """Ask the NIC: for all attributes, or those of the mask."""
-        found = self._connection.call("query_qp", qpn=self.qp_num)
-        self.state = QPState(found["state"])
-        attributes = found["attributes"]
+        reply = self._connection.call("query_qp", qpn=self.qp_num)
+        self.state = QPState(reply["state"])
+        attributes = reply["attributes"]
         if mask is not None:
             wanted = {name for bit in mask for name in _MASKED.get(bit, ((bit.name or "").lower(),))}
             attributes = {name: value for name, value in attributes.items() if name in wanted}
-        return QPAttr(self.state, found["cause"], found["counters"], attributes)
+        return QPAttr(self.state, reply["cause"], reply["counters"], attributes)
 
     def close(self) -> None:
         """Destroy the QP; what is posted on it disappears without completions."""

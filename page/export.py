@@ -84,7 +84,7 @@ def document(told: Mapping[str, object], files: Mapping[str, str]) -> str:
 def module(name: str, text: str) -> str:
     """A module as a data: URL, whose imports go through the import map. `name` is its path below `browser/`."""
     folder = posixpath.dirname(name)
-    own = IMPORT.sub(lambda found: f'from "mrclab/{posixpath.normpath(posixpath.join(folder, found[1]))}"', text)
+    own = IMPORT.sub(lambda match: f'from "mrclab/{posixpath.normpath(posixpath.join(folder, match[1]))}"', text)
     return "data:text/javascript;base64," + base64.b64encode(own.encode()).decode()
 
 

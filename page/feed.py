@@ -83,17 +83,17 @@ class Feed:
         """Read what was written since the last look; returns how many lines there are now."""
         if self._folder < 0:
             return 0
-        found: list[tuple[int, bytes]] = []
+        lines: list[tuple[int, bytes]] = []
         if self._whole:
-            found += self._read("journal.jsonl", self._folder)
+            lines += self._read("journal.jsonl", self._folder)
         for place in (self._journals, self._also):
             names = os.listdir(place) if place >= 0 else []
             for name in sorted(name for name in names if name.endswith(".jsonl")):
-                found += self._read(name, place)
+                lines += self._read(name, place)
         with contextlib.suppress(FileNotFoundError):
-            found += self._packets()
-        found.sort(key=lambda item: item[0])
-        self.lines += [line for _, line in found]
+            lines += self._packets()
+        lines.sort(key=lambda item: item[0])
+        self.lines += [line for _, line in lines]
         if self._lines_max and len(self.lines) > self._lines_max:
             self._forget()
         return len(self.lines)
@@ -112,15 +112,15 @@ class Feed:
     def _packets(self) -> list[tuple[int, bytes]]:
         """Lines of the packet log, as journal lines of kind `packet`: of a sample of all packets, and of every packet
         that was trimmed or did not arrive, from that place on (there `trimmed` is true of what is left of a packet)."""
-        found = []
+        packets = []
         for part in self._new("packets.jsonl", self._folder):
             try:
                 packet = self._packet(parsed(part))
             except DAMAGED:
                 continue  # such as a line that a full disk has cut
             if packet is not None:
-                found.append(packet)
-        return found
+                packets.append(packet)
+        return packets
 
     def _packet(self, line: Any) -> tuple[int, bytes] | None:
         number = line.get("packet")
@@ -155,13 +155,13 @@ class Feed:
             self._offsets[place, name] = (inode, at, count)
 
     def _read(self, name: str, place: int) -> list[tuple[int, bytes]]:
-        found = []
+        lines = []
         for part in self._new(name, place):
             try:
-                found.append((int(checked(parsed(part.decode()))["t_ns"]), part))
+                lines.append((int(checked(parsed(part.decode()))["t_ns"]), part))
             except DAMAGED:
                 continue  # judging reports a bad line
-        return found
+        return lines
 
     def batch(self, start: int) -> bytes:
         """At most BATCH_LINES lines from number `start` on, as one JSON list."""

@@ -83,23 +83,23 @@ def answered(log: Path, packet: Line) -> Line | None:
         for line in lines(log, f'"dst":"{packet["src"]}"', f'"src":"{packet["dst"]}"')
         if line["op"] in ANSWERS and line["node"] == packet["dst"] and line["t_ns"] >= packet["t_ns"]
     ]
-    # An answer names the QP that it goes to, not the one that it comes from: an answer that this very packet has
+    # An answer names the QP that it goes to, not the ack that it comes from: an answer that this very packet has
     # caused tells which of the sender's QPs it belongs to.
-    own = [one["qpn"] for one in answers if caused(one, packet)]
-    for one in answers:
-        if own and one["qpn"] != own[0]:
+    own = [answer["qpn"] for answer in answers if caused(answer, packet)]
+    for ack in answers:
+        if own and ack["qpn"] != own[0]:
             continue
-        speaks = one["psn"] == packet["psn"] if one["op"] == "NACK" else acknowledges(one, packet["psn"])
+        speaks = ack["psn"] == packet["psn"] if ack["op"] == "NACK" else acknowledges(ack, packet["psn"])
         if not speaks:
             continue
-        way = [line for line in lines(log, f'"packet":{one["packet"]},') if line["fate"] == "received"]
-        told = {key: one[key] for key in ("t_ns", "op", "qpn", "ev", "psn", "sacked", "cause_psn")}
+        way = [line for line in lines(log, f'"packet":{ack["packet"]},') if line["fate"] == "received"]
+        told = {key: ack[key] for key in ("t_ns", "op", "qpn", "ev", "psn", "sacked", "cause_psn")}
         return {**told, "came_ns": way[0]["t_ns"] if way else None}
     return None
 
 
-def caused(one: Line, packet: Line) -> bool:
-    return bool(one["cause_psn"] == packet["psn"] and one["echo_ev"] == packet["ev"])
+def caused(answer: Line, packet: Line) -> bool:
+    return bool(answer["cause_psn"] == packet["psn"] and answer["echo_ev"] == packet["ev"])
 
 
 def lines(log: Path, *words: str) -> Iterator[Line]:

@@ -51,13 +51,13 @@ def seen(plan: Plan, path: Path, size: int, trimmed_at: str | None, explainer: E
         "via": path.via,
         "sent": headers(plan, frame),
         "start": [str(condition) for condition in journey.start],
-        "hops": [shown(plan, hop) for hop in journey.hops],
+        "hops": [hop_view(plan, hop) for hop in journey.hops],
         "reached": None if journey.reached is None else journey.reached.name,
         "trimmed_at": trimmed_at,
     }
 
 
-def shown(plan: Plan, hop: TracedHop) -> dict[str, Any]:
+def hop_view(plan: Plan, hop: TracedHop) -> dict[str, Any]:
     """One switch: where in and out, tables with what they said, every step, and the frame that leaves."""
     return {
         "switch": hop.switch.name,
@@ -74,20 +74,20 @@ def shown(plan: Plan, hop: TracedHop) -> dict[str, Any]:
 
 def headers(plan: Plan, frame: bytes) -> list[list[Any]]:
     """`[header, {field: value}]` from the outside in, as far as the frame goes."""
-    found: list[list[Any]] = [["Ethernet", {"dst": mac(frame[0:6]), "src": mac(frame[6:12]), "bytes": len(frame)}]]
+    layers: list[list[Any]] = [["Ethernet", {"dst": mac(frame[0:6]), "src": mac(frame[6:12]), "bytes": len(frame)}]]
     offset = frames.ETHERNET
-    while len(frame) >= offset + frames.IPV6 and (not found[1:] or found[-1][1].get("next") == IPV6_IN_IPV6):
-        found.append(["IPv6" if len(found) > 1 else "outer IPv6", ipv6(plan, frame, offset)])
+    while len(frame) >= offset + frames.IPV6 and (not layers[1:] or layers[-1][1].get("next") == IPV6_IN_IPV6):
+        layers.append(["IPv6" if len(layers) > 1 else "outer IPv6", ipv6(plan, frame, offset)])
         offset += frames.IPV6
-    if len(found) == 2:
-        found[1][0] = "IPv6"
+    if len(layers) == 2:
+        layers[1][0] = "IPv6"
     try:
         source, destination, length, _ = struct.unpack_from("!HHHH", frame, offset)
-        found.append(["UDP", {"src": source, "dst": destination, "length": length}])
-        found += transport(frame, offset + frames.UDP)
+        layers.append(["UDP", {"src": source, "dst": destination, "length": length}])
+        layers += transport(frame, offset + frames.UDP)
     except struct.error:
-        found.append(["cut", {"here": "the rest was trimmed away"}])
-    return found
+        layers.append(["cut", {"here": "the rest was trimmed away"}])
+    return layers
 
 
 IPV6_IN_IPV6 = 41
@@ -125,18 +125,18 @@ def transport(frame: bytes, offset: int) -> list[list[Any]]:
     """The headers behind UDP; struct.error where the frame ends too early."""
     bth = wire.Bth.unpack(frame, offset)
     name = wire.Opcode(bth.opcode).name if bth.opcode in list(wire.Opcode) else hex(bth.opcode)
-    found: list[list[Any]] = [["BTH", {"opcode": name, "QP": f"{bth.dest_qpn:#x}", "PSN": bth.psn}]]
+    layers: list[list[Any]] = [["BTH", {"opcode": name, "QP": f"{bth.dest_qpn:#x}", "PSN": bth.psn}]]
     offset += wire.BTH_BYTES
     try:
         meth = wire.Meth.unpack(frame, offset)
-        found.append(["METH", dataclasses.asdict(meth)])
+        layers.append(["METH", dataclasses.asdict(meth)])
         offset += wire.METH_BYTES
         reth = wire.Reth.unpack(frame, offset)
-        found.append(["RETH", {"va": f"{reth.va:#x}", "rkey": f"{reth.rkey:#x}", "length": reth.length}])
-        found.append(["payload", {"bytes": max(0, len(frame) - offset - wire.RETH_BYTES - 4)}])
+        layers.append(["RETH", {"va": f"{reth.va:#x}", "rkey": f"{reth.rkey:#x}", "length": reth.length}])
+        layers.append(["payload", {"bytes": max(0, len(frame) - offset - wire.RETH_BYTES - 4)}])
     except struct.error:
-        found.append(["cut", {"here": "the rest was trimmed away"}])
-    return found
+        layers.append(["cut", {"here": "the rest was trimmed away"}])
+    return layers
 
 
 def mac(octets: bytes) -> str:

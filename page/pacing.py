@@ -78,8 +78,8 @@ class RunPacer:
 
     def work(self) -> None:
         """Do what others want by now. KeyboardInterrupt when the run was interrupted."""
-        for found in self._waiting():
-            self._one(found)
+        for request in self._waiting():
+            self._one(request)
         if self._interrupted:
             raise KeyboardInterrupt
 
@@ -91,9 +91,9 @@ class RunPacer:
     def end(self) -> None:
         """The run is over: threads that wait are told so."""
         self._over = True
-        for found in self._waiting():
-            if found is not None:
-                found[1].set_exception(RuntimeError(OVER))
+        for request in self._waiting():
+            if request is not None:
+                request[1].set_exception(RuntimeError(OVER))
 
     def _waiting(self) -> Iterator[tuple[Callable[[], Any], Future[Any]] | None]:
         """The work that is left by now. Two threads may look: `get` would wait for work that the other took."""
@@ -101,10 +101,10 @@ class RunPacer:
             while True:
                 yield self._work.get_nowait()
 
-    def _one(self, found: tuple[Callable[[], Any], Future[Any]] | None) -> None:
-        if found is None:
+    def _one(self, request: tuple[Callable[[], Any], Future[Any]] | None) -> None:
+        if request is None:
             return
-        act, result = found
+        act, result = request
         try:
             result.set_result(act())
         except Exception as error:  # it is the asking thread's to handle

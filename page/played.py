@@ -65,7 +65,7 @@ def timed(run: Run) -> list[TimedFault]:
         first_ns = min((fault.start_ns for fault in run.faults), default=0) - run.ns(SETTLE_S)
         everything = Span("faults", first_ns, run.end_ns + 1)
         return [timed_fault(run, fault, everything) for fault in run.faults]
-    return [one for fault in run.faults if (one := placed(run, fault)) is not None]
+    return [entry for fault in run.faults if (entry := placed(run, fault)) is not None]
 
 
 def placed(run: Run, fault: FaultSpan) -> TimedFault | None:

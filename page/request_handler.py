@@ -95,8 +95,8 @@ class RequestHandler:
         there = dict(self.injectors)
         faults = [
             {**({"lane": lane} if lane else {}), "verb": fault.verb, "target": fault.target, "value": fault.value}
-            for lane, one in sorted(there.items())
-            for fault in one.faults()
+            for lane, injector in sorted(there.items())
+            for fault in injector.faults()
         ]
         return {
             "breakable": bool(there),
@@ -110,7 +110,7 @@ class RequestHandler:
     def _fault(self, fields: Fields) -> dict[str, Any]:
         value = fields.number("value", 0, 1e9) if fields.has("value") else None
         fault = self._broken(fields).inject(text(fields, "verb"), text(fields, "target"), value)
-        return {"done": fault.words()}
+        return {"done": fault.describe()}
 
     def _undo(self, fields: Fields) -> dict[str, Any]:
         """The last one of a verb on a target; with a value, the last one with that value."""
@@ -119,7 +119,7 @@ class RequestHandler:
         for fault in reversed(there.faults()):
             if (fault.verb, fault.target) == (verb, target) and value in (None, fault.value):
                 there.undo(fault)
-                return {"done": f"undone: {fault.words()}"}
+                return {"done": f"undone: {fault.describe()}"}
         in_force = ", ".join(map(str, there.faults())) or "none"
         which = f"{verb} {target}" + ("" if value is None else f" {value:g}")
         raise PageRequestError(f"{which} is not in force; faults in force: {in_force}")
@@ -129,9 +129,9 @@ class RequestHandler:
         if not there:
             raise PageRequestError(self.why_not)
         count = 0
-        for one in there:
-            for fault in reversed(one.faults()):
-                one.undo(fault)
+        for injector in there:
+            for fault in reversed(injector.faults()):
+                injector.undo(fault)
                 count += 1
         return {"done": f"{count} undone"}
 

@@ -27,7 +27,7 @@ def scene(plan: Plan, options: Mapping[str, Any] | None = None) -> dict[str, Any
         "plan": {
             "name": plan.name,
             "planes": plan.planes,
-            "words": plan.topology.words(),
+            "words": plan.topology.describe(),
             "lane_width": lane_width(graph),
             "encapsulation": plan.encapsulation,
             "usid_block": f"{int(plan.usid_block.network_address) >> 96:08x}",
@@ -59,7 +59,7 @@ def ways_of(plan: Plan) -> dict[str, Any]:
 
     def place(source: int, destination: int) -> int:
         rows = tuple(
-            (tuple(plane << 16 | low for low in way.lows), tuple(one.name for one in way.switches[1:-1]), plane)
+            (tuple(plane << 16 | low for low in way.lows), tuple(switch.name for switch in way.switches[1:-1]), plane)
             for plane in range(plan.planes)
             for way in topology.ways(plane, source, destination)
         )
@@ -111,16 +111,16 @@ def refusals(plan: Plan, target: str) -> dict[str, str]:
     Targets are spelt as for `./lab fault`; ValueError when the plan has none such.
     """
     kind = kind_of(plan, target)
-    found = {}
+    reasons = {}
     for verb in VERBS.values():
         if verb.target != kind:
             continue
         try:
             make_fault(plan, verb.name, target, verb.argument.high if verb.argument else None)
-            found[verb.name] = ""
+            reasons[verb.name] = ""
         except ValueError as error:
-            found[verb.name] = str(error)
-    return found
+            reasons[verb.name] = str(error)
+    return reasons
 
 
 def kind_of(plan: Plan, target: str) -> str:
@@ -141,10 +141,10 @@ def all_refusals(plan: Plan) -> dict[str, dict[str, str]]:
     What a verb can do depends on the kinds of the switches at the ends alone, so one target represents all alike:
     the page asks by the key `class_of` gives.
     """
-    found: dict[str, dict[str, str]] = {}
+    by_class: dict[str, dict[str, str]] = {}
     for target, key in classes(plan).items():
-        found.setdefault(key, refusals(plan, target))
-    return found
+        by_class.setdefault(key, refusals(plan, target))
+    return by_class
 
 
 def classes(plan: Plan) -> dict[str, str]:

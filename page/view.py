@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import plain_file
-from common.outcome import told
+from common.outcome import error_line
 from page.scene import all_refusals, scene, verbs
 from running import directory
 from topo import Plan, PlanError, load_plan
@@ -57,7 +57,7 @@ def what_is(root: Path, name: str) -> Path | Plan:
 
 def plan_view(plan: Plan) -> View:
     """A fabric without time."""
-    words = f"{plan.topology.words()}; nothing runs: a plan"
+    words = f"{plan.topology.describe()}; nothing runs: a plan"
     return View(f"plan {plan.name}", words, "plan", (plan,), (None,), ({},), (f"plan {plan.name}",))
 
 
@@ -85,6 +85,6 @@ def running_plan(run: Path, options: Mapping[str, Any]) -> Plan:
     try:
         plan = directory.RunDirectory(run).plan()
     except (OSError, PlanError) as error:
-        raise ValueError(f"{run} has no plan to be drawn from: {told(error)}") from None
+        raise ValueError(f"{run} has no plan to be drawn from: {error_line(error)}") from None
     built = plan.single_plane() if options.get("single_plane") else plan
     return built.with_pfc() if options.get("priority_flow_control") else built

@@ -18,7 +18,7 @@ from typing import Any
 from common.giving import Receiver, give
 from common.interpreter import python
 from common.linux.rights import ordinary_user
-from common.outcome import told
+from common.outcome import error_line
 from common.plain_file import followed
 from common.scratch import Scratch
 from common.server import ControlServer, Reply, ThreadReaders
@@ -154,7 +154,7 @@ class Viewer:
         try:
             result = self._handler.do(request)
         except (ValueError, RuntimeError, OSError, LookupError, ArithmeticError, TypeError) as error:
-            reply({"id": ident, "ok": False, "error": told(error)})
+            reply({"id": ident, "ok": False, "error": error_line(error)})
             return
         reply({"id": ident, "ok": True, "result": result})
 

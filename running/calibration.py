@@ -26,7 +26,7 @@ from judging.arrays import np
 from judging.units import brief
 from running.lateness import Lateness
 from running.options import Choices
-from running.runner import made
+from running.runner import make_run
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import Phase, Scenario, Setting, Workload
@@ -60,25 +60,25 @@ def busiest(scenario: Scenario, setting: Setting) -> list[Workload]:
     Two jobs of one kind on the same hosts, which follow each other in the scenario, count as one job.
     """
     usual = replace(setting, phases={phase.name: phase.seconds for phase in scenario.phases})
-    found: dict[tuple[str, tuple[str, ...] | None], Workload] = {}
-    for one in [*scenario.workloads(usual), *(program.like for program in scenario.programs(usual))]:
-        options = {key: value for key, value in one.options.items() if key != "duration_ns"}
-        kind = one.kind
+    workloads: dict[tuple[str, tuple[str, ...] | None], Workload] = {}
+    for workload in [*scenario.workloads(usual), *(program.like for program in scenario.programs(usual))]:
+        options = {key: value for key, value in workload.options.items() if key != "duration_ns"}
+        kind = workload.kind
         if kind == "training":  # a mean over compute and communication would fill the processor while it communicates
             kind, options = "all_reduce", {"size": options["size"], "qps": options.get("qps", 1), "rounds": 0}
-        found.setdefault((kind, one.ranks), replace(one, kind=kind, options=options, phase="warmup"))
-    return list(found.values())
+        workloads.setdefault((kind, workload.ranks), replace(workload, kind=kind, options=options, phase="warmup"))
+    return list(workloads.values())
 
 
 def key(plan: Plan, scenario: Scenario) -> str:
     """The key of a measurement: machine, Python, the plan's sizes (not its name), and the scenario's workloads."""
     shape = f"{plan.planes}x{plan.leaves}x{plan.spines}x{plan.hosts_per_leaf}"
     if plan.shape is not None:
-        shape = f"{plan.topology.words()}, {plan.host_count} hosts"
+        shape = f"{plan.topology.describe()}, {plan.host_count} hosts"
     sizes = f"{plan.packets.pmtu_bytes}@{plan.links.host_rate_bps}"
     machine = f"{platform.node()}, {os.cpu_count()} CPUs, {capacity():g} ours, Python {platform.python_version()}"
     sent = busiest(scenario, Setting(plan, "mrc", 0, {}))
-    kinds = sorted(f"{one.kind} on {len(one.ranks or range(plan.host_count))}" for one in sent)
+    kinds = sorted(f"{workload.kind} on {len(workload.ranks or range(plan.host_count))}" for workload in sent)
     return f"{shape}, {sizes}, {plan.switch}, {' and '.join(kinds)}, {machine}"
 
 
@@ -89,35 +89,37 @@ def calibrated(plan: Plan, scenario: Scenario, tell: Callable[[str], None], agai
     now, kept = look(), {}
     with suppress(OSError, ValueError):  # a file that cannot be read is written anew
         kept = plain_file.read_object(path)
-    found, source = kept.get(name), "cache"
-    if found is None or again:
+    measurement, source = kept.get(name), "cache"
+    if measurement is None or again:
         tell("calibrating: how fast can this machine go with two thirds of its CPU free?")
         bits = PACKETS_A_SECOND * capacity() * 8 * plan.packets.pmtu_bytes
         measured_at_bps = min(plan.links.host_rate_bps // 2, round(bits / plan.host_count / plan.planes))
         load = loaded(plan, measured_at_bps, scenario)
         late = f"; processes are up to {brief(load.late_ns)} late" if load.late_ns else ""
         tell(f"at {measured_at_bps / 1e6:.2f} Mb/s per port the lab takes {load.busy:.0%} of the machine{late}")
-        found = {"measured_at_bps": measured_at_bps, "busy_lab": round(load.busy, 3), "late_ns": load.late_ns}
+        measurement = {"measured_at_bps": measured_at_bps, "busy_lab": round(load.busy, 3), "late_ns": load.late_ns}
         source = "measured now"
         if now.busy <= IDLE_MAX:
             files.make_cache(path.parent)
-            files.write_json(path, {**kept, name: found})
-    quiet_bps, rate_bps = (fitting(plan, found, load) for load in (MeasuredLoad(0.0), now))
+            files.write_json(path, {**kept, name: measurement})
+    quiet_bps, rate_bps = (fitting(plan, measurement, load) for load in (MeasuredLoad(0.0), now))
     if rate_bps < quiet_bps:
-        late = f", and processes are up to {brief(now.late_ns)} late" if now.late_ns > found["late_ns"] else ""
+        late = f", and processes are up to {brief(now.late_ns)} late" if now.late_ns > measurement["late_ns"] else ""
         told = f"{rate_bps / 1e6:.2g} instead of {quiet_bps / 1e6:.2g} Mb/s per port"
         tell(f"the machine is {now.busy:.0%} busy with other things{late}: {told}")
     seen = {"port_rate_bps": rate_bps, "source": source, "busy_now": round(now.busy, 3), "late_now_ns": now.late_ns}
-    return {**found, **seen}
+    return {**measurement, **seen}
 
 
-def fitting(plan: Plan, found: Mapping[str, Any], now: MeasuredLoad) -> int:
+def fitting(plan: Plan, measurement: Mapping[str, Any], now: MeasuredLoad) -> int:
     """The rate at which CPU use reaches BUSY_WANTED, half of that beside other work that takes the whole machine; and
     at which no process is later than the lab's timers allow for. To two digits."""
     free = BUSY_WANTED * (1 - min(now.busy, 1.0) / 2)
-    rate_bps = found["measured_at_bps"] * free / max(found["busy_lab"], 0.01)  # less is below what can be measured
+    rate_bps = (
+        measurement["measured_at_bps"] * free / max(measurement["busy_lab"], 0.01)
+    )  # less is below what can be measured
     rate_bps = min(rate_bps, plan.links.host_rate_bps * RATE_MAX_FACTOR)
-    late_ns = max(found["late_ns"], now.late_ns, 1)
+    late_ns = max(measurement["late_ns"], now.late_ns, 1)
     on_time_bps = plan.links.host_rate_bps * plan.base_rtt_ns / (JITTER_SHARE * late_ns)
     rate_bps = min(rate_bps, max(on_time_bps, rate_bps / SLOWER_MAX))
     digits = 10 ** max(0, len(str(int(rate_bps))) - 2)
@@ -150,7 +152,7 @@ def loaded(plan: Plan, rate_bps: int, scenario: Scenario) -> MeasuredLoad:
     with Scratch("mrclab-calibration-") as folder:
         spec = RunSpec(measuring, Choices(transport("mrc", scenario.settings), plan, seed=0))
         with Lateness() as late:
-            path = made(spec, folder)
+            path = make_run(spec, folder)
         run = Run.open(path)
     return MeasuredLoad(lab_share(run, run.phases["loaded"]), late.usual(run.phases["loaded"]))
 
@@ -182,7 +184,7 @@ def jiffies() -> tuple[float, float]:
 @cache
 def capacity() -> float:
     """How many processors this process may use at once: those of its affinity, or the quota of its control groups."""
-    found = float(len(os.sched_getaffinity(0)))
+    processors = float(len(os.sched_getaffinity(0)))
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, place = line.split(":", 2)
         second, root = not controllers, Path("/sys/fs/cgroup", controllers)
@@ -194,5 +196,5 @@ def capacity() -> float:
                     quota, period = (folder / "cpu.max").read_text().split()
                 else:
                     quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
-                found = min(found, int(quota) / int(period)) if int(quota) > 0 else found
-    return found
+                processors = min(processors, int(quota) / int(period)) if int(quota) > 0 else processors
+    return processors

@@ -22,7 +22,7 @@ from common.terminal.printable import printable
 from topo import Plan, PlanError, plan_document
 from topo.planfile import parse_plan
 
-__all__ = ["RUNS", "RunDirectory", "before", "by_age", "find", "words"]
+__all__ = ["RUNS", "RunDirectory", "before", "by_age", "display_name", "find"]
 
 RUNS = Path("runs")
 NAME = re.compile(r"([0-9]{8}-[0-9]{6})-[0-9]+(?:-([0-9]+))?", re.ASCII)
@@ -115,7 +115,7 @@ def find(root: Path, name: str) -> Path:
     for path in reversed(runs):
         if path.parent.name == name:
             return plain_file.followed(path)
-    known = [words(path) for path in runs]
+    known = [display_name(path) for path in runs]
     if not known:
         files.check_way(root)
         rule = "a run is a folder SCENARIO/RUN with an options.json, as ./lab run makes it"
@@ -135,7 +135,7 @@ def may_follow(link: Path) -> bool:
     return not stat.S_ISLNK(status.st_mode) or is_trusted(status.st_uid)
 
 
-def words(run: Path) -> str:
+def display_name(run: Path) -> str:
     """The name of a run for people, SCENARIO/RUN."""
     return printable(f"{run.parent.name}/{run.name}")
 
@@ -174,6 +174,6 @@ def before(run: Path) -> Path:
     earlier = siblings[: siblings.index(run)] if run in siblings else []
     if not earlier:
         raise FileNotFoundError(
-            f"{words(run)} is the first run of {printable(run.parent.name)}: there is none to compare it with"
+            f"{display_name(run)} is the first run of {printable(run.parent.name)}: there is none to compare it with"
         )
     return earlier[-1]

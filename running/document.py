@@ -34,10 +34,10 @@ def written(spec: RunSpec) -> dict[str, Any]:
     scenario, named = spec.scenario, bool(spec.choices.source)
     if not named and scenario.plain is None:
         raise ValueError(f"the scenario {scenario.name} was made in code and is no data: it can be sent by name only")
-    found: dict[str, Any] = document(
+    encoded: dict[str, Any] = document(
         _Document(spec.choices, None if named else scenario.plain, scenario.command if named else None)
     )
-    return found
+    return encoded
 
 
 def spec_of(values: object) -> RunSpec:

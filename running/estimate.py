@@ -55,7 +55,7 @@ class Estimate:
     memory_bytes: int
     seconds: float
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"about {size(self.memory_bytes)} of memory and {duration(self.seconds)}"
 
 
@@ -106,10 +106,10 @@ def estimate(spec: RunSpec) -> Estimate:
         seconds, samples = load.seconds, samples * load.seconds / seconds
     held = [rank_memories(workload, plan, counted=choices.transport.counted) for workload in workloads]
     memory = fabric_bytes(choices) + min(round(samples * SAMPLE_BYTES), JOURNAL_BYTES_MAX)
-    memory += sum(one.bytes for ranks in held for one in ranks)
+    memory += sum(rank.bytes for ranks in held for rank in ranks)
     if choices.world == "simulated":
         memory += min(SWITCH_ROWS_MAX, round(samples)) * SAMPLE_BYTES
-        memory -= sum(one.common_bytes for ranks in held for one in ranks[1:])
+        memory -= sum(rank.common_bytes for ranks in held for rank in ranks[1:])
         memory += sum(connections_bytes(workload, choices) for workload in workloads)
         sending = min(plan.host_count, max(map(len, held), default=0))
         carried = seconds * sending * spec.setting.host_rate_bps / 8 if load is None else load.bytes
@@ -127,16 +127,16 @@ def check(spec: RunSpec, available_bytes: int | None = None) -> Estimate:
     what = f"{spec.scenario.name} on plan {plan.name} ({plan.host_count:,} hosts, {plan.switch_count:,} switches)"
     refuse_memory(what, fabric_bytes(choices), available)  # before workloads of a hundred thousand hosts are made
     try:
-        found = estimate(spec)
+        estimated = estimate(spec)
     except WorkloadError as error:
         raise TooLargeError(str(error)) from None
-    refuse_memory(what, found.memory_bytes, available)
-    if found.seconds > SECONDS_MAX:
+    refuse_memory(what, estimated.memory_bytes, available)
+    if estimated.seconds > SECONDS_MAX:
         raise TooLargeError(
-            f"{what} would take about {duration(found.seconds)}: shorten the phases with --time, lower the rate with"
-            " --rate, or take a smaller plan"
+            f"{what} would take about {duration(estimated.seconds)}: shorten the phases with --time, lower the rate"
+            " with --rate, or take a smaller plan"
         )
-    return found
+    return estimated
 
 
 def refuse_memory(what: str, needed_bytes: int, available_bytes: int) -> None:
@@ -171,7 +171,7 @@ def rank_memories(workload: Workload, plan: Plan, *, counted: bool = False) -> l
     With `counted` payload that is none for messages of any size.
     """
     ranks = tuple(ranks_of(workload, plan))
-    found: list[RankMemory] = []
+    memories: list[RankMemory] = []
     alike = KINDS[workload.kind].ALIKE if workload.kind in KINDS else True
     for host in ranks[:2] if alike else ranks:
         # In the place of a NIC: before a workload registers anything, it refuses and says how much memory it needs.
@@ -183,8 +183,8 @@ def rank_memories(workload: Workload, plan: Plan, *, counted: bool = False) -> l
                 f"workload {workload.name} ({workload.kind}) would hold {size(needed.bytes)} on {host};"
                 f" a host has {size(MEMORY_BYTES_MAX)}"
             )
-        found.append(needed)
-    return found[:1] + found[1:] * (len(ranks) - 1) if alike else found
+        memories.append(needed)
+    return memories[:1] + memories[1:] * (len(ranks) - 1) if alike else memories
 
 
 def memory_asked(setup: Setup, workload: Workload) -> RankMemory:

@@ -9,7 +9,7 @@ from common.terminal.choices import no_such
 from scenarios import Phase, TimedFault
 from topo.fault import VERBS, FaultError
 
-__all__ = ["parse", "words"]
+__all__ = ["parse", "spell"]
 
 USAGE = "VERB TARGET [NUMBER] @SECONDS [for SECONDS] [in PHASE]"
 EXAMPLE = f"{next(iter(VERBS))} p0l0-p0s0 @5 for 3"
@@ -24,18 +24,18 @@ def parse(text: str, phases: Sequence[Phase], seed: int = 0) -> TimedFault:
 
     FaultError shows the form. The rehearsal checks target, number and times.
     """
-    found = WORDS.fullmatch(text.strip())
-    if found is None:
+    match = WORDS.fullmatch(text.strip())
+    if match is None:
         raise FaultError(f"--fault must be {USAGE}, such as {EXAMPLE!r} (got {text!r})")
-    if found["verb"] not in VERBS:
-        raise FaultError(f"--fault {text!r}: {no_such('fault', found['verb'], VERBS)}")
+    if match["verb"] not in VERBS:
+        raise FaultError(f"--fault {text!r}: {no_such('fault', match['verb'], VERBS)}")
     try:
-        at_s = float(found["at"])
-        for_s = None if found["for"] is None else float(found["for"])
-        value = None if found["value"] is None else float(found["value"])
+        at_s = float(match["at"])
+        for_s = None if match["for"] is None else float(match["for"])
+        value = None if match["value"] is None else float(match["value"])
     except ValueError as error:
         raise FaultError(f"--fault {text!r}: {error}") from None
-    return TimedFault(at_s, found["verb"], found["target"], for_s, value, seed, found["phase"] or usual_phase(phases))
+    return TimedFault(at_s, match["verb"], match["target"], for_s, value, seed, match["phase"] or usual_phase(phases))
 
 
 def usual_phase(phases: Sequence[Phase]) -> str:
@@ -44,7 +44,7 @@ def usual_phase(phases: Sequence[Phase]) -> str:
     return "faults" if "faults" in timed else next((name for name in timed if name != "warmup"), timed[0])
 
 
-def words(fault: TimedFault) -> str:
+def spell(fault: TimedFault) -> str:
     """The words that `parse` reads as this fault."""
     value = "" if fault.value is None else f" {fault.value:g}"
     lasting = "" if fault.for_s is None else f" for {fault.for_s:g}"

@@ -112,8 +112,8 @@ _shipped_imports = cache(_imports)
 
 def programs_digest(programs: Sequence[Program]) -> str:
     """The digest of what programs in hosts load: the lab's code for them, and the files that their words name."""
-    verbs = any(one.command and sdk.uses_verbs(sdk.found_command(one.argv[0])) for one in programs)
-    files = {path for one in programs for path in program_files(one.argv)}
+    verbs = any(program.command and sdk.uses_verbs(sdk.found_command(program.argv[0])) for program in programs)
+    files = {path for program in programs for path in program_files(program.argv)}
     read = [f"{path.name} {file_digest(path)}" for path in sorted(files)]
     return digest("\n".join([code_digest((*PROGRAMS, *(LIBRARY if verbs else ()))), *read]).encode())
 

@@ -77,7 +77,7 @@ def main() -> None:
     """Watch until the input ends, which it also does with the process that started this one."""
     ended, seen = threading.Event(), [list[int]() for _ in os.sched_getaffinity(0)]
     pairs = zip(os.sched_getaffinity(0), seen, strict=True)
-    threads = [threading.Thread(target=watch, args=(one, wakes, ended)) for one, wakes in pairs]
+    threads = [threading.Thread(target=watch, args=(processor, wakes, ended)) for processor, wakes in pairs]
     for thread in threads:
         thread.start()
     os.write(1, b".")

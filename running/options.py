@@ -192,22 +192,22 @@ def _table() -> Iterator[Option]:
     yield _row("processes", "", "processes that share a run in virtual time (1)", 1, type=int, metavar="N")
 
 
-OPTIONS: Mapping[str, Option] = {one.name: one for one in _table()}
-DEFAULTS: Mapping[str, Any] = {one.name: one.words["default"] for one in OPTIONS.values()}
+OPTIONS: Mapping[str, Option] = {option.name: option for option in _table()}
+DEFAULTS: Mapping[str, Any] = {option.name: option.words["default"] for option in OPTIONS.values()}
 """The value of each option that the user leaves out."""
-DECIDING = (*(one.stored for one in OPTIONS.values() if one.decides), *FOLLOWING)
+DECIDING = (*(option.stored for option in OPTIONS.values() if option.decides), *FOLLOWING)
 """The names of a run's options that are always in its key. Options of a machine are left out."""
 
 
 def heading(options: Mapping[str, Any]) -> str:
     """The first line of a run: the choices that repeat it, without those that are as usual."""
     chosen: list[str] = []
-    for one in OPTIONS.values():
-        value = options.get(one.stored, one.usual)
-        if not one.stored or one.told is False or (one.told is None and value in (None, one.usual)):
+    for option in OPTIONS.values():
+        value = options.get(option.stored, option.usual)
+        if not option.stored or option.told is False or (option.told is None and value in (None, option.usual)):
             continue
         if isinstance(value, Mapping):
-            chosen += [f"{one.stored}.{name}={entry}" for name, entry in value.items()]
-        elif one.stored in options:
-            chosen.append(f"{one.stored}={value}")
+            chosen += [f"{option.stored}.{name}={entry}" for name, entry in value.items()]
+        elif option.stored in options:
+            chosen.append(f"{option.stored}={value}")
     return "  ".join(chosen)

@@ -171,15 +171,15 @@ def check_command(words: Sequence[str], *, emulated: bool) -> None:
         raise ValueError("--program must be a command, such as 'ib_write_bw -D 20 {server}' (got nothing)")
     if SERVER in words[0]:
         raise ValueError(f"--program: {SERVER} must come behind the command (got {words[0]!r})")
-    found = sys.executable if words[0] == "python" else sdk.found_command(words[0])
-    if found is None:
+    executable = sys.executable if words[0] == "python" else sdk.found_command(words[0])
+    if executable is None:
         raise ValueError(f"--program must name a command that there is (got {words[0]!r}: not a file, nor on PATH)")
-    verbs = sdk.uses_verbs(found)
+    verbs = sdk.uses_verbs(executable)
     if not emulated:
         tcp = "programs that meet by TCP run on real links only; in virtual time there is no TCP between hosts"
         if any(SERVER in word for word in words):
             raise ValueError(f"--program with {SERVER}: {tcp} (docs/uverbs.md)")
-        if verbs and (calls := sdk.connections_of(found)):
+        if verbs and (calls := sdk.connections_of(executable)):
             raise ValueError(f"--program: {words[0]} imports {' and '.join(calls)}: {tcp} (docs/libmrc.md)")
     if verbs:
         sdk.library()

@@ -38,7 +38,7 @@ than the run's, and the share of its length."""
 OVER = ("finished", "failed")
 DRAIN_S = 30.0  # for a workload to finish its last round after it was told to stop
 
-__all__ = ["PreparedRun", "launch", "made"]
+__all__ = ["PreparedRun", "launch", "make_run"]
 
 MakeWorld = Callable[[], World]
 
@@ -127,8 +127,8 @@ class Runner:
                 if self.spec.scenario.count_records:
                     agenda.append((begin_s + phase.seconds, 1, partial(self._count, world, phase)))
         programs = [Programs(program, world, self.directory, journal) for program in self.spec.programs()]
-        for one in programs:
-            agenda.append((starts_s[one.program.phase], 3, one.start))
+        for program in programs:
+            agenda.append((starts_s[program.program.phase], 3, program.start))
         for workload in workloads:
             agenda.append((starts_s[workload.phase], 3, partial(start, groups[workload.name], world)))
         timeline = moments(self.spec.faults(), starts_s)
@@ -158,8 +158,8 @@ class Runner:
         for running in groups.values():
             running.stop()
         drain_s = DRAIN_S * self.spec.choices.pace if self.spec.checks() else 0.0  # calibration is not judged
-        for one in programs:
-            one.end(one.program.patience_s * self.spec.choices.pace)
+        for program in programs:
+            program.end(program.program.patience_s * self.spec.choices.pace)
         for name, running in groups.items():
             stuck = {host: status for host, status in running.wait(drain_s).items() if status["state"] != "finished"}
             for host, status in stuck.items():
@@ -173,10 +173,10 @@ class Runner:
             world.wait_until(until_ns)
             return True
         while (now_ns := world.now_ns()) < until_ns:
-            if now_ns > origin_ns and all(over(one) for one in work):
+            if now_ns > origin_ns and all(over(part) for part in work):
                 self.tell("all workloads have ended")
                 return False
-            asked = any(isinstance(one, WorkloadGroup) for one in work)  # agents, which a look costs time
+            asked = any(isinstance(part, WorkloadGroup) for part in work)  # agents, which a look costs time
             quick_ns = round(min(1.0, self.spec.choices.pace) * LOOK_S * 1e9)
             look_ns = max(quick_ns, (now_ns - origin_ns) // LOOKS if asked else 0)
             world.wait_until(min(until_ns, now_ns + look_ns))
@@ -281,7 +281,7 @@ def launch(runner: Runner, opened: Callable[[MakeWorld], MakeWorld] = lambda mak
     runner.run(opened(partial(EmulatedWorld, *given)))
 
 
-def made(spec: RunSpec, root: Path) -> Path:
+def make_run(spec: RunSpec, root: Path) -> Path:
     """The folder, below `root`, of the run that was made. ValueError for a run that cannot be made here."""
     prepared = prepare(spec)
     directory = RunDirectory.create(root, spec.scenario.name, spec.seed)

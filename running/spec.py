@@ -17,7 +17,7 @@ from common.fields import document
 from common.seeds import Purpose, derive
 from judging.checks import Check
 from running import identity
-from running.fault_words import words
+from running.fault_words import spell
 from running.options import NEVER, OPTIONS, Choices
 from scenarios import Command, Phase, Program, Scenario, Setting, TimedFault, Workload, carried_out, library
 from scenarios.user_traffic.command import with_command
@@ -119,7 +119,7 @@ class RunSpec:
         """All choices of the run and everything that follows from them, as journalled and stored."""
         choices, plan = self.choices, self.plan
         source, transport = choices.source or self.scenario.name, choices.transport
-        plainly = [one.stored for one in OPTIONS.values() if hasattr(choices, one.stored)]
+        plainly = [option.stored for option in OPTIONS.values() if hasattr(choices, option.stored)]
         options = {
             **{name: document(getattr(choices, name)) for name in plainly},
             "scenario": self.scenario.name,
@@ -135,7 +135,7 @@ class RunSpec:
             "reconvergence_s": NEVER if choices.never_rerouted else choices.reconvergence_s,
             "pace": choices.pace,
             "phases": self.lengths_s,
-            "added_faults": [words(fault) for fault in choices.added_faults],
+            "added_faults": [spell(fault) for fault in choices.added_faults],
             "calibration": dict(choices.calibration),
             "port_rate_bps": plan.links.host_rate_bps,
             "host_rate_bps": plan.links.host_rate_bps * plan.planes,
@@ -172,7 +172,7 @@ def fabric_words(plan: Plan) -> dict[str, Any]:
         "topology": topology.NAME,
         "cores": topology.cores,
         "leaf_of": [plan.leaf_of(host) for host in plan.hosts()],
-        "crossed": [[topology.crossed(one, other) for other in leaves] for one in leaves],
+        "crossed": [[topology.crossed(leaf, other) for other in leaves] for leaf in leaves],
         "link_delay_ns": plan.links.fabric_delay_ns,
         **({"ways": ways(plan)} if plan.leaves**2 * topology.paths_across <= WAYS_TOLD_MAX else {}),
     }
@@ -180,13 +180,13 @@ def fabric_words(plan: Plan) -> dict[str, Any]:
 
 def ways(plan: Plan) -> list[tuple[int, str]]:
     """Each plane with the switches that an EV chooses between two leaves, as `via` of a path has them."""
-    found = {
+    pairs = {
         (plane, via(way.switches) or "")
         for plane in range(plan.planes)
         for source, destination in permutations(range(plan.leaves), 2)
         for way in plan.topology.ways(plane, source, destination)
     }
-    return sorted(found)
+    return sorted(pairs)
 
 
 def scaled(fault: TimedFault, factor: float) -> TimedFault:

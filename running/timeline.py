@@ -39,11 +39,11 @@ def check_workloads(workloads: Sequence[Workload], plan: Plan, phases: Sequence[
         check_place("workload", workload, plan, phases)
 
 
-def check_place(what: str, one: Workload | Program, plan: Plan, phases: Sequence[str]) -> None:
+def check_place(what: str, work: Workload | Program, plan: Plan, phases: Sequence[str]) -> None:
     """Checks phase and hosts."""
-    if one.phase not in phases:
-        raise ValueError(f"{what} {one.name}: no phase {one.phase!r}: there is {', '.join(phases)}")
-    for name in one.ranks or ():
+    if work.phase not in phases:
+        raise ValueError(f"{what} {work.name}: no phase {work.phase!r}: there is {', '.join(phases)}")
+    for name in work.ranks or ():
         plan.host(name)
 
 

@@ -221,14 +221,14 @@ def hop_limit(frame: bytes) -> int:
 
 def tables_hit(steps: Steps) -> list[tuple[str, str]]:
     """(table, what it said) for each lookup that hit: the action with its arguments."""
-    found: list[tuple[str, str]] = []
+    hits: list[tuple[str, str]] = []
     for step, following in zip(steps, [*steps[1:], {"kind": ""}], strict=False):  # no steps: none follows
         if step["kind"] == "table" and step["hit"]:
             said = ""
             if following["kind"] == "action":
                 said = call_text(following)
-            found.append((short(step["table"]), said))
-    return found
+            hits.append((short(step["table"]), said))
+    return hits
 
 
 def call_text(step: Mapping[str, Any]) -> str:

@@ -98,5 +98,5 @@ def transport(name: str, settings: Mapping[str, Any] | None = None) -> Transport
     """The transport of this name; ValueError with the valid names otherwise. `settings` are for MRC endpoints only."""
     if name not in TRANSPORTS:
         raise ValueError(no_such("transport", name, TRANSPORTS))
-    found = TRANSPORTS[name]
-    return replace(found, settings={**(settings or {}), **found.settings}) if found.agent == "mrc" else found
+    choice = TRANSPORTS[name]
+    return replace(choice, settings={**(settings or {}), **choice.settings}) if choice.agent == "mrc" else choice

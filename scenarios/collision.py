@@ -29,9 +29,9 @@ def at_line_rate(run: Run, setting: Setting, at_least: float = 0.90) -> Finding:
     share = sum(planes.bytes_sent(run, span).values()) * 8e9 / span.length_ns / rate_bps
     reason = f"hosts sent {share:.1%} of their line rate (at least {at_least:.0%})"
     error = sample_size.rate_error(run, span.length_ns)
-    found = sample_size.holds(1 - share, 1 - at_least, error)
-    doubt = sample_size.doubt(found, error, stalls.told(run, span))
-    finding = Finding("line rate", found, reason + doubt, {"share": round(share, 4)})
+    holds = sample_size.holds(1 - share, 1 - at_least, error)
+    doubt = sample_size.doubt(holds, error, stalls.describe(run, span))
+    finding = Finding("line rate", holds, reason + doubt, {"share": round(share, 4)})
     return evidence.blamed(finding, evidence.behind(run, span))
 
 

@@ -30,7 +30,7 @@ def drawn(links: Sequence[str], seconds: float, rng: Random) -> list[TimedFault]
     if not links:
         raise ValueError("link-down needs at least one target to draw from (got none)")
     low, high = (log(length_s) for length_s in LASTS_S)
-    found: list[TimedFault] = []
+    faults: list[TimedFault] = []
     down_until_s: dict[str, float] = {}
     at_s = rng.expovariate(FLAPS_PER_MINUTE / MINUTE_S)
     while at_s < seconds:
@@ -39,9 +39,9 @@ def drawn(links: Sequence[str], seconds: float, rng: Random) -> list[TimedFault]
         if up and lasts_s > 0:
             link = rng.choice(up)
             down_until_s[link] = at_s + lasts_s
-            found.append(TimedFault(at_s, "link-down", link, lasts_s))
+            faults.append(TimedFault(at_s, "link-down", link, lasts_s))
         at_s += rng.expovariate(FLAPS_PER_MINUTE / MINUTE_S)
-    return found
+    return faults
 
 
 def timeline(setting: Setting) -> list[TimedFault]:

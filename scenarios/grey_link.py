@@ -33,7 +33,7 @@ def prober_names_it(run: Run) -> Finding:
     right = [line for line in blamed if {str(line.get("a")), str(line.get("b"))} == target]
     wrong = [line for line in blamed if line not in right and not stalls.spoils(run, int(line["t_ns"]))]
     if not right and not wrong:
-        return Finding("blame", None, f"what was blamed, was so for a stall: {stalls.told(run, run.span)}")
+        return Finding("blame", None, f"what was blamed, was so for a stall: {stalls.describe(run, run.span)}")
     if not right:
         return Finding("blame", False, f"the prober blamed {wrong[0].get('blame')!r}, not {run.faults[0].target}")
     fault, first = run.faults[0], right[0]

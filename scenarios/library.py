@@ -60,9 +60,9 @@ def find(name: str) -> Scenario:
         return scenario.form(form) if at else scenario
     if name.endswith(".py"):
         return load(Path(name))
-    found = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
-    assert isinstance(found, Scenario)
-    return found
+    replay = importlib.import_module("scenarios.user_traffic.replay").find(name)  # late: it needs numpy
+    assert isinstance(replay, Scenario)
+    return replay
 
 
 def check(name: str) -> None:
@@ -121,6 +121,6 @@ def guarded(function: Callable[[Setting], T], path: Path) -> Callable[[Setting],
         try:
             return function(setting)
         except user_code.RAISED as error:
-            raise ScenarioError(user_code.told(error, path)) from error
+            raise ScenarioError(user_code.located_error(error, path)) from error
 
     return call

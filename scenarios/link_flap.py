@@ -40,16 +40,16 @@ def flaps(setting: Setting, per_minute: float) -> list[TimedFault]:
     part_s = (setting.phases["faults"] - 4.0) / count
     lengths_s = [DOWN_S[0] + (DOWN_S[1] - DOWN_S[0]) * (part + rng.random()) / count for part in range(count)]
     rng.shuffle(lengths_s)
-    found: list[TimedFault] = []
+    faults: list[TimedFault] = []
     down_until_s: dict[str, float] = {}  # by the link without its plane: on the single plane those of all are one
     everywhere = places.common_links(plan)
     for part, down_s in enumerate(lengths_s):
         at_s = part_s * (part + rng.uniform(0.0, 0.5))
         up = [link for link in everywhere if down_until_s.get(link, 0.0) <= at_s]
         link, plane = rng.choice(up), rng.randrange(plan.planes)
-        found.append(TimedFault(at_s, "link-down", places.in_plane(link, plane), down_s))
+        faults.append(TimedFault(at_s, "link-down", places.in_plane(link, plane), down_s))
         down_until_s[link] = at_s + down_s
-    return found
+    return faults
 
 
 def judge(setting: Setting) -> Sequence[Check]:

@@ -35,10 +35,10 @@ def level(run: Run, start_ns: int, stop_ns: int) -> tuple[float, float, int]:
     """The median goodput of a time in bins, its standard error as a share, and how many bins; nothing of too few."""
     settled = Span("plateau", start_ns + SETTLE_ROUND_TRIPS * sample_size.base_rtt_ns(run), stop_ns)
     bins = cost.laps(run, settled) if settled.length_ns > 0 else []
-    found = cost.pace([lap for lap in bins if lap.work > 0])
-    if found is None or found.count < cost.QUIET_MIN:
+    pace = cost.pace([lap for lap in bins if lap.work > 0])
+    if pace is None or pace.count < cost.QUIET_MIN:
         return 0.0, 1.0, 0
-    return 1 / found.ns_per_work, 1.25 * found.spread_ns / bins[0].length_ns / found.count**0.5, found.count
+    return 1 / pace.ns_per_work, 1.25 * pace.spread_ns / bins[0].length_ns / pace.count**0.5, pace.count
 
 
 @check
@@ -52,26 +52,26 @@ def plateaus(run: Run, setting: Setting, name: str, phase: str, wanted: int, lim
     span = run.phases.get(phase)
     if span is None:
         return Finding(name, None, f"there was no phase {phase!r}")
-    found = []
+    spans = []
     for start_ns, stop_ns in changes(run, span):
         middle = (start_ns + stop_ns) // 2
         down = sum(f.start_ns <= middle and (f.stop_ns is None or middle < f.stop_ns) for f in run.faults)
         rate, error, bins = level(run, start_ns, stop_ns)
         if bins:
-            found.append((down, rate, error))
-    whole = [(rate, error) for down, rate, error in found if not down]
-    if len(found) < wanted or not whole:
-        reason = f"{len(found)} plateaus were long enough to measure ({wanted} are needed, one with all ports)"
-        return Finding(name, None, "; ".join(filter(None, [reason, stalls.told(run, span)])))
+            spans.append((down, rate, error))
+    whole = [(rate, error) for down, rate, error in spans if not down]
+    if len(spans) < wanted or not whole:
+        reason = f"{len(spans)} plateaus were long enough to measure ({wanted} are needed, one with all ports)"
+        return Finding(name, None, "; ".join(filter(None, [reason, stalls.describe(run, span)])))
     usual, usual_error = whole[-1]
-    rows = [(down, rate / usual, 1 - down / planes) for down, rate, _ in found]
-    error = 2 * hypot(max(error for _, _, error in found), usual_error)  # with 95 % confidence
+    rows = [(down, rate / usual, 1 - down / planes) for down, rate, _ in spans]
+    error = 2 * hypot(max(error for _, _, error in spans), usual_error)  # with 95 % confidence
     worst = max(abs(got - want) for _, got, want in rows)
     figures = {"plateaus": [{"ports_down": d, "share": round(g, 4), "expected": w} for d, g, w in rows]}
     shares = ", ".join(f"{got:.0%}" for _, got, _ in rows)
     reason = f"plateaus at {shares} of what all ports carry; the farthest is {worst:.1%} of it off (limit {limit:.0%})"
     holds = sample_size.holds(worst, limit, error)
-    finding = Finding(name, holds, reason + sample_size.doubt(holds, error, stalls.told(run, span)), figures)
+    finding = Finding(name, holds, reason + sample_size.doubt(holds, error, stalls.describe(run, span)), figures)
     return evidence.blamed(finding, evidence.behind(run, span))
 
 

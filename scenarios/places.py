@@ -45,8 +45,8 @@ def uplinks(plan: Plan, plane: int, leaf_index: int) -> list[str]:
 
 def switches(plan: Plan, role: SwitchRole, plane: int | None = None) -> list[str]:
     """The switches of a role, of one plane or of all."""
-    found = (switch for switch in plan.switches() if switch.role == role)
-    return [switch.name for switch in found if plane is None or switch.plane == plane]
+    of_role = (switch for switch in plan.switches() if switch.role == role)
+    return [switch.name for switch in of_role if plane is None or switch.plane == plane]
 
 
 def tiers(plan: Plan) -> list[SwitchRole]:
@@ -140,12 +140,12 @@ class Loads:
     @cached_property
     def crossing(self) -> Mapping[Part, set[tuple[int, int]]]:
         """By part: the pairs of leaves that have ways across it."""
-        found: dict[Part, set[tuple[int, int]]] = {}
+        pairs: dict[Part, set[tuple[int, int]]] = {}
         for pair, ways in self.ways.items():
             for switches in ways:
                 for part in parts(switches):
-                    found.setdefault(part, set()).add(pair)
-        return found
+                    pairs.setdefault(part, set()).add(pair)
+        return pairs
 
     def without(self, part: Part) -> tuple[float, str]:
         """The highest load of a link that carries more while this part is away, and that link; infinite, with the two
@@ -182,8 +182,8 @@ def highest(loads: Mapping[Hop, float]) -> tuple[float, str]:
     """The highest of these loads, and its link."""
     if not loads:
         return 0.0, ""
-    one, other = min(loads, key=lambda hop: (-round(loads[hop], 6), hop))
-    return loads[one, other], f"{one}–{other}"
+    first, other = min(loads, key=lambda hop: (-round(loads[hop], 6), hop))
+    return loads[first, other], f"{first}–{other}"
 
 
 def planes_of(plan: Plan) -> range:

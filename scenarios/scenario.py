@@ -187,7 +187,7 @@ class Scenario:
     def form(self, word: str) -> Scenario:
         """The form of this word, named `NAME@WORD`. ValueError with the words that there are."""
         if word not in self.forms:
-            valid = ", ".join(f"{self.name}@{one}" for one in self.forms) or f"{self.name} alone"
+            valid = ", ".join(f"{self.name}@{form}" for form in self.forms) or f"{self.name} alone"
             raise ValueError(f"{self.name} has no form {word!r}: valid are {valid}")
         return replace(self.forms[word], name=f"{self.name}@{word}")
 
@@ -244,13 +244,13 @@ def function(name: str) -> Callable[[Setting], Sequence[Check]]:
     """The function MODULE:FUNCTION. ValueError where there is none, or outside of the lab: data names no other code."""
     module, _, own = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), own, None) if module.startswith(_MAY_JUDGE) else None
+        checks_of = getattr(importlib.import_module(module), own, None) if module.startswith(_MAY_JUDGE) else None
     except ImportError:
-        found = None
-    if not callable(found):
+        checks_of = None
+    if not callable(checks_of):
         rooms = ", ".join(f"{room}*" for room in _MAY_JUDGE)
         raise ValueError(f"scenario.checks is {name!r}; it must be MODULE:FUNCTION of {rooms}, or empty for none")
-    checks: Callable[[Setting], Sequence[Check]] = found
+    checks: Callable[[Setting], Sequence[Check]] = checks_of
     return checks
 
 

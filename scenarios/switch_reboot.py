@@ -69,10 +69,10 @@ def of_tier(role: SwitchRole, setting: Setting) -> list[TimedFault]:
 
 def crashable(plan: Plan, role: SwitchRole) -> list[str]:
     """The switches of a tier. ValueError names the forms for the tiers that the plan has."""
-    if not (found := places.switches(plan, role)):
-        valid = " or ".join(f"{WHOLE.name}@{one}" for one in places.tiers(plan))
+    if not (names := places.switches(plan, role)):
+        valid = " or ".join(f"{WHOLE.name}@{role}" for role in places.tiers(plan))
         raise ValueError(f"{WHOLE.name}@{role} crashes {PLURALS[role]}, and plan {plan.name!r} has none: use {valid}")
-    return found
+    return names
 
 
 def judge(setting: Setting) -> Sequence[Check]:

@@ -258,10 +258,10 @@ def column(values: array[int]) -> Ints:
 
 def predecessors(operations: int, *after: Ints) -> array[int]:
     """Per operation how many others it waits for, from edges."""
-    found = array("i", bytes(4 * operations))
+    counts = array("i", bytes(4 * operations))
     for numbers in after:
-        count(numbers, column(found))
-    return found
+        count(numbers, column(counts))
+    return counts
 
 
 def among(kind: Ints, wanted: int, ranks: Ints, low: int, high: int) -> Ints:
@@ -281,6 +281,6 @@ def numbered(keys: Ints) -> Ints:
     first = np.ones(len(ordered), dtype=bool)
     first[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(first)
-    found = np.empty(len(keys), dtype=np.int64)
-    found[by_key] = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    return found
+    positions = np.empty(len(keys), dtype=np.int64)
+    positions[by_key] = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    return positions

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from schedules import operation
 from schedules.builder import BYTES_MAX, NS_MAX, RANKS_MAX, Builder
 from schedules.errors import at
-from schedules.lines import whole
+from schedules.lines import whole_number
 from schedules.schedule import Schedule
 
 TAG_MAX = (1 << 62) - 1
@@ -69,62 +69,62 @@ class GoalReader:
 
     def _take(self, line: str, number: int) -> None:
         if not self._ranks:
-            found = RANKS.fullmatch(line)
-            if found is None:
-                raise ValueError(f"the file must begin with 'num_ranks N' (got {shown(line)})")
-            self._ranks = whole(found["ranks"], "num_ranks", 1, RANKS_MAX)
+            match = RANKS.fullmatch(line)
+            if match is None:
+                raise ValueError(f"the file must begin with 'num_ranks N' (got {quoted(line)})")
+            self._ranks = whole_number(match["ranks"], "num_ranks", 1, RANKS_MAX)
         elif self._rank is None:
             self._open(line, number)
         elif line == "}":
             self._rank = None
             self._labels.clear()
-        elif found := OPERATION.fullmatch(line):
-            self._operation(found, number)
-        elif found := DEPENDENCY.fullmatch(line):
-            self._dependency(found)
+        elif match := OPERATION.fullmatch(line):
+            self._operation(match, number)
+        elif match := DEPENDENCY.fullmatch(line):
+            self._dependency(match)
         else:
-            raise ValueError(f"an operation must be {FORMS} (got {shown(line)})")
+            raise ValueError(f"an operation must be {FORMS} (got {quoted(line)})")
 
     def _open(self, line: str, number: int) -> None:
-        found = RANK.fullmatch(line)
-        if found is None:
-            raise ValueError(f"a rank must begin with 'rank N {{' (got {shown(line)})")
-        rank = whole(found["rank"], "the rank", 0, self._ranks - 1)
+        match = RANK.fullmatch(line)
+        if match is None:
+            raise ValueError(f"a rank must begin with 'rank N {{' (got {quoted(line)})")
+        rank = whole_number(match["rank"], "the rank", 0, self._ranks - 1)
         if rank in self._seen:
             raise ValueError(f"each rank must have one block, and rank {rank} has a second one here")
         self._seen.add(rank)
         self._rank, self._opened = rank, number
 
-    def _operation(self, found: re.Match[str], number: int) -> None:
+    def _operation(self, match: re.Match[str], number: int) -> None:
         rank, builder = self._rank, self._builder
         assert rank is not None
-        processor = whole(found["cpu"], "cpu", 0, PROCESSORS_MAX) if found["cpu"] else 0
-        if found["calc"]:
-            ns = whole(found["ns"], "calc", 0, NS_MAX)
+        processor = whole_number(match["cpu"], "cpu", 0, PROCESSORS_MAX) if match["cpu"] else 0
+        if match["calc"]:
+            ns = whole_number(match["ns"], "calc", 0, NS_MAX)
             made = builder.add(operation.CALC, rank, ns, number, processor=processor)
         else:
-            verb, peer_text, tag_text = found["verb"], found["peer"], found["tag"] or "0"
-            if found["to"] != ("to" if verb == "send" else "from"):
-                raise ValueError(f"send goes 'to' a rank and recv comes 'from' one (got {verb} … {found['to']})")
+            verb, peer_text, tag_text = match["verb"], match["peer"], match["tag"] or "0"
+            if match["to"] != ("to" if verb == "send" else "from"):
+                raise ValueError(f"send goes 'to' a rank and recv comes 'from' one (got {verb} … {match['to']})")
             if "-1" in (peer_text, tag_text):
                 raise ValueError("a recv must name its rank and tag: -1, for any, is not supported")
-            peer = whole(peer_text, "the rank", 0, self._ranks - 1)
+            peer = whole_number(peer_text, "the rank", 0, self._ranks - 1)
             if peer == rank:
                 raise ValueError(f"a rank must send to another one (rank {rank} names itself)")
             kind = operation.SEND if verb == "send" else operation.RECV
-            size = whole(found["bytes"], verb, 0, BYTES_MAX)
-            tag = whole(tag_text, "tag", 0, TAG_MAX)
+            size = whole_number(match["bytes"], verb, 0, BYTES_MAX)
+            tag = whole_number(tag_text, "tag", 0, TAG_MAX)
             made = builder.add(kind, rank, size, number, peer=peer, tag=tag, processor=processor)
-        label = found["label"]
+        label = match["label"]
         if label is not None and self._labels.setdefault(label, made) != made:
             raise ValueError(f"a label must be defined once in a rank, and {label} is defined again")
 
-    def _dependency(self, found: re.Match[str]) -> None:
-        after, before = (self._labels.get(found[name]) for name in ("after", "before"))
+    def _dependency(self, match: re.Match[str]) -> None:
+        after, before = (self._labels.get(match[name]) for name in ("after", "before"))
         if after is None or before is None:
-            missing = found["after"] if after is None else found["before"]
+            missing = match["after"] if after is None else match["before"]
             raise ValueError(f"a label must be defined above its use in its rank, and {missing} is not")
-        if found["how"] == "requires":
+        if match["how"] == "requires":
             self._builder.require(after, before)
         else:
             self._builder.require_start(after, before)
@@ -159,6 +159,6 @@ def uncommented(line: str, inside: bool) -> tuple[str, bool]:
     return kept, inside
 
 
-def shown(line: str) -> str:
+def quoted(line: str) -> str:
     """A line for an error, cut where it is long."""
     return repr(line if len(line) <= 60 else line[:57] + "...")

@@ -43,7 +43,7 @@ def lines(path: Path) -> Iterator[str]:
         raise at(str(path), number + 1, f"the file must be UTF-8 text ({error.reason})") from error
 
 
-def whole(text: str, what: str, low: int, high: int) -> int:
+def whole_number(text: str, what: str, low: int, high: int) -> int:
     """A whole number in its range. ValueError names `what`, the range and the text."""
     if text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high:
         return int(text)

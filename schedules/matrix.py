@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from schedules import operation
 from schedules.builder import BYTES_MAX, NS_MAX, RANKS_MAX, Builder
 from schedules.errors import at
-from schedules.goal import shown
-from schedules.lines import whole
+from schedules.goal import quoted
+from schedules.lines import whole_number
 from schedules.schedule import Schedule
 
 SIGNAL_BYTES = 8
@@ -88,22 +88,22 @@ class MatrixReader:
             raise ValueError("a failure is no part of a workload here: leave the line out, and add a fault by --fault")
         elif first in HEADERS and not self._in_body:
             if len(words) != 2:
-                raise ValueError(f"a header must be '{first} N' (got {shown(' '.join(words))})")
+                raise ValueError(f"a header must be '{first} N' (got {quoted(' '.join(words))})")
             if first in self._headers:
                 raise ValueError(f"a header must come once, and {first} comes again")
-            self._headers[first] = whole(words[1], first, 1 if first == "Nodes" else 0, HEADERS[first])
+            self._headers[first] = whole_number(words[1], first, 1 if first == "Nodes" else 0, HEADERS[first])
         else:
             forms = f"'SRC->DST …', 'trigger …' or, above these, {', '.join(HEADERS)}"
-            raise ValueError(f"a line must be {forms} (got {shown(' '.join(words))})")
+            raise ValueError(f"a line must be {forms} (got {quoted(' '.join(words))})")
 
     def _connection(self, words: list[str], number: int) -> None:
         nodes, builder = self._headers.get("Nodes"), self._builder
         if nodes is None:
             raise ValueError("'Nodes N' must come above the first connection")
-        found = ENDS.fullmatch(words[0])
-        if found is None:
-            raise ValueError(f"a connection must begin with SRC->DST (got {shown(words[0])})")
-        source, target = (whole(text, "a node", 0, nodes - 1) for text in found.groups())
+        match = ENDS.fullmatch(words[0])
+        if match is None:
+            raise ValueError(f"a connection must begin with SRC->DST (got {quoted(words[0])})")
+        source, target = (whole_number(text, "a node", 0, nodes - 1) for text in match.groups())
         if source == target:
             raise ValueError(f"a connection must have two ends (node {source} sends to itself)")
         given = attributes(words[1:])
@@ -111,9 +111,9 @@ class MatrixReader:
             raise ValueError("a connection must have a size")
         if ("start" in given) == ("trigger" in given):
             raise ValueError("a connection must have either start or trigger")
-        size = whole(given["size"], "size", 1, BYTES_MAX)
+        size = whole_number(given["size"], "size", 1, BYTES_MAX)
         if "id" in given:
-            whole(given["id"], "id", 1, ID_MAX)
+            whole_number(given["id"], "id", 1, ID_MAX)
         send = builder.add(operation.SEND, source, size, number, peer=target, tag=self._connections)
         receive = builder.add(operation.RECV, target, size, number, peer=source, tag=self._connections)
         self._connections += 1
@@ -134,7 +134,7 @@ class MatrixReader:
             elif word in KINDS and not kind:
                 kind = word
             elif word == "count":
-                count = whole(next(rest, ""), "count", 1, ID_MAX)
+                count = whole_number(next(rest, ""), "count", 1, ID_MAX)
             else:
                 raise ValueError(f"a trigger must have id N, one of {', '.join(KINDS)}, and count N (got {word!r})")
         if not ident or not kind:
@@ -147,7 +147,7 @@ class MatrixReader:
         trigger.line, trigger.kind, trigger.count = number, kind, count
 
     def _named(self, text: str, number: int) -> Trigger:
-        trigger = self._triggers.setdefault(whole(text, "a trigger's id", 1, ID_MAX), Trigger())
+        trigger = self._triggers.setdefault(whole_number(text, "a trigger's id", 1, ID_MAX), Trigger())
         trigger.used_line = trigger.used_line or number
         return trigger
 
@@ -155,11 +155,11 @@ class MatrixReader:
         if "Nodes" not in self._headers:
             raise at(self._source, last, "the file must have 'Nodes N'")
         declared = sum(1 for trigger in self._triggers.values() if trigger.line)
-        for name, found in (("Connections", self._connections), ("Triggers", declared), ("Failures", 0)):
-            if self._headers.get(name, 0) != found:
+        for name, actual in (("Connections", self._connections), ("Triggers", declared), ("Failures", 0)):
+            if self._headers.get(name, 0) != actual:
                 stated = self._headers.get(name, 0)
                 raise at(
-                    self._source, last, f"'{name} N' must be the number of them: it says {stated}, and {found} follow"
+                    self._source, last, f"'{name} N' must be the number of them: it says {stated}, and {actual} follow"
                 )
 
     # --- triggers --------------------------------------------------------------------------------------------------

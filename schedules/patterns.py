@@ -83,10 +83,10 @@ KINDS: dict[str, Callable[[Pattern], list[MatrixConnection]]] = {
 
 def lines(nodes: int, connections: Iterable[MatrixConnection]) -> Iterator[str]:
     """The lines of a matrix, connections in order of their starts. ScheduleError for sizes that htsim does not read."""
-    ordered = sorted(connections, key=lambda one: one.start_ns)
+    ordered = sorted(connections, key=lambda link: link.start_ns)
     yield f"Nodes {nodes}"
     yield f"Connections {len(ordered)}"
-    for ident, one in enumerate(ordered, 1):
-        if not 1 <= one.bytes <= SIZE_MAX:
-            raise ScheduleError(f"a connection must have 1 to {SIZE_MAX} bytes (got {one.bytes})")
-        yield f"{one.source}->{one.target} id {ident} start {one.start_ns * PS_PER_NS} size {one.bytes}"
+    for ident, link in enumerate(ordered, 1):
+        if not 1 <= link.bytes <= SIZE_MAX:
+            raise ScheduleError(f"a connection must have 1 to {SIZE_MAX} bytes (got {link.bytes})")
+        yield f"{link.source}->{link.target} id {ident} start {link.start_ns * PS_PER_NS} size {link.bytes}"

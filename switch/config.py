@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common import unix_socket
-from common.fields import Fields, read_json, shown
+from common.fields import Fields, excerpt, read_json
 from common.records import Frozen
 from switch.engine import CPU_PORT_DEFAULT, DROP_PORT, PORT_DEFAULTS, PRIORITIES, PortConfig
 
@@ -105,7 +105,7 @@ def parse_address(value: object, where: str) -> str:
     host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         raise SwitchConfigError(
-            f'{where} is {shown(value)}; it must be "HOST:PORT" with a port from 0 to 65535, or "unix:/PATH"'
+            f'{where} is {excerpt(value)}; it must be "HOST:PORT" with a port from 0 to 65535, or "unix:/PATH"'
         )
     return str(value)
 

@@ -60,7 +60,7 @@ class SwitchControl:
                 unix_socket.path_of(where) or where, ThreadReaders(), self._handle, line_bytes_max=LINE_BYTES_MAX
             )
         except OSError as error:
-            raise SwitchConfigError(f"control: {plain_file.what(error)}") from None
+            raise SwitchConfigError(f"control: {plain_file.text_fault(error)}") from None
 
     @property
     def address(self) -> str:

@@ -186,9 +186,9 @@ def check_times_out(table: Table) -> None:
 
 def check_value_set(program: Program, name: str, members: Sequence[tuple[int, ...]]) -> int:
     """The place of a value set in its program, once `members` are found to fit."""
-    found = find({v.name: v for v in program.value_sets}, name, "value set")
-    if len(members) > found.size:
-        raise EngineError(f"value set {name}: {found.size} members at most, not {len(members)}")
+    value_set = find({v.name: v for v in program.value_sets}, name, "value set")
+    if len(members) > value_set.size:
+        raise EngineError(f"value set {name}: {value_set.size} members at most, not {len(members)}")
     widths = {
         tuple(part.width_bits for part in state.key)
         for state in program.parser.states
@@ -198,7 +198,7 @@ def check_value_set(program: Program, name: str, members: Sequence[tuple[int, ..
         for parts in widths:
             if len(member) != len(parts) or any(v >> w for v, w in zip(member, parts, strict=True)):
                 raise EngineError(f"value set {name}: a member must have values of {parts} bits, unlike {member}")
-    return program.value_sets.index(found)
+    return program.value_sets.index(value_set)
 
 
 def check_multicast_group(group_id: int) -> None:

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             config = replace(config, control=options.control)
         asyncio.run(serve(config, options.ready_file, options.exit_with_parent, options.allow_admin))
     except (SwitchConfigError, OSError) as error:
-        write_error(f"switch serve: {plain_file.what(error)}")
+        write_error(f"switch serve: {plain_file.text_fault(error)}")
         return 1
     return 0
 

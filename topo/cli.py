@@ -37,7 +37,7 @@ def draw_text(plan: Plan) -> str:
     """Planes one above the other, hosts last."""
     leaves, roles = min(plan.leaves, SWITCHES_MAX), _roles(plan)
     usual = "every leaf of a plane is wired to every spine of it, every host to one leaf of each plane"
-    lines = [f"{plan.name}: {usual if plan.shape is None else plan.topology.words()}", ""]
+    lines = [f"{plan.name}: {usual if plan.shape is None else plan.topology.describe()}", ""]
     for plane in range(min(plan.planes, PLANES_MAX)):
         names = {role: [switch.name for switch in drawn(plan, plane, role)] for role in roles}
         for role in roles:
@@ -70,7 +70,7 @@ def _odd_speeds(plan: Plan) -> list[str]:
     """The cables that have another rate than the plan's, with their share of it."""
     if plan.shape is None:
         return []
-    return [f"{one.lower}–{one.upper} × {one.speed:g}" for one in plan.topology.cables() if one.speed != 1.0]
+    return [f"{cable.lower}–{cable.upper} × {cable.speed:g}" for cable in plan.topology.cables() if cable.speed != 1.0]
 
 
 def _wired(plan: Plan, plane: int, role: SwitchRole) -> list[str]:
@@ -82,7 +82,7 @@ def _wired(plan: Plan, plane: int, role: SwitchRole) -> list[str]:
     roles = _roles(plan)
     if plan.shape is None or not shown:
         return []
-    others = [[one for one in _cabled(plan, switch) if tier(one) <= tier(switch)] for switch in shown]
+    others = [[neighbour for neighbour in _cabled(plan, switch) if tier(neighbour) <= tier(switch)] for switch in shown]
     if role == "leaf":
         return [_ranges(own) or NOTHING for own in others] if any(others) else []
     lower = roles[roles.index(role) + 1]
@@ -93,19 +93,19 @@ def _wired(plan: Plan, plane: int, role: SwitchRole) -> list[str]:
 def _cabled(plan: Plan, switch: Switch) -> list[Switch]:
     """The switches that a switch is wired to, the lowest tier first."""
     others = (peer(plan, ref).node for ref in ports(plan, switch))
-    found = (one for one in others if isinstance(one, Switch))
-    return sorted(found, key=lambda one: (tier(one), one.index))
+    switches = (other for other in others if isinstance(other, Switch))
+    return sorted(switches, key=lambda other: (tier(other), other.index))
 
 
 def _ranges(switches: Sequence[Switch]) -> str:
     """ "l0-3 s1": switches of one plane without its number; three in a row or more are a range."""
     runs: list[list[Switch]] = []
-    for one in switches:
-        if runs and one.role == runs[-1][-1].role and one.index == runs[-1][-1].index + 1:
-            runs[-1].append(one)
+    for switch in switches:
+        if runs and switch.role == runs[-1][-1].role and switch.index == runs[-1][-1].index + 1:
+            runs[-1].append(switch)
         else:
-            runs.append([one])
-    short = ([f"{_short(run[0])}-{run[-1].index}"] if len(run) > 2 else [_short(one) for one in run] for run in runs)
+            runs.append([switch])
+    short = ([f"{_short(run[0])}-{run[-1].index}"] if len(run) > 2 else [_short(end) for end in run] for run in runs)
     return " ".join(word for words in short for word in words)
 
 

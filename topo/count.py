@@ -91,7 +91,7 @@ def _some(plan: Plan, role: SwitchRole) -> list[Switch]:
 
 
 def _most_ports(plan: Plan, role: SwitchRole) -> int:
-    return max((plan.topology.port_count(one) for one in _some(plan, role)), default=0)
+    return max((plan.topology.port_count(switch) for switch in _some(plan, role)), default=0)
 
 
 def _link_loss_share(plan: Plan) -> float:
@@ -106,7 +106,7 @@ def _link_loss_share(plan: Plan) -> float:
 
 def _wired_within_a_tier(plan: Plan) -> bool:
     """Then half of the links of the narrowest tier is not what joins two halves of the hosts."""
-    return plan.shape is not None and any(tier(one.lower) == tier(one.upper) for one in plan.topology.cables())
+    return plan.shape is not None and any(tier(cable.lower) == tier(cable.upper) for cable in plan.topology.cables())
 
 
 def count_parts(plan: Plan) -> PartCount:

@@ -175,15 +175,15 @@ def probe_ways(plan: Plan, host: Host, plane: int) -> list[tuple[Switch, ...]]:
     """
     own = leaf(plane, plan.leaf_of(host))
     near = _wired(plan, own)
-    ways = [(own,), *((own, one) for one in near)]
+    ways = [(own,), *((own, neighbour) for neighbour in near)]
     if plan.topology.longest_path_switches <= 3:  # every cable has a leaf at an end
         return ways
     taken: set[frozenset[Switch]] = set()
-    for one in near:
-        for other in () if one.role == "leaf" else _wired(plan, one):
-            if other.role != "leaf" and frozenset((one, other)) not in taken:
-                taken.add(frozenset((one, other)))
-                ways.append((own, one, other))
+    for middle in near:
+        for other in () if middle.role == "leaf" else _wired(plan, middle):
+            if other.role != "leaf" and frozenset((middle, other)) not in taken:
+                taken.add(frozenset((middle, other)))
+                ways.append((own, middle, other))
     return ways
 
 

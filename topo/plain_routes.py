@@ -22,9 +22,9 @@ class PlainRoute:
 def plain_route(plan: Plan, switch: Switch, leaf_index: int) -> PlainRoute:
     """The route of a switch to a leaf of its plane; no ports at the leaf itself, or where no way leads there."""
     topology = plan.topology
-    found = tuple(topology.next_ports(switch, leaf_index))
-    up = any(tier(topology.neighbour(switch, port)) > tier(switch) for port in found[:1])
-    return PlainRoute(found, up or len(found) > 1)
+    ports = tuple(topology.next_ports(switch, leaf_index))
+    up = any(tier(topology.neighbour(switch, port)) > tier(switch) for port in ports[:1])
+    return PlainRoute(ports, up or len(ports) > 1)
 
 
 def live_ports(
@@ -32,9 +32,9 @@ def live_ports(
 ) -> tuple[int, ...]:
     """The ports of the route behind which a way without dead links, given as pairs of names, leads to the leaf."""
     topology = plan.topology
-    found = tuple(topology.next_ports(switch, leaf_index))
+    ports = tuple(topology.next_ports(switch, leaf_index))
     if not dead:
-        return found
+        return ports
     goal = leaf(switch.plane, leaf_index)
 
     def leads(port: int) -> bool:
@@ -43,4 +43,4 @@ def live_ports(
             return False
         return other == goal or (isinstance(other, Switch) and bool(live_ports(plan, other, leaf_index, dead)))
 
-    return tuple(port for port in found if leads(port))
+    return tuple(port for port in ports if leads(port))

@@ -116,7 +116,7 @@ def load_plan(
         shipped = f"; shipped are {', '.join(shipped_plans())}"
         raise PlanError(f"plan file {path}: {plain_file.why(error)}{shipped}") from error
     except UnicodeDecodeError as error:
-        raise PlanError(f"plan file {path} must be TOML ({plain_file.what(error)})") from error
+        raise PlanError(f"plan file {path} must be TOML ({plain_file.text_fault(error)})") from error
     if path.suffix == TOPO:
         return _changed(htsim.document(text, str(path)), str(path), overrides or {}, overridden_by)
     return _changed(parse_toml(text, str(path), PlanError), str(path), overrides or {}, overridden_by)
@@ -272,8 +272,8 @@ def _check_mtu(plan: Plan) -> None:
 
 def _fabric_document(plan: Plan) -> dict[str, Any]:
     """The usual topology goes without its name."""
-    found = plan.topology.document()
-    return found if plan.shape is not None else {key: found[key] for key in LeafSpine.RANGES}
+    document = plan.topology.document()
+    return document if plan.shape is not None else {key: document[key] for key in LeafSpine.RANGES}
 
 
 def _topology(top: Fields) -> Topology:

@@ -126,18 +126,18 @@ def path_templates(plan: Plan, host: Host, other: Host) -> tuple[PathTemplate, .
     if plan.encapsulation == "none":
         address = int(IPv6Address(host_address(plan, other)))
         return tuple(PathTemplate(EV_BASE + seed, 1, 0, None, address, None) for seed in range(BASELINE_EVS))
-    found = []
+    templates = []
     for ev, path in evs(plan, host, other):
         prefix = int(usid_address(plan, [switch_usid(switch) for switch in path.switches]))
         shift = 80 - 16 * len(path.switches)
-        found.append(PathTemplate(ev, path.port, path.plane, path.via, prefix, shift))
-    return tuple(found)
+        templates.append(PathTemplate(ev, path.port, path.plane, path.via, prefix, shift))
+    return tuple(templates)
 
 
 def path_rows(plan: Plan, host: Host, other: Host) -> list[dict[str, Any]]:
     """Every path from a host to another, as in the profile."""
     nic = nic_usid(plan.downlink_of(other))
     return [
-        {"ev": one.ev, "port": one.port, "plane": one.plane, "via": one.via, "da": str(one.address(nic))}
-        for one in path_templates(plan, host, other)
+        {"ev": path.ev, "port": path.port, "plane": path.plane, "via": path.via, "da": str(path.address(nic))}
+        for path in path_templates(plan, host, other)
     ]

@@ -106,9 +106,7 @@ def _above(plan: Plan) -> str:
 def _fabric_rate(plan: Plan) -> str:
     """The rate of links between switches: "10 Mb/s", or "5 Mb/s to 10 Mb/s"."""
     usual = plan.links.fabric_rate_bps
-    speeds = (
-        {1.0} if plan.shape is None else {one.speed for one in plan.topology.cables() if isinstance(one.lower, Switch)}
-    )
+    speeds = {1.0} if plan.shape is None else {c.speed for c in plan.topology.cables() if isinstance(c.lower, Switch)}
     return " to ".join(rate(usual * speed) for speed in sorted({min(speeds), max(speeds)}))
 
 
@@ -137,7 +135,7 @@ def _hosts(plan: Plan) -> str:
 
 def _planes(plan: Plan) -> str:
     """The planes, and the shape beyond two even tiers."""
-    return counted(plan.planes, "plane") if plan.shape is None else plan.topology.words()
+    return counted(plan.planes, "plane") if plan.shape is None else plan.topology.describe()
 
 
 def _overrides(plan: Plan) -> str:

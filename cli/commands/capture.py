@@ -95,12 +95,12 @@ def in_virtual_time(lab: RemoteLab, arguments: argparse.Namespace) -> int:
         links, time = ", ".join(arguments.links), duration(round(seconds * 1e9))
         write_error(f"mrclab: no packet crossed {links} in {time} of lab time: --seconds S looks for longer")
     if arguments.write is None:
-        for link, found in zip(arguments.links, crossed, strict=True):
-            for one in packets_json(lab.plan, found[: arguments.count]):
-                said = " ".join(f"{key}={value}" for key, value in one.items() if key not in ("t_ns", "out", "head"))
-                sys.stdout.write(f"{one['t_ns'] / 1e9:.9f}  {link} {'out' if one['out'] else 'in'}  {said}\n")
+        for link, packets in zip(arguments.links, crossed, strict=True):
+            for shown in packets_json(lab.plan, packets[: arguments.count]):
+                said = " ".join(f"{key}={value}" for key, value in shown.items() if key not in ("t_ns", "out", "head"))
+                sys.stdout.write(f"{shown['t_ns'] / 1e9:.9f}  {link} {'out' if shown['out'] else 'in'}  {said}\n")
         return 0
-    frames = sorted((t_ns, n, head, size) for n, found in enumerate(crossed) for t_ns, _, size, head in found)
+    frames = sorted((t_ns, n, head, size) for n, packets in enumerate(crossed) for t_ns, _, size, head in packets)
     with handing_over(*[Path(arguments.write)] * (arguments.write != "-")), opened(arguments) as file:
         file.write(section() + b"".join(interface(link) for link in arguments.links))
         for t_ns, number, head, size in frames[: arguments.count]:

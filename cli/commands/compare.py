@@ -13,7 +13,7 @@ from cli.options import add_runs
 from cli.ownership import hand_over
 from common import files
 from common.terminal.printable import path_line, printable
-from running.directory import before, by_age, find, words
+from running.directory import before, by_age, display_name, find
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,7 +42,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     for path in paths:
         if paths.count(path) > 1:
             raise ValueError(
-                f"{words(path)} would be compared with itself: name two runs; {earlier(arguments.runs, path)}"
+                f"{display_name(path)} would be compared with itself: name two runs; {earlier(arguments.runs, path)}"
             )
     output = arguments.output or paths[-1] / "compare.html"
     with told_of(*paths):
@@ -67,5 +67,7 @@ def earlier(root: Path, run: Path) -> str:
     others = [path for path in by_age(root) if path.resolve() != run and path.parent.name == run.parent.name]
     scenario = printable(run.parent.name)
     return (
-        f"others of {scenario}: {', '.join(map(words, others[-5:]))}" if others else f"it is the only run of {scenario}"
+        f"others of {scenario}: {', '.join(map(display_name, others[-5:]))}"
+        if others
+        else f"it is the only run of {scenario}"
     )

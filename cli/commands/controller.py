@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.command_table import COMMANDS
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 from topo.emulation import labname
 
@@ -82,7 +82,7 @@ def _guarded(function: str) -> Any:
         except BrokenPipeError:
             raise  # the reader has gone, such as `| head`: no fault of this command
         except (OSError, ValueError, RuntimeError) as error:
-            write_error(f"controller {options.controller_command}: {told(error)}")
+            write_error(f"controller {options.controller_command}: {error_line(error)}")
             return 2
         return status
 

@@ -32,12 +32,12 @@ def counters_command(arguments: argparse.Namespace) -> int:
     view = attached()
     chosen = chosen_ports(view.plan, arguments.target)
     if arguments.watch is None:
-        show(told(view, chosen), arguments.format)
+        show(counter_rows(view, chosen), arguments.format)
         return 0
     before = rows_of(view, chosen)
     while True:
         view.pass_time(arguments.watch)
-        now = told(view, chosen)
+        now = counter_rows(view, chosen)
         if arguments.format == "text" and sys.stdout.isatty():
             sys.stdout.write("\033[2J\033[H")
         show(added(before, now), arguments.format)
@@ -45,7 +45,7 @@ def counters_command(arguments: argparse.Namespace) -> int:
         before = now
 
 
-def told(view: LabView, chosen: Sequence[PortRef]) -> Rows:
+def counter_rows(view: LabView, chosen: Sequence[PortRef]) -> Rows:
     """The counters of these ports; standard error names the switches that run no program."""
     program = programs(view, chosen)
     if missing := [name for name, cells in program.items() if cells is None]:
@@ -54,10 +54,10 @@ def told(view: LabView, chosen: Sequence[PortRef]) -> Rows:
     return rows_of(view, chosen, program)
 
 
-def show(found: Mapping[str, Sequence[Row]], form: str) -> None:
+def show(rows: Mapping[str, Sequence[Row]], form: str) -> None:
     """As JSON with every number, or as tables of what is not zero."""
     if form == "json":
-        sys.stdout.write(json.dumps({"unit": "packets", **found}) + "\n")
+        sys.stdout.write(json.dumps({"unit": "packets", **rows}) + "\n")
         return
     port_columns = (
         "IFACE",
@@ -73,7 +73,7 @@ def show(found: Mapping[str, Sequence[Row]], form: str) -> None:
         "DROPS",
     )
     class_columns = ("IFACE", "CLASS", "RX", "TX", "TRIM_PKTS", "ECN_MARKED", "DROPS")
-    tables = [table(found["ports"], port_columns), table(found["classes"], class_columns)]
+    tables = [table(rows["ports"], port_columns), table(rows["classes"], class_columns)]
     sys.stdout.write("\n\n".join(filter(None, tables)) + "\n" if any(tables) else "all counters are zero\n")
 
 

@@ -67,7 +67,7 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.form == "json" and arguments.switch is not None:
         raise ValueError("--switch must be left out with json: the document holds all switches")
     plan = chosen_plan(arguments.name)
-    from cli.exporting.document import document, told
+    from cli.exporting.document import document, with_progress
 
     if arguments.form == "json":
         return print_or_write(arguments, document(plan))
@@ -82,7 +82,7 @@ def export_command(arguments: argparse.Namespace) -> int:
     if arguments.output.exists() and not arguments.output.is_dir():
         raise ValueError(f"-o must be a folder with {arguments.form} (got the file {arguments.output})")
     files.make_folder(arguments.output)
-    for switch in told(plan.switches(), plan.switch_count, "switches"):
+    for switch in with_progress(plan.switches(), plan.switch_count, "switches"):
         files.write(arguments.output / f"{switch}{SUFFIX[arguments.form]}", made(plan, switch))
     sys.stdout.write(path_line(f"wrote {plan.switch_count} files into", arguments.output))
     return 0

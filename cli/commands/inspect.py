@@ -28,15 +28,15 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def inspect_command(arguments: argparse.Namespace) -> int:
     view = attached()
     nodes = list(view.plan.nodes()) if arguments.node is None else [view.plan.node(arguments.node)]
-    found = described(view, nodes)
+    descriptions = described(view, nodes)
     if arguments.format == "json":
-        sys.stdout.write(json.dumps({"lab": view.name, "plan": view.plan.name, "nodes": found}, indent=1) + "\n")
+        sys.stdout.write(json.dumps({"lab": view.name, "plan": view.plan.name, "nodes": descriptions}, indent=1) + "\n")
     elif arguments.node is None:
-        head = [name for name in HEAD if name.lower() in found[0]]
-        rows = [[str(node[name.lower()]) for name in head] for node in found]
+        head = [name for name in HEAD if name.lower() in descriptions[0]]
+        rows = [[str(node[name.lower()]) for name in head] for node in descriptions]
         sys.stdout.write("\n".join(aligned([head, *rows])) + "\n")
     else:
-        (node,) = found
+        (node,) = descriptions
         sys.stdout.write(
             f"{node['node']}  {', '.join(node[name.lower()] for name in HEAD[1:] if name.lower() in node)}\n"
         )

@@ -39,12 +39,12 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 
 def rows() -> list[dict[str, Any]]:
     """Every lab on record as JSON: name, plan, state, owner, age in seconds, the run it is for, faults in force."""
-    found: list[dict[str, Any]] = []
+    labs: list[dict[str, Any]] = []
     for name, record in state.records().items():
         if isinstance(record, LabError):
-            found.append({"name": name.text, "state": "unreadable", "error": str(record)})
+            labs.append({"name": name.text, "state": "unreadable", "error": str(record)})
             continue
-        found.append(
+        labs.append(
             {
                 "name": name.text,
                 "plan": record.plan.name,
@@ -55,7 +55,7 @@ def rows() -> list[dict[str, Any]]:
                 "faults": len(state.read_faults(name.root)),
             }
         )
-    return found
+    return labs
 
 
 def _is_broken(record: state.LabState) -> bool:
@@ -195,7 +195,7 @@ def run_up(arguments: argparse.Namespace) -> int:
     if arguments.seed is not None or arguments.transport:
         raise ValueError("--seed and --transport need --world simulated: on real links `traffic` has them")
     if view.find() is not None:
-        raise LabRunningError(f"{name.words()} is there already, in virtual time: `down{name.option()}` ends it")
+        raise LabRunningError(f"{name.describe()} is there already, in virtual time: `down{name.option()}` ends it")
     if arguments.journals:
         files.make_folder(arguments.journals)
         arguments.journals = plain_file.followed(arguments.journals)
@@ -215,14 +215,14 @@ def run_down(arguments: argparse.Namespace) -> int:
         lab.end()
     ended = lab is not None or down(name, wait=arguments.wait)
     none = "no lab was running" if name == DEFAULT_LAB else f"no lab of the name {name} was running"
-    print(f"{name.words()} is down after {time.monotonic() - started:.1f} s" if ended else none)
+    print(f"{name.describe()} is down after {time.monotonic() - started:.1f} s" if ended else none)
     return 0
 
 
 def _down_all(wait: bool) -> int:
     none = "no lab of yours was running"
     for virtual in view.up_here():
-        none, words = "", LabName(virtual.name).words()
+        none, words = "", LabName(virtual.name).describe()
         try:
             virtual.end()
         except (ControlError, LabError) as error:
@@ -235,7 +235,7 @@ def _down_all(wait: bool) -> int:
     if ended or none:
         print(f"down: {', '.join(map(str, ended))}" if ended else none)
     for lab, why in left.items():
-        print(f"{lab.words()} stays: {why}")
+        print(f"{lab.describe()} stays: {why}")
     return 0
 
 

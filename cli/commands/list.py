@@ -20,7 +20,7 @@ def list_command(arguments: argparse.Namespace) -> int:
     from common.terminal.console import LastingConsole
     from scenarios import library
 
-    found = library.scenarios()
+    scenarios = library.scenarios()
     if arguments.format == "json":
         rows = [
             {
@@ -30,17 +30,17 @@ def list_command(arguments: argparse.Namespace) -> int:
                 "seconds": sum(p.seconds for p in s.phases),
                 "forms": [f"{s.name}@{word}" for word in s.forms],
             }
-            for s in found
+            for s in scenarios
         ]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
         return 0
     table = Table(box=None, pad_edge=False)
     for column in ("scenario", "plan", "seconds", "what it shows"):
         table.add_column(column)
-    for scenario in found:
+    for scenario in scenarios:
         table.add_row(scenario.name, scenario.plan, f"{sum(p.seconds for p in scenario.phases):.0f}", scenario.title)
     LastingConsole().print(table)
-    for scenario in found:
+    for scenario in scenarios:
         if scenario.forms:
             forms = ", ".join(f"{scenario.name}@{word}" for word in scenario.forms)
             sys.stdout.write(f"\nforms of {scenario.name}: {forms}\n")

@@ -41,8 +41,8 @@ RACERS_MAX = 2
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "run", run_command, __file__)
-    for one in OPTIONS.values():
-        one.add(run)
+    for option in OPTIONS.values():
+        option.add(run)
     add_runs(run)
     run.add_argument(
         "--format",
@@ -124,20 +124,20 @@ def chosen_runs(arguments: argparse.Namespace, names: Sequence[str], console: La
     from running import prepare
 
     seed = seed_of(arguments.seed)
-    found: list[PreparedRun] = []
+    prepared: list[PreparedRun] = []
     for name in names:
         # In a race, options that only RoCE has are RoCE's.
         own = argparse.Namespace(**{**vars(arguments), "transport": name, "seed": seed})
         if len(names) > 1 and not TRANSPORTS[name].single_plane:
             own.reconvergence = DEFAULTS["reconvergence"]
-        tell = console.tell if not found else lambda line: None
+        tell = console.tell if not prepared else lambda line: None
         spec = choose(own, tell, lambda spec: want_compiled(arguments, spec.seconds, told=False, quick=True))
-        found.append(prepare(spec))
+        prepared.append(prepare(spec))
     if arguments.world == "simulated":
-        want_compiled(arguments, sum(one.needed.seconds for one in found), told=False)
+        want_compiled(arguments, sum(run.needed.seconds for run in prepared), told=False)
     if arguments.processes != 1:
-        check_parts(arguments.processes, found[0].spec)
-    return found
+        check_parts(arguments.processes, prepared[0].spec)
+    return prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,19 +176,19 @@ def run_command(arguments: argparse.Namespace) -> int:
     console = LastingConsole(quiet=not told)
     ready = chosen_runs(arguments, names, console)  # all, before there is a folder of any
     with ExitStack() as stack:
-        lanes = [lane(arguments, one, console, stack, len(names) > 1) for one in ready]
-        view = shown(arguments, lanes, console, stack) if arguments.view else None
+        lanes = [lane(arguments, run, console, stack, len(names) > 1) for run in ready]
+        view = open_page(arguments, lanes, console, stack) if arguments.view else None
         verdicts: list[Verdict] = []
-        made = [path for one in lanes for path in one.directory.made]
-        with at_the_end(lambda: hand_over(*made)), at_the_end(lambda: verdicts.extend(one.judged() for one in lanes)):
+        made = [path for lane in lanes for path in lane.directory.made]
+        with at_the_end(lambda: hand_over(*made)), at_the_end(lambda: verdicts.extend(lane.judged() for lane in lanes)):
             if arguments.processes > 1:
                 launch_parts(arguments.processes, lanes[0])
             else:
                 launch_all(lanes, view)
-    for one in lanes:
-        path = one.directory.path
+    for ran in lanes:
+        path = ran.directory.path
         if told:
-            heading = f"\n{one.spec.choices.transport.name}\n" if len(lanes) > 1 else "\n"
+            heading = f"\n{ran.spec.choices.transport.name}\n" if len(lanes) > 1 else "\n"
             summary = plain_file.read_bytes(path / "summary.txt").decode()
             write_out(heading + summary + path_line("\nreport:", path / "report.html"))
         else:
@@ -196,7 +196,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             whole = {"directory": str(path), "options": parts["options"], **parts["verdict"]}
             write_out(json.dumps(whole, indent=1) + "\n")
     if len(lanes) > 1:
-        write_out(f"again: {command('view', *(one.directory.path for one in lanes))}\n")
+        write_out(f"again: {command('view', *(lane.directory.path for lane in lanes))}\n")
     return verdicts[0].exit_status
 
 
@@ -214,7 +214,7 @@ def lane(
     watcher.seconds = runner.seconds
     watcher.options(spec.options())
     if not race:
-        watcher.tell(f"this run takes {prepared.needed.words()}")
+        watcher.tell(f"this run takes {prepared.needed.describe()}")
     return Lane(runner, watcher)
 
 
@@ -222,11 +222,13 @@ def say(watcher: Watcher, who: str, line: str) -> None:
     watcher.tell(who + line)
 
 
-def shown(arguments: argparse.Namespace, lanes: Sequence[Lane], console: LastingConsole, stack: ExitStack) -> RunView:
+def open_page(
+    arguments: argparse.Namespace, lanes: Sequence[Lane], console: LastingConsole, stack: ExitStack
+) -> RunView:
     """The page of the runs; its address goes to standard error, where no output is read by programs."""
     from page import Going, RunView
 
-    going = [Going.of(one.spec.choices, one.directory) for one in lanes]
+    going = [Going.of(lane.spec.choices, lane.directory) for lane in lanes]
     tell: Callable[[str], None] = console.tell if len(lanes) > 1 else lanes[0].watcher.tell
     view = stack.enter_context(RunView(going, tell, hand_over=hand_over, paused=arguments.paused))
     write_out(f"view: {view.viewer.address}\n", sys.stderr)
@@ -239,7 +241,7 @@ def launch_parts(processes: int, lane: Lane) -> None:
 
     reached: dict[str, Any] = {}
 
-    def told(message: dict[str, Any]) -> None:
+    def take_message(message: dict[str, Any]) -> None:
         reached.update(message)
         if "event" in message:
             lane.watcher.tell(str(message["event"]))
@@ -247,7 +249,7 @@ def launch_parts(processes: int, lane: Lane) -> None:
     lane.watcher.seconds = lambda: reached.get("seconds")
     lane.runner.write_choices()  # the first process may be killed before it does
     try:
-        runs.make(lane.spec, lane.directory, processes, told)
+        runs.make(lane.spec, lane.directory, processes, take_message)
     except BaseException as error:
         runs.journal_end(lane.directory, int(reached.get("now_ns", 0)), error)
         if not isinstance(error, runs.PartLostError):

@@ -16,12 +16,12 @@ UNITS_S = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def seconds(text: str) -> float:
     """A duration such as 10ms."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s)", text, re.ASCII)
-    if found is None and text != "0":
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s)", text, re.ASCII)
+    if match is None and text != "0":
         raise argparse.ArgumentTypeError(
             f"must be a number with ns, us, ms or s, such as 10ms, and not negative (got {text!r})"
         )
-    return float(found[1]) * UNITS_S[found[2]] if found else 0.0
+    return float(match[1]) * UNITS_S[match[2]] if match else 0.0
 
 
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

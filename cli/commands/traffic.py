@@ -104,7 +104,7 @@ def start_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
         if started:
             with held_back():  # a second Ctrl-C must end it as well
                 statuses = traffic.stop(traffic.find(name))
-    return told(statuses, arguments.format)
+    return report(statuses, arguments.format)
 
 
 def start_agents(traffic: Traffic, arguments: argparse.Namespace) -> None:
@@ -158,7 +158,7 @@ def watch(group: WorkloadGroup, view: LabView) -> None:
         sys.stderr.write("\r\033[K")
 
 
-def told(statuses: Mapping[str, Mapping[str, Any]], form: str) -> int:
+def report(statuses: Mapping[str, Mapping[str, Any]], form: str) -> int:
     """The result of a workload; exit status 1 when a rank failed or bytes were wrong."""
     from cli.traffic import table, verified
 
@@ -177,21 +177,21 @@ def told(statuses: Mapping[str, Mapping[str, Any]], form: str) -> int:
 def list_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     from cli.traffic import verified
 
-    found: list[dict[str, Any]] = []
+    active: list[dict[str, Any]] = []
     for asked in traffic.asked():
         statuses = traffic.join(asked).status()
         good, wrong = verified(statuses)
         gone = set() if len(statuses) == len(asked.ranks) else {"agent ended"}
         states = ", ".join(sorted({status["state"] for status in statuses.values()} | gone))
         row = {"name": asked.name, "kind": asked.kind, "ranks": list(asked.ranks), "state": states}
-        found.append({**row, "bytes_verified": good, "bytes_wrong": wrong, "options": dict(asked.options)})
+        active.append({**row, "bytes_verified": good, "bytes_wrong": wrong, "options": dict(asked.options)})
     if arguments.format == "json":
-        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+        sys.stdout.write(json.dumps(active, indent=1) + "\n")
         return 0
     head = ["NAME", "KIND", "STATE", "VERIFIED", "WRONG", "HOSTS"]
     rows = [
         [r["name"], r["kind"], r["state"], f"{r['bytes_verified']:,}", f"{r['bytes_wrong']:,}", " ".join(r["ranks"])]
-        for r in found
+        for r in active
     ]
     agents = f"agents run in {len(traffic.clients)} hosts" if traffic.clients else "no agent runs"
     if lost := {
@@ -212,7 +212,7 @@ def stop_command(traffic: Traffic, arguments: argparse.Namespace) -> int:
     status = 0
     for asked in chosen:
         sys.stdout.write(f"{asked.name}:\n" if arguments.format == "text" else "")
-        status = max(status, told(traffic.stop(asked), arguments.format))
+        status = max(status, report(traffic.stop(asked), arguments.format))
     if everything:
         ended = traffic.end_agents()
         if arguments.format == "text":

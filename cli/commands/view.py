@@ -50,10 +50,10 @@ def view_command(arguments: argparse.Namespace) -> int:
         return lab_view(lab, arguments)
     if len(arguments.what) > 2:
         raise ValueError(f"view takes one run or plan, or two runs for a race, not {len(arguments.what)}")
-    found = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
-    runs = [one for one in found if isinstance(one, Path)]
-    plans = [one for one in found if not isinstance(one, Path)]
-    if len(plans) == len(found) == 1:
+    views = [what_is(arguments.runs, name) for name in arguments.what or ["lab"]]
+    runs = [view for view in views if isinstance(view, Path)]
+    plans = [view for view in views if not isinstance(view, Path)]
+    if len(plans) == len(views) == 1:
         shown = plan_view(plans[0])
     elif plans:
         raise ValueError("a race is between two runs: a plan has no time")

@@ -16,7 +16,7 @@ T = TypeVar("T")
 LINE_S = 10.0
 
 
-def told(things: Iterable[T], count: int, what: str) -> Iterator[T]:
+def with_progress(things: Iterable[T], count: int, what: str) -> Iterator[T]:
     """Pass things on. Where they take long, say how many there were, and when all will have been."""
     began_s = said_s = time.monotonic()
     for done, thing in enumerate(things):
@@ -38,13 +38,13 @@ def document(plan: Plan) -> Iterator[str]:
     pipelines = controller.compiled_pipelines()
     node_count, end_count = plan.host_count + plan.switch_count, sum(port_count(plan, node) for node in plan.nodes())
     yield f'{{\n "plan": {_dumped(plan_document(plan), 1)}'
-    nodes = told(plan.nodes(), node_count, "nodes")
+    nodes = with_progress(plan.nodes(), node_count, "nodes")
     yield from _listed("nodes", (node_document(plan, node) for node in nodes))
-    cables = told(links(plan), end_count // 2, "links")
+    cables = with_progress(links(plan), end_count // 2, "links")
     yield from _listed("links", (link_document(link) for link in cables))
     yield ',\n "entries": '
     opening = "{"
-    for switch in told(plan.switches(), plan.switch_count, "switches"):
+    for switch in with_progress(plan.switches(), plan.switch_count, "switches"):
         info = pipelines[switch.program].p4info
         items = [encode(info, entity).entity for entity in tables(plan, switch)]
         entries = [{"key": words.key(info, item), "value": words.value(info, item)} for item in items]

@@ -29,7 +29,7 @@ def packet_events(path: Path, converter: Converter) -> Iterator[str]:
                     yield from events_of(line, converter)
             except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
                 raise ValueError(
-                    f"{path}:{number}: must be a line of a packet log ({plain_file.what(error)})"
+                    f"{path}:{number}: must be a line of a packet log ({plain_file.text_fault(error)})"
                 ) from None
 
 

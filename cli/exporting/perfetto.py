@@ -182,10 +182,10 @@ def order(node: str) -> int:
     """Where a process is drawn: the lab, hosts by number, switches by plane, leaves before spines."""
     if not is_node(node):
         return 0
-    found = parse_node(node)
-    if isinstance(found, Host):
-        return 1 + found.index
-    return 1_000_000 * (1 + found.plane) + 100_000 * (tier(found) - 1) + found.index
+    parsed = parse_node(node)
+    if isinstance(parsed, Host):
+        return 1 + parsed.index
+    return 1_000_000 * (1 + parsed.plane) + 100_000 * (tier(parsed) - 1) + parsed.index
 
 
 def is_node(name: str) -> bool:

@@ -28,13 +28,13 @@ def own_usid(plan: Plan, switch: Switch) -> IPv6Network:
 
 def routes(plan: Plan, switch: Switch) -> list[StaticRoute]:
     """The static table without uA: neighbours' uSIDs, then plain prefixes of hosts and leaves."""
-    found = []
+    table = []
     for ref in ports(plan, switch) if plan.encapsulation == "srv6" else ():
-        found.append(StaticRoute(usid_prefix(plan, neighbour_usid(plan, peer(plan, ref).node)), (ref,)))
+        table.append(StaticRoute(usid_prefix(plan, neighbour_usid(plan, peer(plan, ref).node)), (ref,)))
     for ref in ports(plan, switch):
         if isinstance(host := peer(plan, ref).node, Host):
-            found.append(StaticRoute(host_prefix(plan, host), (ref,)))
+            table.append(StaticRoute(host_prefix(plan, host), (ref,)))
     for index in range(plan.leaves):
         out = tuple(PortRef(switch, port) for port in plain_route(plan, switch, index).ports)
-        found += [StaticRoute(leaf_prefix(index), out)] if out else []
-    return found
+        table += [StaticRoute(leaf_prefix(index), out)] if out else []
+    return table

@@ -82,12 +82,12 @@ def of_run(arguments: argparse.Namespace) -> Iterator[str]:
         scale = int(run.options["hardware_rate_bps"]) / int(run.options["port_rate_bps"])
         connections = [
             MatrixConnection(
-                int(one.source[1:]),
-                int(one.target[1:]),
-                round((one.start_ns - run.start_ns) / scale),
-                max(1, one.bytes),
+                int(message.source[1:]),
+                int(message.target[1:]),
+                round((message.start_ns - run.start_ns) / scale),
+                max(1, message.bytes),
             )
-            for one in messages
+            for message in messages
         ]
         return patterns.lines(int(run.options["hosts"]), connections)
 

@@ -67,9 +67,9 @@ def build(unit: Unit, tell: Callable[[str], None], *, quick: bool = False, after
     directory = files.make_cache(files.cache_directory())
     with locks.held(directory / f"{unit.name}.lock", f"the lock of the {unit.name}'s builds", BUILD_S, tell):
         key = unit.key()
-        found = find(unit, key, quick=quick)
-        if found is not None and (quick or found.compilers == with_what):
-            return found
+        previous = find(unit, key, quick=quick)
+        if previous is not None and (quick or previous.compilers == with_what):
+            return previous
         _prune(unit, directory)
         if quick and (after or shutil.which(QUICK)):
             try:

@@ -47,8 +47,8 @@ class Unit(NamedTuple):
 
     def sources(self) -> dict[str, str]:
         """The path of each module of the unit by its name. A package's own file stays as it is."""
-        found = [path for path in _files(self.root, self.folders, ".py") if path not in self.left]
-        own = [path for path in [*found, *self.modules] if not path.endswith("__init__.py")]
+        paths = [path for path in _files(self.root, self.folders, ".py") if path not in self.left]
+        own = [path for path in [*paths, *self.modules] if not path.endswith("__init__.py")]
         return {path.removesuffix(".py").replace("/", "."): path for path in own}
 
     def seldom(self) -> list[str]:
@@ -107,10 +107,12 @@ def record(build: Build) -> str:
 def find(unit: Unit, key: str, *, quick: bool = True) -> Build | None:
     """The build of a unit for a key, if there is one and all its files are there in full size: the user's own, or the
     one that came with the lab. Where there is neither, one that was made quickly, unless that will not do."""
-    found = _read(record_path(unit, key), cache.own) or _read(record_path(unit, key, cache.SHIPPED), lambda _: True)
-    if found is None and quick and (made := _read(record_path(unit, key, quick=True), cache.own)):
-        found = made._replace(quick=True)
-    return found
+    record = _read(record_path(unit, key), cache.is_trusted) or _read(
+        record_path(unit, key, cache.SHIPPED), lambda _: True
+    )
+    if record is None and quick and (made := _read(record_path(unit, key, quick=True), cache.is_trusted)):
+        record = made._replace(quick=True)
+    return record
 
 
 def _read(path: str, trusted: Callable[[os.stat_result], bool]) -> Build | None:

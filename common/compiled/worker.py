@@ -117,7 +117,7 @@ def side_by_side(build_ext: type[Any], quickly: str) -> type[Any]:
                 if HEADERS in named["extra_postargs"]:
                     precompile(named["include_dirs"], named["extra_postargs"])
 
-                def one(source: str) -> list[str]:
+                def compile_one(source: str) -> list[str]:
                     options = named["extra_postargs"]
                     if os.path.basename(source).startswith(TOGETHER):
                         if quickly:
@@ -130,7 +130,7 @@ def side_by_side(build_ext: type[Any], quickly: str) -> type[Any]:
 
                 # The largest first, or one processor would have it to itself at the end.
                 largest = sorted(sources, key=os.path.getsize, reverse=True)
-                made = dict(zip(largest, pool.map(one, largest), strict=True))
+                made = dict(zip(largest, pool.map(compile_one, largest), strict=True))
                 return [file for source in sources for file in made[source]]
 
             self.compiler.compile = compile_each

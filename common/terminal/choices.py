@@ -11,8 +11,8 @@ def close(word: str, known: Iterable[str]) -> str:
     """The known word that was probably meant; "" when none is like it."""
     import difflib  # late: few words are wrong
 
-    found = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
-    return found[0] if found else ""
+    matches = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else ""
 
 
 def no_such(what: str, word: str, known: Iterable[str]) -> str:

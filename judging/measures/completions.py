@@ -49,7 +49,7 @@ def completions(run: Run) -> list[MessageCompletion]:
         for line in run.kind("message")
         if line.get("state") == "received"
     }
-    found = []
+    messages = []
     for line in run.kind("message"):
         if line.get("state") != "sent":
             continue
@@ -57,8 +57,8 @@ def completions(run: Run) -> list[MessageCompletion]:
         size = int(line["bytes"])
         times = int(line["start_ns"]), int(line["end_ns"]), received.get(key)
         where = str(line.get("workload")), str(line["node"]), str(line["peer"]), int(line.get("line", 0))
-        found.append(MessageCompletion(*where, size, *times, ideal(run, where[1], where[2], size)))
-    return found
+        messages.append(MessageCompletion(*where, size, *times, ideal(run, where[1], where[2], size)))
+    return messages
 
 
 def ideal(run: Run, source: str, target: str, size: int) -> float:
@@ -86,10 +86,10 @@ def between(options: Mapping[str, Any], source: int, target: int) -> tuple[int, 
 
 def by_workload(run: Run) -> dict[str, list[MessageCompletion]]:
     """All messages that their senders completed, by workload."""
-    found: dict[str, list[MessageCompletion]] = {}
-    for one in completions(run):
-        found.setdefault(one.workload, []).append(one)
-    return found
+    messages: dict[str, list[MessageCompletion]] = {}
+    for message in completions(run):
+        messages.setdefault(message.workload, []).append(message)
+    return messages
 
 
 def times(run: Run) -> list[dict[str, Any]]:
@@ -99,19 +99,19 @@ def times(run: Run) -> list[dict[str, Any]]:
 
 def summed(workload: str, own: Sequence[MessageCompletion]) -> dict[str, Any]:
     """The figures of these messages: completion times in ns, `last_ns` from the first message's start."""
-    begin_ns = min(one.start_ns for one in own)
-    took, sender, slowdowns = ([getattr(one, of) for one in own] for of in ("took_ns", "sender_ns", "slowdown"))
+    begin_ns = min(message.start_ns for message in own)
+    took, sender, slowdowns = ([getattr(message, of) for message in own] for of in ("took_ns", "sender_ns", "slowdown"))
     return {
         "workload": workload,
         "count": len(own),
-        "bytes": sum(one.bytes for one in own),
+        "bytes": sum(message.bytes for message in own),
         "median_ns": float(np.percentile(took, 50)),
         "p99_ns": float(np.percentile(took, 99)),
         "longest_ns": max(took),
-        "last_ns": max(one.start_ns + one.took_ns for one in own) - begin_ns,
+        "last_ns": max(message.start_ns + message.took_ns for message in own) - begin_ns,
         "sender_median_ns": float(np.percentile(sender, 50)),
         "sender_p99_ns": float(np.percentile(sender, 99)),
-        "sender_last_ns": max(one.acknowledged_ns for one in own) - begin_ns,
+        "sender_last_ns": max(message.acknowledged_ns for message in own) - begin_ns,
         "slowdown_median": float(np.percentile(slowdowns, 50)),
         "slowdown_p99": float(np.percentile(slowdowns, 99)),
     }

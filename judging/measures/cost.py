@@ -100,7 +100,7 @@ class PhaseCost:
         """All of them as one. Differences from lap to lap add up by their squares."""
         faults, *numbers = zip(*self.costs, strict=True)
         every = Cost(tuple(fault for some in faults for fault in some), *map(sum, numbers))
-        return every._replace(spread_ns=float(np.hypot.reduce([one.spread_ns for one in self.costs])))
+        return every._replace(spread_ns=float(np.hypot.reduce([cost.spread_ns for cost in self.costs])))
 
 
 def laps(run: Run, span: Span) -> list[Lap]:
@@ -151,15 +151,15 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     calm = {name: quiet(run, laps(run, span)) for name, span in run.phases.items() if name in (phase.name, *CALM)}
     here, usual = calm[phase.name], calm.get("reference", [])
     enough = len(here) >= QUIET_MIN
-    found = pace(here) if enough else pace(*calm.values())
+    typical = pace(here) if enough else pace(*calm.values())
     before, after = pace(usual), pace(here or calm.get("heal", []))
-    if found is None or not own:
+    if typical is None or not own:
         return None
     drift = after.ns_per_work / before.ns_per_work - 1 if after and before else None
-    spread = pace(here, usual) or found
+    spread = pace(here, usual) or typical
     sigma_ns = SIGMAS * spread.spread_ns
     # The standard error of a median is 1.25 times that of a mean.
-    each_ns = 1.25 * sigma_ns / found.count**0.5 + (0.0 if enough else DRIFT_MAX * found.ns_per_work * own[0].work)
+    each_ns = 1.25 * sigma_ns / typical.count**0.5 + (0.0 if enough else DRIFT_MAX * typical.ns_per_work * own[0].work)
     usually = float(np.median([stalls.held_up_ns(run, lap) / lap.length_ns for lap in here])) if here else 0.0
     groups: dict[int, list[tuple[FaultSpan, ...]]] = {}
     apart_ns = REPAIR_ROUND_TRIPS * base_rtt_ns(run)
@@ -169,13 +169,13 @@ def of_phase(run: Run, phase: Span, away_ns: Callable[[FaultSpan], float] | None
     costs = []
     for (first, bursts), end in zip(groups.items(), [*groups, len(own)][1:], strict=True):
         faults = tuple(fault for burst in bursts for fault in burst)
-        counted = touched(run, faults, own[first:end], found, sigma_ns)
+        counted = touched(run, faults, own[first:end], typical, sigma_ns)
         away = sum(map(away_ns, faults)) if away_ns else 0.0
-        lost_ns = sum(found.lost_ns(lap) for lap in counted) - away
+        lost_ns = sum(typical.lost_ns(lap) for lap in counted) - away
         noise_ns = sigma_ns * len(counted) ** 0.5, each_ns * len(counted)
         stalled_ns = sum(stalls.held_up_ns(run, lap) - usually * lap.length_ns for lap in counted)
         costs.append(Cost(faults, len(bursts), lost_ns, away, *noise_ns, max(0.0, stalled_ns)))
-    return PhaseCost(tuple(costs), found, drift, own[0].work == 1.0)
+    return PhaseCost(tuple(costs), typical, drift, own[0].work == 1.0)
 
 
 def touched(run: Run, faults: Sequence[FaultSpan], own: Sequence[Lap], usual: Pace, sigma_ns: float) -> list[Lap]:
@@ -198,6 +198,6 @@ def instants(faults: Iterable[FaultSpan]) -> list[int]:
 
 def by_fault(run: Run) -> dict[int, float]:
     """The time that faults cost, ns, by the beginning of each; those of one lap share its cost."""
-    found = (of_phase(run, span) for span in run.phases.values()) if base_rtt_ns(run) else ()
-    costs = [one for phase in found if phase is not None for one in phase.costs]
-    return {fault.start_ns: one.lost_ns / one.bursts for one in costs for fault in one.faults}
+    phase_costs = (of_phase(run, span) for span in run.phases.values()) if base_rtt_ns(run) else ()
+    costs = [cost for phase in phase_costs if phase is not None for cost in phase.costs]
+    return {fault.start_ns: cost.lost_ns / cost.bursts for cost in costs for fault in cost.faults}

@@ -18,14 +18,14 @@ def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
     span = span or Span("run", 0, run.end_ns)
     edges = np.array([span.start_ns, span.stop_ns], dtype=float)
     counted = [totals(run, host) for host in run.agent_samples]
-    found: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for field in QP_FIELDS:
         total = 0.0
         for host in counted:
             first, last = at(host.times, host.qps[field], edges)
             total += last - (first if span.start_ns >= host.times[0] else 0)
-        found[field] = round(total)
-    return found
+        sums[field] = round(total)
+    return sums
 
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is
@@ -70,10 +70,10 @@ PAUSES = ("pause_sent", "paused_ns", "pause_watchdog", "pause_ignored")
 
 def switch_pauses(run: Run) -> Counter[str]:
     """The switches' flow-control counters over the whole run, summed over all ports; empty without flow control."""
-    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for port in (port for ports in last_ports(run) for port in ports):
-        found.update({field: int(port.get(field, 0)) for field in PAUSES})
-    return +found
+        sums.update({field: int(port.get(field, 0)) for field in PAUSES})
+    return +sums
 
 
 def host_socket_drops(run: Run) -> dict[str, int]:

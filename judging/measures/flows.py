@@ -28,7 +28,7 @@ class Flows:
 
 def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
     """Rate of each flow of a workload in a span, bit/s; an interval partly inside counts in part."""
-    found: dict[str, float] = {}
+    by_flow: dict[str, float] = {}
     for line in run.kind("transfer"):
         if line.get("workload") != workload or line["end_ns"] <= line["start_ns"]:
             continue
@@ -36,8 +36,8 @@ def rates(run: Run, span: Span, workload: str) -> dict[str, float]:
         if overlap > 0:
             share = overlap / (line["end_ns"] - line["start_ns"])
             flow = f"{line['node']} → {line['peer']}"
-            found[flow] = found.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
-    return dict(sorted(found.items()))
+            by_flow[flow] = by_flow.get(flow, 0.0) + line["bytes"] * share * 8 * SECOND_NS / span.length_ns
+    return dict(sorted(by_flow.items()))
 
 
 def error(run: Run, span: Span, workload: str) -> float:

@@ -90,7 +90,7 @@ def over(run: Run, span: Span, hosts: Sequence[str] | None = None) -> float:
 
 def of_phase(run: Run, phase: Span, hosts: Sequence[str] | None = None) -> float:
     """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge."""
-    return over(run, steps.whole(run, phase), hosts)
+    return over(run, steps.span_of_steps(run, phase), hosts)
 
 
 def sliding(run: Run, window_ns: int, every_ns: int, span: Span) -> tuple[Floats, Floats]:

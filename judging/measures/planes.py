@@ -15,12 +15,12 @@ FULL_PACKET_BYTES = 4300.0  # where ports did not count packets
 
 def curves(run: Run, when: Floats) -> dict[int, Floats]:
     """Bytes by plane that all hosts together had sent, at each instant of `when` (ns)."""
-    found: dict[int, Floats] = defaultdict(lambda: np.zeros_like(when))
+    by_plane: dict[int, Floats] = defaultdict(lambda: np.zeros_like(when))
     for host in run.agent_samples:
         counted = totals(run, host)
         for plane, sent in counted.planes.items():
-            found[plane] = found[plane] + at(counted.times, sent, when)
-    return dict(sorted(found.items()))
+            by_plane[plane] = by_plane[plane] + at(counted.times, sent, when)
+    return dict(sorted(by_plane.items()))
 
 
 def bytes_sent(run: Run, span: Span) -> dict[int, float]:

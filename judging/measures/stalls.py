@@ -19,7 +19,7 @@ from judging.run import Run, Span
 from judging.sample_size import REPAIR_ROUND_TRIPS, base_rtt_ns
 from judging.units import brief
 
-__all__ = ["spoils", "told"]
+__all__ = ["describe", "spoils"]
 
 STALL = 0.5
 
@@ -71,13 +71,13 @@ def allowance_ns(run: Run, span: Span) -> int:
 def waited_ns(run: Run, span: Span) -> float:
     """The longest that an agent was ready to run in a span and had no processor; 0 where agents cannot tell."""
     if run.waits is None:
-        found: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        by_host: dict[str, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
         for line in run.kind("cpu"):
             if "wait_ns" in line:
-                times, waited = found[line["node"]]
+                times, waited = by_host[line["node"]]
                 times.append(float(line["t_ns"]))
                 waited.append(float(line["wait_ns"]))
-        run.waits = [(np.array(times), np.array(waited)) for times, waited in found.values()]
+        run.waits = [(np.array(times), np.array(waited)) for times, waited in by_host.values()]
     edges: Floats = np.array([span.start_ns, span.stop_ns], dtype=float)
     return max((float(np.diff(np.interp(edges, *host))[0]) for host in run.waits), default=0.0)
 
@@ -92,7 +92,7 @@ def spoils(run: Run, t_ns: int) -> bool:
     return bool(within(run, Span("instant", t_ns, t_ns + 1)))
 
 
-def told(run: Run, span: Span) -> str:
+def describe(run: Run, span: Span) -> str:
     """The stalls of a span in words: when the longest was, its length and late nodes; "" without any."""
     if not (inside := within(run, span)):
         return ""

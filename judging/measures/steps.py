@@ -108,7 +108,7 @@ def stalled_ns(all_steps: Sequence[TrainingStep], span: Span) -> int:
     return max(0, span.stop_ns - max(ends)) if ends else 0
 
 
-def whole(run: Run, phase: Span) -> Span:
+def span_of_steps(run: Run, phase: Span) -> Span:
     """The time that the steps of a phase take; the phase itself where there are none.
 
     Between the edges of a phase, goodput would be a few per cent off when an edge cuts a step. The silence after the

@@ -70,20 +70,20 @@ class Likeness:
 
 def likeness(first: Run, second: Run) -> Likeness:
     """The likeness of two runs, by their options and by the faults that were really injected."""
-    one, other = first.options, second.options
+    base, other = first.options, second.options
     unlike = [
-        f"not the same: {title} ({option_text(one.get(key))} and {option_text(other.get(key))})"
+        f"not the same: {title} ({option_text(base.get(key))} and {option_text(other.get(key))})"
         for key, title in SAME.items()
-        if one.get(key) != other.get(key)
+        if base.get(key) != other.get(key)
     ]
-    if bool(one.get("hashes")) != bool(other.get("hashes")):
+    if bool(base.get("hashes")) != bool(other.get("hashes")):
         unlike.append("only one of them recorded its P4 program, scenario and code")
-    elif hashed(one, "scenario") != hashed(other, "scenario"):
+    elif hashed(base, "scenario") != hashed(other, "scenario"):
         unlike.append("not the same: the scenario's file")
     subjects = {
-        title: values_apart(one.get(k), other.get(k)) for k, title in SUBJECTS.items() if differs(k, one, other)
+        title: values_apart(base.get(k), other.get(k)) for k, title in SUBJECTS.items() if differs(k, base, other)
     }
-    subjects |= edited(one, other)
+    subjects |= edited(base, other)
     if len(subjects) > 1:
         unlike.append("more than one thing differs: " + " and ".join(subjects))
     if not unlike and SUBJECTS["added_faults"] not in subjects and targets(first) != targets(second):
@@ -97,20 +97,20 @@ def hashed(options: Mapping[str, Any], name: str) -> str:
     return str((options.get("hashes") or {}).get(name, ""))
 
 
-def edited(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
+def edited(first: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
     """The things that were edited between two runs, by their digests; none when a run recorded no digests.
 
     A plan's digest follows its overrides and rates: it tells of the file only where those are the same. The transport's
     has the files that settings name, so it tells of the code only where those settings are the same.
     """
-    if not (one.get("hashes") and other.get("hashes")):
+    if not (first.get("hashes") and other.get("hashes")):
         return {}
-    names = [name for name in HASHED if hashed(one, name) != hashed(other, name)]
-    if differs("overrides", one, other) or one.get("host_rate_bps") != other.get("host_rate_bps"):
+    names = [name for name in HASHED if hashed(first, name) != hashed(other, name)]
+    if differs("overrides", first, other) or first.get("host_rate_bps") != other.get("host_rate_bps"):
         names = [name for name in names if name != "plan"]
-    if files_named(one) != files_named(other):
+    if files_named(first) != files_named(other):
         names = [name for name in names if name != "transport"]
-    return {HASHED[name]: f"{hashed(one, name)[:8]} against {hashed(other, name)[:8]}" for name in names}
+    return {HASHED[name]: f"{hashed(first, name)[:8]} against {hashed(other, name)[:8]}" for name in names}
 
 
 def files_named(options: Mapping[str, Any]) -> dict[str, str]:
@@ -118,23 +118,23 @@ def files_named(options: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, value in (options.get("settings") or {}).items() if ".py:" in str(value)}
 
 
-def differs(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def differs(key: str, first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Settings follow from the transport, and only a single plane is rerouted: alone these make no difference."""
     follows = {"settings": "transport", "reconvergence_s": "single_plane"}
-    if key in follows and one.get(follows[key]) != other.get(follows[key]):
+    if key in follows and first.get(follows[key]) != other.get(follows[key]):
         return False
-    return bool((one.get(key) or None) != (other.get(key) or None))
+    return bool((first.get(key) or None) != (other.get(key) or None))
 
 
-def values_apart(one: Any, other: Any) -> str:
+def values_apart(first: Any, other: Any) -> str:
     """Two values in words; of two mappings, only the keys that differ."""
-    if isinstance(one or other, Mapping):
-        one, other = one or {}, other or {}
-        keys = sorted(key for key in {*one, *other} if one.get(key) != other.get(key))
-        return ", ".join(f"{key} {one.get(key, USUAL)} against {other.get(key, USUAL)}" for key in keys)
-    if isinstance(one or other, list):
-        one, other = (", ".join(items or []) or None for items in (one, other))
-    return f"{'none' if one is None else one} against {'none' if other is None else other}"
+    if isinstance(first or other, Mapping):
+        first, other = first or {}, other or {}
+        keys = sorted(key for key in {*first, *other} if first.get(key) != other.get(key))
+        return ", ".join(f"{key} {first.get(key, USUAL)} against {other.get(key, USUAL)}" for key in keys)
+    if isinstance(first or other, list):
+        first, other = (", ".join(items or []) or None for items in (first, other))
+    return f"{'none' if first is None else first} against {'none' if other is None else other}"
 
 
 def option_text(value: Any) -> str:
@@ -195,13 +195,15 @@ def slowest_flow(run: Run, span: Span) -> float | None:
     return min((rates.get(flow, 0.0) for ever, rates in both for flow in ever), default=None)
 
 
-def shown(runs: Sequence[Run]) -> list[Finding]:
+def findings_between(runs: Sequence[Run]) -> list[Finding]:
     """The findings between two runs; of more, those of each against the first, with its name in the check."""
     named = list(zip(names(runs), runs, strict=True))
     if len(named) == 2:
         return of_two(named)
     return [
-        replace(found, check=f"{other[0]}: {found.check}") for other in named[1:] for found in of_two([named[0], other])
+        replace(finding, check=f"{other[0]}: {finding.check}")
+        for other in named[1:]
+        for finding in of_two([named[0], other])
     ]
 
 
@@ -213,17 +215,17 @@ def of_two(named: list[tuple[str, Run]]) -> list[Finding]:
         reason = "; ".join(alike.unlike) + ": nothing follows from a difference"
         return [Finding("like with like", None, reason)]
     but_for = alike.subject or "nothing: it was repeated"
-    found = [Finding("like with like", True, f"the same experiment, but for {but_for}")]
-    found += [Finding("one plane", True, on_one_plane(name, run)) for name, run in named if single_plane(run)]
+    findings = [Finding("like with like", True, f"the same experiment, but for {but_for}")]
+    findings += [Finding("one plane", True, on_one_plane(name, run)) for name, run in named if single_plane(run)]
     outcomes = [outcome(name, run) for name, run in named]
-    found += ratios(outcomes)
+    findings += ratios(outcomes)
     single = [single_plane(run) for _, run in named]
     if single.count(True) == 1:
-        found.append(baseline_worse(outcomes[single.index(False)], outcomes[single.index(True)]))
+        findings.append(baseline_worse(outcomes[single.index(False)], outcomes[single.index(True)]))
     off = [trimming_off(run) for _, run in named]
     if off.count(True) == 1 and not any(single):
-        found.append(trimming_matters(named[off.index(False)], named[off.index(True)]))
-    return found
+        findings.append(trimming_matters(named[off.index(False)], named[off.index(True)]))
+    return findings
 
 
 def single_plane(run: Run) -> bool:
@@ -242,17 +244,17 @@ def ratios(outcomes: list[RunOutcome]) -> list[Finding]:
     """The second run's figures against the first's: measured, not judged, so they hold."""
     first, second = outcomes
     failed = f"{first.name} {first.qp_errors}, {second.name} {second.qp_errors}"
-    found = [Finding("queue pairs failed", True, failed, {o.name: o.qp_errors for o in outcomes})]
+    findings = [Finding("queue pairs failed", True, failed, {o.name: o.qp_errors for o in outcomes})]
     if first.p99_ns and second.p99_ns:
         ratio = second.p99_ns / first.p99_ns
         reason = f"{second.name} {brief(second.p99_ns)}, {ratio:.2f} times {first.name}'s {brief(first.p99_ns)}"
-        found.append(Finding("p99 step", True, reason, {"ratio": round(ratio, 3)}))
+        findings.append(Finding("p99 step", True, reason, {"ratio": round(ratio, 3)}))
     if first.goodput_bps and second.goodput_bps:
         ratio = second.goodput_bps / first.goodput_bps
         kept = [f"{o.name} kept {o.kept:.1%} of its own reference" for o in outcomes if o.kept is not None]
         reason = "; ".join([f"{second.name} carried {ratio:.2f} times what {first.name} did", *kept])
-        found.append(Finding("goodput", True, reason, {"ratio": round(ratio, 3)}))
-    return found
+        findings.append(Finding("goodput", True, reason, {"ratio": round(ratio, 3)}))
+    return findings
 
 
 def baseline_worse(mrc: RunOutcome, baseline: RunOutcome) -> Finding:
@@ -306,8 +308,8 @@ def harm(run: Run) -> Harm:
         timeouts=totals["rto"],
         vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
         abandoned=paths.abandoned(run)[0],
-        began_ns=max((one.first_ns or 0 for one in seen if one), default=0),
-        silence_ns=max((one.silence_ns for one in seen if one), default=0),
+        began_ns=max((flow.first_ns or 0 for flow in seen if flow), default=0),
+        silence_ns=max((flow.silence_ns for flow in seen if flow), default=0),
     )
 
 
@@ -328,17 +330,18 @@ def trimming_matters(trimmed: tuple[str, Run], dropped: tuple[str, Run]) -> Find
 
 def names(runs: Sequence[Run]) -> list[str]:
     """A name for each run by what tells the runs apart: the transport, changes of plan or settings, or the seed."""
-    found = [str(run.options.get("transport", "run")) for run in runs]
+    labels = [str(run.options.get("transport", "run")) for run in runs]
     for key in ("overrides", "settings"):
-        if len(set(found)) < len(found):
-            found = [
-                with_changes(name, run.options.get(key) or {}, runs, key) for name, run in zip(found, runs, strict=True)
+        if len(set(labels)) < len(labels):
+            labels = [
+                with_changes(name, run.options.get(key) or {}, runs, key)
+                for name, run in zip(labels, runs, strict=True)
             ]
-    if len(set(found)) < len(found):
-        found = [f"{name}, seed {run.options.get('seed')}" for name, run in zip(found, runs, strict=True)]
-    if len(set(found)) < len(found):
-        found = [f"{name} ({index})" for index, name in enumerate(found, start=1)]
-    return found
+    if len(set(labels)) < len(labels):
+        labels = [f"{name}, seed {run.options.get('seed')}" for name, run in zip(labels, runs, strict=True)]
+    if len(set(labels)) < len(labels):
+        labels = [f"{name} ({index})" for index, name in enumerate(labels, start=1)]
+    return labels
 
 
 def with_changes(name: str, own: dict[str, Any], runs: Sequence[Run], key: str) -> str:
@@ -360,9 +363,9 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
 
     def row(title: str, values: Iterable[Any], word: Callable[[Any], str]) -> None:
         """No row where no run has a value."""
-        found = list(values)
-        if any(value is not None for value in found):
-            result.append([title, *("–" if value is None else word(value) for value in found)])
+        cells = list(values)
+        if any(value is not None for value in cells):
+            result.append([title, *("–" if value is None else word(value) for value in cells)])
 
     row("verdict by itself", map(verdict_word, runs), str)
     for phase in dict.fromkeys(name for run in runs for name in run.phases):
@@ -372,17 +375,17 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         row(f"goodput, {phase}", (span and goodput.of_phase(run, span) for run, span in spans), tables.rate)
         times = [span and steps.times(steps.of_phase(steps.steps(run), span)) for run, span in spans]
         for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
-            row(f"step time {title}, {phase}", (one and getattr(one, field) for one in times), brief)
+            row(f"step time {title}, {phase}", (time and getattr(time, field) for time in times), brief)
         for workload in dict.fromkeys(name for run in runs for name in flows.workloads(run)):
             seen = [span and flows.within(run, span, workload) for run, span in spans]
             title = f"{workload} flows, {phase}"
             row(
                 f"{title}: slowest",
-                (min(one.rates.values()) if one and one.rates else None for one in seen),
+                (min(flow.rates.values()) if flow and flow.rates else None for flow in seen),
                 tables.rate,
             )
-            row(f"{title}: longest pause", (one and one.silence_ns for one in seen), brief)
-            row(f"{title}: last flow began after", (one and one.first_ns for one in seen), brief)
+            row(f"{title}: longest pause", (flow and flow.silence_ns for flow in seen), brief)
+            row(f"{title}: last flow began after", (flow and flow.first_ns for flow in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in tables.COUNTER_TITLES.items():
         row(title, (total[field] for total in totals), "{:,}".format)
@@ -408,7 +411,7 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
     by_run = {name: {row[0]: row[index] for row in table} for index, name in enumerate(names(runs), start=1)}
     findings = [
         {"check": f.check, "holds": f.holds, "word": WORDS[f.holds], "reason": f.reason, "figures": f.figures}
-        for f in shown(runs)
+        for f in findings_between(runs)
     ]
     numbers = {name: figures(run) for name, run in zip(names(runs), runs, strict=True)}
     return {"findings": findings, "runs": by_run, "figures": numbers}
@@ -423,7 +426,7 @@ def html(runs: Sequence[Run]) -> str:
         title,
         f"<h1>{page.text(title)}</h1>",
         *(page.paragraph(f"{name}: {report.subtitle(run)}", soft=True) for name, run in named),
-        page.section("What they show", page.table(["", "", ""], report.finding_rows(shown(runs)))),
+        page.section("What they show", page.table(["", "", ""], report.finding_rows(findings_between(runs)))),
         page.section("Goodput", page.paragraph(report.GOODPUT, soft=True), plots.goodput_over_time(named)),
         page.section("Training steps", plots.step_times(named)),
         page.section("In numbers", page.table(["", *titles], rows(runs))),
@@ -432,6 +435,6 @@ def html(runs: Sequence[Run]) -> str:
 
 def summary(runs: Sequence[Run]) -> str:
     """The comparison as text for a terminal, without the charts."""
-    found = [[report.MARKS[f.holds], f.check, f.reason] for f in shown(runs)]
+    findings = [[report.MARKS[f.holds], f.check, f.reason] for f in findings_between(runs)]
     table = [["", *names(runs)], *rows(runs)]
-    return report.for_terminal([*report.columns(found), "", *report.columns(table)])
+    return report.for_terminal([*report.columns(findings), "", *report.columns(table)])

@@ -24,20 +24,20 @@ CSV_HEAD = (
 def rows(run: Run) -> list[list[str]]:
     """Per workload: count, bytes, completion times, and slowdowns."""
     rows = []
-    for one in completions.times(run):
-        took = [told(one[time]) for time in ("median_ns", "p99_ns", "longest_ns", "last_ns")]
-        slowdowns = f"{one['slowdown_median']:.2f}", f"{one['slowdown_p99']:.2f}"
-        rows.append([one["workload"], f"{one['count']:,}", f"{one['bytes']:,}", *took, *slowdowns])
+    for entry in completions.times(run):
+        took = [duration_text(entry[time]) for time in ("median_ns", "p99_ns", "longest_ns", "last_ns")]
+        slowdowns = f"{entry['slowdown_median']:.2f}", f"{entry['slowdown_p99']:.2f}"
+        rows.append([entry["workload"], f"{entry['count']:,}", f"{entry['bytes']:,}", *took, *slowdowns])
     return rows
 
 
 def csv_rows(run: Run) -> Iterable[Sequence[Any]]:
     """A row per message; times since the first phase began."""
-    for one in completions.completions(run):
-        received_ns = "" if one.received_ns is None else one.received_ns - run.start_ns
-        began_ns, acknowledged_ns = one.start_ns - run.start_ns, one.acknowledged_ns - run.start_ns
-        where = (one.workload, one.line, one.source, one.target, one.bytes)
-        yield (*where, began_ns, acknowledged_ns, received_ns, one.took_ns, f"{one.slowdown:.4f}")
+    for message in completions.completions(run):
+        received_ns = "" if message.received_ns is None else message.received_ns - run.start_ns
+        began_ns, acknowledged_ns = message.start_ns - run.start_ns, message.acknowledged_ns - run.start_ns
+        where = (message.workload, message.line, message.source, message.target, message.bytes)
+        yield (*where, began_ns, acknowledged_ns, received_ns, message.took_ns, f"{message.slowdown:.4f}")
 
 
 def section(run: Run) -> list[str]:
@@ -52,7 +52,7 @@ def distributions(run: Run) -> str:
     drawing, (left, right) = plots.figure(3.4, 2)
     for index, (name, own) in enumerate(by_workload.items()):
         colour = plots.RUNS[index % len(plots.RUNS)]
-        took_us = np.sort(np.array([one.took_ns for one in own])) / 1e3
+        took_us = np.sort(np.array([message.took_ns for message in own])) / 1e3
         left.step(
             took_us,
             np.arange(1, len(own) + 1) / len(own),
@@ -61,7 +61,7 @@ def distributions(run: Run) -> str:
             linewidth=1.4,
             label=plots.in_legend(name),
         )
-        sizes, slowdowns = [max(1, one.bytes) for one in own], [one.slowdown for one in own]
+        sizes, slowdowns = [max(1, message.bytes) for message in own], [message.slowdown for message in own]
         right.plot(sizes, slowdowns, ".", markersize=4, color=colour, label=plots.in_legend(name))
     left.set_xlabel("completion time, µs")
     left.set_ylabel("share of messages")
@@ -76,6 +76,6 @@ def distributions(run: Run) -> str:
     return plots.svg(drawing, "Completion times and slowdowns of messages")
 
 
-def told(ns: float) -> str:
+def duration_text(ns: float) -> str:
     """Microseconds; milliseconds from 10 on."""
     return f"{ns / 1e3:,.1f} µs" if ns < 1e7 else f"{ns / 1e6:,.1f} ms"

@@ -78,7 +78,7 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     Units are in the heads of columns.
     """
     files.make_folder(folder)
-    found = figures(run)
+    series = figures(run)
     rows: list[Sequence[Any]] = []
     if run.phases:
         seconds, rates = goodput.series(run, CSV_BIN_NS, run.judged)
@@ -87,7 +87,7 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
         (step.number, f"{run.seconds(step.end_ns):.6f}", step.total_ns, step.comm_ns, step.bytes, step.ranks)
         for step in steps.steps(run)
     ]
-    counted = [*found["counters_packets"].items(), ("acked_bytes", found["acked_bytes"])]
+    counted = [*series["counters_packets"].items(), ("acked_bytes", series["acked_bytes"])]
     messages = list(completion.csv_rows(run))
     own = [table(folder / "messages.csv", completion.CSV_HEAD, messages)] if messages else []
     return [

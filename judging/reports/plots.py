@@ -79,15 +79,15 @@ def placed(names: Sequence[tuple[float, str]], end: float, characters: float, ro
     A name begins at its time; one that would reach beyond the end is moved to the left.
     """
     free = [0.0] * rows
-    found = []
+    labels = []
     for at, text in sorted(names):
         width = (len(text) + 1) * end / characters
         start = max(0.0, min(at, end - width))
         row = next((row for row in range(rows) if free[row] <= start + 1e-9), None)
         if row is not None:
             free[row] = start + width
-        found.append(ChartLabel(start, text, row))
-    return found
+        labels.append(ChartLabel(start, text, row))
+    return labels
 
 
 def figure(height: float, columns: int = 1) -> tuple[Figure, Any]:
@@ -237,11 +237,11 @@ def step_times(runs: Sequence[tuple[str, Run]]) -> str | None:
 
 def loss_curves(run: Run) -> str | None:
     """The loss of every job after each of its steps. A job that died ends early; equal curves lie on each other."""
-    found = jobs.losses(run)
-    if not found:
+    curves = jobs.losses(run)
+    if not curves:
         return None
     drawing, axes = figure(2.4)
-    for index, (name, points) in enumerate(found.items()):
+    for index, (name, points) in enumerate(curves.items()):
         numbers, values = zip(*points, strict=True)
         style = "-" if index == 0 else "o"
         axes.plot(
@@ -250,7 +250,7 @@ def loss_curves(run: Run) -> str | None:
     axes.set_xlabel("step")
     axes.set_ylabel("loss")
     axes.legend(loc="upper right")
-    return svg(drawing, "Loss of " + " and ".join(found))
+    return svg(drawing, "Loss of " + " and ".join(curves))
 
 
 def plane_load(run: Run) -> str:

@@ -126,15 +126,15 @@ def drop_title(reason: str) -> str:
 def command_rows(run: Run) -> list[list[str]]:
     """The program in each host: host, words, how it ended, for how long it ran."""
     rows = []
-    for one in commands.processes(run):
-        lasted = "" if one.stop_ns is None else run.lasting(one.stop_ns - one.start_ns)
-        rows.append([one.host, one.words, commands.ending(one), lasted])
+    for process in commands.processes(run):
+        lasted = "" if process.stop_ns is None else run.lasting(process.stop_ns - process.start_ns)
+        rows.append([process.host, process.words, commands.ending(process), lasted])
     return rows
 
 
 def command_output(run: Run, lines_max: int | None = None) -> list[tuple[str, list[str]]]:
     """The end of what the program printed in each host: the host, and at most so many lines."""
-    printed = [(one.host, one.output.splitlines()) for one in commands.processes(run)]
+    printed = [(process.host, process.output.splitlines()) for process in commands.processes(run)]
     return [(host, lines if lines_max is None else lines[-lines_max:]) for host, lines in printed if lines]
 
 
@@ -143,10 +143,10 @@ def flow_rows(run: Run) -> list[list[str]]:
     rows = []
     for workload in flows.workloads(run):
         for name, span in run.phases.items():
-            found = None if name in UNJUDGED else flows.within(run, span, workload)
-            if found is not None and found.rates:
-                first = "" if found.first_ns is None else brief(found.first_ns)
-                lowest, highest = rate(min(found.rates.values())), rate(max(found.rates.values()))
-                row = [workload, name, str(len(found.rates)), rate(found.mean_bps), lowest, highest]
-                rows.append([*row, brief(found.silence_ns), first])
+            flow = None if name in UNJUDGED else flows.within(run, span, workload)
+            if flow is not None and flow.rates:
+                first = "" if flow.first_ns is None else brief(flow.first_ns)
+                lowest, highest = rate(min(flow.rates.values())), rate(max(flow.rates.values()))
+                row = [workload, name, str(len(flow.rates)), rate(flow.mean_bps), lowest, highest]
+                rows.append([*row, brief(flow.silence_ns), first])
     return rows

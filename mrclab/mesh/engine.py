@@ -280,22 +280,22 @@ class ThreadedEngine(MeshEngine):
             raise _failed(task)
 
     def call(self, function: Callable[[], T]) -> T:
-        found: list[Any] = []
+        outcome: list[Any] = []
         called = threading.Event()
 
         def run() -> None:
             try:
                 self._check()
-                found.extend((function(), None))
+                outcome.extend((function(), None))
             except Exception as error:  # it is the caller's
-                found.extend((None, error))
+                outcome.extend((None, error))
             called.set()
 
         self._post(run)
         called.wait()
-        if found[1] is not None:
-            raise found[1]
-        return found[0]  # type: ignore[no-any-return]
+        if outcome[1] is not None:
+            raise outcome[1]
+        return outcome[0]  # type: ignore[no-any-return]
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)

@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Any
 
-from common.plain_file import what
+from common.plain_file import text_fault
 from mrclab.context import Context
 from mrclab.cq import CQ, WC
 
@@ -48,7 +48,7 @@ class Exchange:
             line, _, self._rest = self._rest.partition(b"\n")
             return json.loads(line)
         except (OSError, ValueError) as error:
-            raise PeerGoneError(f"the other end is gone: {what(error)}") from error
+            raise PeerGoneError(f"the other end is gone: {text_fault(error)}") from error
 
     def wait(self, context: Context, cq: CQ) -> list[WC]:
         """Completions, as soon as there are any. Raises `PeerGoneError` when the other end goes meanwhile."""
@@ -65,7 +65,7 @@ class Exchange:
         try:
             data = self._socket.recv(1 << 16)
         except OSError as error:
-            raise PeerGoneError(f"the other end is gone: {what(error)}") from error
+            raise PeerGoneError(f"the other end is gone: {text_fault(error)}") from error
         if not data or len(self._rest) > _LINE_BYTES_MAX:
             raise PeerGoneError("the other end has ended the test")
         self._rest += data

@@ -86,7 +86,7 @@ def parse(program: str, what: str, arguments: list[str] | None) -> PerfOptions:
     else:
         add("-H", "--report-histogram", dest="histogram", action="store_true", help="print every latency, sorted")
     given = vars(parser.parse_args(arguments))
-    found = {field.name: given.get(field.name, field.default) for field in fields(PerfOptions)}
+    values = {field.name: given.get(field.name, field.default) for field in fields(PerfOptions)}
     limits = {
         "--size": ("size", 1, 1 << 28),
         "--iters": ("iters", 1, 1 << 31),
@@ -97,6 +97,6 @@ def parse(program: str, what: str, arguments: list[str] | None) -> PerfOptions:
         "--duration": ("duration_s", 0, 86400),
     }
     for option, (name, low, high) in limits.items():
-        if not low <= found[name] <= high:
-            parser.error(f"{option} is {found[name]}; it must be from {low} to {high}")
-    return PerfOptions(**{**found, "post_list": min(found["post_list"], found["tx_depth"])})
+        if not low <= values[name] <= high:
+            parser.error(f"{option} is {values[name]}; it must be from {low} to {high}")
+    return PerfOptions(**{**values, "post_list": min(values["post_list"], values["tx_depth"])})

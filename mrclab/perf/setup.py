@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 from mrclab.context import Context
 from mrclab.cq import WC, WCStatus
@@ -44,16 +44,16 @@ class TestEnd:
                 qp.connect(info)
         finally:
             self.exchange.swap({})  # both ends are ready to receive, or have given up
-        found: Mapping[str, Any] = peer
-        return found
+        answer: Mapping[str, Any] = peer
+        return answer
 
     def completions(self) -> list[WC]:
         """At least one, all good. Raises RuntimeError with the status of one that is not."""
-        found = self.exchange.wait(self.context, self.cq)
-        for completion in found:
+        completions = self.exchange.wait(self.context, self.cq)
+        for completion in completions:
             if completion.status is not WCStatus.SUCCESS:
                 raise RuntimeError(f"a write ended with {completion.status.value}")
-        return found
+        return completions
 
 
 def facts(context: Context, options: PerfOptions) -> list[tuple[str, object]]:
@@ -85,6 +85,6 @@ def main(
     except KeyboardInterrupt:
         return 130
     except (MRCError, OSError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        write_error(f"{program}: {told(error)}")
+        write_error(f"{program}: {error_line(error)}")
         return 1
     return 0

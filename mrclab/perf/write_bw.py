@@ -59,9 +59,9 @@ def _write(end: TestEnd, size: int) -> list[float]:
             left[qp.qp_num] -= count
         if not flying.total():
             return times
-        found = end.completions()
+        completions = end.completions()
         now_s = time.perf_counter() - started_s
-        for completion in found:
+        for completion in completions:
             flying[completion.qp_num] -= 1
             times.append(now_s)
 

@@ -336,11 +336,11 @@ class Buffer:
         """Write a copy back; the tensor's own memory has the result already."""
         if self._own:
             return
-        place, found = self._tensor, self.flat.view(self._tensor.shape)
+        place, source = self._tensor, self.flat.view(self._tensor.shape)
         for dim, stride in enumerate(place.stride()):
             if not stride and place.shape[dim]:  # expanded: all items along it are one, and the last is written
-                place, found = place.narrow(dim, 0, 1), found.narrow(dim, place.shape[dim] - 1, 1)
-        place.copy_(found)
+                place, source = place.narrow(dim, 0, 1), source.narrow(dim, place.shape[dim] - 1, 1)
+        place.copy_(source)
 
 
 def _split(name: str, tensor: Tensor, flat: Tensor, sizes: Sequence[int], count: int) -> list[Tensor]:
@@ -359,8 +359,8 @@ def _split(name: str, tensor: Tensor, flat: Tensor, sizes: Sequence[int], count:
 
 def _alike(name: str, tensor: Tensor, other: Tensor, times: int = 1) -> None:
     """Raises ValueError unless a tensor has the dtype of another, and `times` its items."""
-    found, right = (tensor.numel(), tensor.dtype), (other.numel() * times, other.dtype)
-    _rule(name, f"{found[0]} of {found[1]}", found == right, f"must have {right[0]} items of {right[1]}")
+    actual, right = (tensor.numel(), tensor.dtype), (other.numel() * times, other.dtype)
+    _rule(name, f"{actual[0]} of {actual[1]}", actual == right, f"must have {right[0]} items of {right[1]}")
 
 
 def _op(opts: Any) -> Any:

@@ -51,8 +51,8 @@ class Observer:
     def backward(self, loss: Any) -> None:
         """A gradient is about to be computed, of this tensor."""
         if loss.numel() == 1:
-            found = float(loss.detach())
-            self._loss = found if math.isfinite(found) else None  # NaN is no JSON
+            value = float(loss.detach())
+            self._loss = value if math.isfinite(value) else None  # NaN is no JSON
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has changed its weights."""
@@ -126,9 +126,9 @@ def _wrap_optimizers(observer: Observer) -> None:
 
         @wraps(step)
         def observed(*arguments: Any, **options: Any) -> Any:
-            found = step(*arguments, **options)
+            returned = step(*arguments, **options)
             observer.stepped(optimizer)
-            return found
+            return returned
 
         optimizer.step = observed
 
@@ -140,7 +140,7 @@ def _wrap_optimizers(observer: Observer) -> None:
         watch(optimizer)
 
     torch.optim.Optimizer.__init__ = watched
-    for optimizer in [found for found in gc.get_objects() if issubclass(type(found), torch.optim.Optimizer)]:
+    for optimizer in [thing for thing in gc.get_objects() if issubclass(type(thing), torch.optim.Optimizer)]:
         watch(optimizer)
 
 

@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: the order of
 import numpy as np
 
 from common.journal import Journal
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 from mrclab.connection import in_virtual_time
 from mrclab.context import Context
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except (JobFailedError, MRCError, OSError) as error:
-        cause = told(error)
+        cause = error_line(error)
         write_error(f"{options.name}: {cause}")
         journal.write("error", message=f"{options.name}: {cause}", fatal=False)
         _journal_state(journal, options, "stop", outcome="failed", cause=cause)

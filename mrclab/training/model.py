@@ -39,12 +39,12 @@ class Model:
         loss = float(-np.log(shares[rows, labels]).mean())
         shares[rows, labels] -= 1
         shares /= np.float32(len(labels))
-        found = np.empty_like(self.weights)
+        gradient = np.empty_like(self.weights)
         back = shares @ second.T
         back[inner <= 0] = 0
         for layer, value in enumerate((pictures.T @ back, back.sum(axis=0), inner.T @ shares, shares.sum(axis=0))):
-            self._view(found, layer)[...] = value
-        return loss, found
+            self._view(gradient, layer)[...] = value
+        return loss, gradient
 
     def step(self, gradient: Floats, rate: float) -> None:
         self.weights -= np.float32(rate) * gradient

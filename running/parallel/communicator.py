@@ -35,8 +35,8 @@ def world() -> Intracomm:
     libraries to load. Neither is here while UCX is loaded; its variables, such as UCX_NET_DEVICES, are.
     """
     with working_in(Path("/")), at_home("/"):
-        found: Intracomm = importlib.import_module("mpi4py.MPI").COMM_WORLD
-    return found
+        processes: Intracomm = importlib.import_module("mpi4py.MPI").COMM_WORLD
+    return processes
 
 
 class Ranks:

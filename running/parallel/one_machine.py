@@ -39,11 +39,11 @@ def remove_leftovers(folder: Path = FOLDER, processes: Path = Path("/proc")) -> 
     A process that makes a segment opens it, maps it and closes the file, in this order: it is seen at every moment.
     Processes of other users hide what they have mapped, but their segments are theirs and stay.
     """
-    found = [path for pattern in PATTERNS for path in folder.glob(pattern) if _own(path)]
-    if not found:
+    segments = [path for pattern in PATTERNS for path in folder.glob(pattern) if _own(path)]
+    if not segments:
         return []
     used = set(_used(processes))
-    left = [path for path in found if path.name not in used]
+    left = [path for path in segments if path.name not in used]
     for path in left:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -182,10 +182,10 @@ class ProcessManager:
     def answers(self, rank: int, read: bytes) -> list[tuple[int, bytes]]:
         """The answers to these bytes of a process, each with the process that gets it."""
         *lines, self._unread[rank] = (self._unread[rank] + read).split(b"\n")
-        found: list[tuple[int, str]] = []
+        replies: list[tuple[int, str]] = []
         for line in lines:
-            found += self._answer(rank, dict(word.partition("=")[::2] for word in line.decode().split()))
-        return [(to, text.encode() + b"\n") for to, text in found]
+            replies += self._answer(rank, dict(word.partition("=")[::2] for word in line.decode().split()))
+        return [(to, text.encode() + b"\n") for to, text in replies]
 
     def _answer(self, rank: int, words: dict[str, str]) -> list[tuple[int, str]]:
         asked, key = words.get("cmd", ""), words.get("key", "")

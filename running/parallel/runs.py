@@ -61,9 +61,9 @@ class PartLostError(PartsError):
 def mpiexec() -> str:
     """The program that starts the processes: of this Python's environment, or of the system. ValueError without."""
     if importlib.util.find_spec("mpi4py") is not None:
-        found = str(OWN_MPIEXEC) if OWN_MPIEXEC.exists() else shutil.which("mpiexec")
-        if found is not None:
-            return found
+        path = str(OWN_MPIEXEC) if OWN_MPIEXEC.exists() else shutil.which("mpiexec")
+        if path is not None:
+            return path
     raise ValueError("--processes needs mpi4py and mpich: use ./lab, or pip install --editable '.[parallel]'")
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
         programs,
         rows_of,
     )
-    from running.view.entries import shown
+    from running.view.entries import entry_rows
     from running.view.keeper import Keeper, keep
     from running.view.kept import KeeperGoneError
     from running.view.lab_view import Crossing, LabView, Managers
@@ -28,6 +28,6 @@ else:
 
 __all__ = [
     "Crossing", "Keeper", "KeeperGoneError", "LabView", "Managers", "RealLab", "RemoteHost", "RemoteLab", "VirtualLab",
-    "attached", "chosen_path", "chosen_ports", "described", "find", "journey_json", "keep", "kept", "links_json",
-    "near_end", "packets_json", "port_rows", "programs", "rows_of", "shown", "up", "up_here",
+    "attached", "chosen_path", "chosen_ports", "described", "entry_rows", "find", "journey_json", "keep", "kept",
+    "links_json", "near_end", "packets_json", "port_rows", "programs", "rows_of", "up", "up_here",
 ]  # fmt: skip

@@ -45,18 +45,18 @@ def rows_of(view: LabView, chosen: Sequence[PortRef], told: Mapping[str, Cells |
     has said, where it was asked already."""
     program = {name: cells for name, cells in (programs(view, chosen) if told is None else told).items() if cells}
     managers, own = view.managers(), dict[Node, Mapping[int, Mapping[str, int]]]()
-    found: Rows = {"ports": [], "classes": []}
+    rows: Rows = {"ports": [], "classes": []}
     for ref in chosen:
         classes = classes_of(program, ref)
         manager = managers.get(ref.node.name, {}).get(ref.port)
         if manager is None:
             if ref.node not in own:
                 own[ref.node] = view.port_counters(ref.node)
-            found["ports"].append(plain_row(view.plan, ref, own[ref.node][ref.port], classes))
+            rows["ports"].append(plain_row(view.plan, ref, own[ref.node][ref.port], classes))
         else:
-            found["ports"].append(managed_row(view.plan, ref, manager, classes))
-        found["classes"] += class_rows(ref, classes)
-    return found
+            rows["ports"].append(managed_row(view.plan, ref, manager, classes))
+        rows["classes"] += class_rows(ref, classes)
+    return rows
 
 
 # --- nodes and interfaces
@@ -66,7 +66,7 @@ def described(view: LabView, nodes: Collection[Node]) -> list[Row]:
     """Nodes as JSON: rates in bit/s, delays in nanoseconds; `address` is a host's own or a switch's uSID."""
     plan, states = view.plan, view.states(nodes)
     paused = pauses(view, nodes) if plan.pfc.enabled else {}
-    found = []
+    rows = []
     for node in nodes:
         if isinstance(node, Host):
             kind, address = "host", str(host_address(plan, node))
@@ -78,8 +78,8 @@ def described(view: LabView, nodes: Collection[Node]) -> list[Row]:
             {**interface(plan, ref, told[ref.port]), **({"pauses": counts[ref.port]} if ref.port in counts else {})}
             for ref in ports(plan, node)
         ]
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def interface(plan: Plan, ref: PortRef, told: Mapping[str, Any]) -> Row:
@@ -97,14 +97,14 @@ def interface(plan: Plan, ref: PortRef, told: Mapping[str, Any]) -> Row:
 
 def pauses(view: LabView, nodes: Collection[Node]) -> dict[str, dict[int, dict[str, int]]]:
     """The counters of flow control, by node name and port: embedded switches, and hosts whose agent has it."""
-    managers, found = view.managers(), dict[str, dict[int, dict[str, int]]]()
+    managers, by_node = view.managers(), dict[str, dict[int, dict[str, int]]]()
     for node in nodes:
         rows = managers.get(node.name, {})
         if isinstance(node, Host):
             told = view.agent_counters(node)
             rows = {row["port"]: row for row in told["ports"]} if told else {}
-        found[node.name] = {port: paused(row) for port, row in rows.items() if PAUSES["RX_PAUSE"] in row}
-    return found
+        by_node[node.name] = {port: paused(row) for port, row in rows.items() if PAUSES["RX_PAUSE"] in row}
+    return by_node
 
 
 def paused(row: Mapping[str, Any]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from p4c.entries import ActionCall, GroupRef
 from switch.p4rt import EntityStore, StoredEntry, TableInfo
 
 
-def shown(store: EntityStore | None) -> list[dict[str, str]]:
+def entry_rows(store: EntityStore | None) -> list[dict[str, str]]:
     """Every entry that a switch holds, as text: table, match, action; nothing after a crash."""
     if store is None:
         return []
@@ -25,7 +25,7 @@ def _action(info: TableInfo, row: StoredEntry) -> str:
     action = row.entry.action
     if isinstance(action, ActionCall):
         name = action.name.rsplit(".", 1)[-1]
-        known = next((one for one in info.actions.values() if one.name == action.name), None)
+        known = next((candidate for candidate in info.actions.values() if candidate.name == action.name), None)
         bits = [parameter.bits for parameter in known.params] if known else [32] * len(action.args)
         return f"{name}({', '.join(number(value, width) for value, width in zip(action.args, bits, strict=True))})"
     return f"group {action.group_id}" if isinstance(action, GroupRef) else f"member {action.member_id}"

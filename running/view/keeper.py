@@ -17,7 +17,7 @@ from typing import Any
 from common.client import ControlError
 from common.giving import opened_folder
 from common.interrupts import all_alike, ending
-from common.outcome import INTERRUPTED, told
+from common.outcome import INTERRUPTED, error_line
 from common.server import ControlServer, Reply
 from running.view.kept import READY, SOCKET
 from topo.emulation import LabError
@@ -63,7 +63,7 @@ class Keeper:
                 raise ValueError(f"no operation {name!r}: valid are {', '.join(self.operations)}")
             answer = {"id": ident, "ok": True, "result": operation(request)}
         except (ValueError, OSError, LabError, ControlError) as error:
-            answer = {"id": ident, "ok": False, "error": told(error)}
+            answer = {"id": ident, "ok": False, "error": error_line(error)}
         except Exception as error:  # of a tool: the lab goes on
             answer = {"id": ident, "ok": False, "error": f"the tool failed ({type(error).__name__}): a defect"}
         reply(answer)
@@ -113,5 +113,5 @@ def serve(keeper: Keeper) -> int:
 
 def refused(error: Exception) -> int:
     """Tell the starter, which reads one line, why there is no lab; the exit status."""
-    sys.stdout.write(told(error).replace("\n", " ") + "\n")
+    sys.stdout.write(error_line(error).replace("\n", " ") + "\n")
     return 1

@@ -63,9 +63,9 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 def folders(root: Path) -> tuple[list[Path], list[Path]]:
     """The folders in `root` with a socket, the newest last: of this user or root, and of other users."""
-    found = [socket.parent for socket in sorted(root.glob(f"*/{SOCKET}"))]
-    ours = [folder for folder in found if is_our_folder(folder)]
-    return ours, [folder for folder in found if folder not in ours]
+    with_socket = [socket.parent for socket in sorted(root.glob(f"*/{SOCKET}"))]
+    ours = [folder for folder in with_socket if is_our_folder(folder)]
+    return ours, [folder for folder in with_socket if folder not in ours]
 
 
 def ask(folder: Path, op: str, **arguments: Any) -> Any:
@@ -91,10 +91,10 @@ def ask(folder: Path, op: str, **arguments: Any) -> Any:
 
 def living(paths: Iterable[Path]) -> list[Path]:
     """Those of these folders whose process lives; sockets of killed ones are removed."""
-    found = []
+    alive = []
     for folder in paths:
         if ControlClient.listens(folder / SOCKET):
-            found.append(folder)
+            alive.append(folder)
         else:
             (folder / SOCKET).unlink(missing_ok=True)
-    return found
+    return alive

@@ -42,14 +42,14 @@ class RealLab(LabView):
 
     def states(self, nodes: Collection[Node]) -> Mapping[str, str]:
         silent, faults = set(self.lab.status()["switches_silent"]), self.faults()
-        found: dict[str, str] = {}
+        states: dict[str, str] = {}
         for node in nodes:
             if isinstance(node, Switch):
-                found[node.name] = "silent" if node.name in silent else switch_state(faults, node)
+                states[node.name] = "silent" if node.name in silent else switch_state(faults, node)
             else:
                 state = "running" if namespace.exists(self.lab.name.netns(node)) else "gone"
-                found[node.name] = state + (", with an agent" if self.lab.agent_socket(node).exists() else "")
-        return found
+                states[node.name] = state + (", with an agent" if self.lab.agent_socket(node).exists() else "")
+        return states
 
     def facts(self, node: Node) -> Mapping[str, Any]:
         return {"namespace": str(self.lab.netns(node))}
@@ -58,8 +58,8 @@ class RealLab(LabView):
         from controller import addresses, compiled_pipelines, read_counters
 
         where = addresses(self.lab, switches)
-        found = read_counters(self.plan, where, compiled_pipelines()) if where else {}
-        return {name: found.get(name) for name in where}
+        counters = read_counters(self.plan, where, compiled_pipelines()) if where else {}
+        return {name: counters.get(name) for name in where}
 
     def managers(self) -> Managers:
         if self.lab.switch_control is None:
@@ -82,7 +82,7 @@ class RealLab(LabView):
 
     def held(self, switch: Switch) -> list[dict[str, str]]:
         from controller import ClientError, DirectControl, addresses, compiled_pipelines, read_switch
-        from running.view.entries import shown
+        from running.view.entries import entry_rows
         from switch.reference import ReferenceEngine
 
         pipeline = compiled_pipelines()[switch.program]
@@ -92,7 +92,7 @@ class RealLab(LabView):
             return []  # it has no program now
         control = DirectControl(ReferenceEngine(seed=0), pipeline)
         control.install(item.entity for each in items for item in each)
-        return shown(control.store)
+        return entry_rows(control.store)
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         from running.tracing import Explanation, no_program

@@ -59,16 +59,16 @@ class RemoteLab(LabView):
 
     def clock(self) -> dict[str, int]:
         """`now_ns`, and `until_ns`, when time will stand still: no later than now in a lab that is paused."""
-        found: dict[str, int] = self.ask("clock")
-        return found
+        reply: dict[str, int] = self.ask("clock")
+        return reply
 
     def now_ns(self) -> int:
         return self.clock()["now_ns"]
 
     def step(self, seconds: float) -> dict[str, int]:
         """Let time pass, without waiting for it, until `end_ns` at least; 0 stops it."""
-        found: dict[str, int] = self.ask("step", seconds=seconds)
-        return found
+        reply: dict[str, int] = self.ask("step", seconds=seconds)
+        return reply
 
     def pass_time(self, seconds: float) -> None:
         pause, end_ns = threading.Event(), self.step(seconds)["end_ns"]
@@ -100,7 +100,7 @@ class RemoteLab(LabView):
             "switches": plan.switch_count,
             **clock,
             "folder": str(self.root),
-            "faults": [fault.words() for fault in self.faults()],
+            "faults": [fault.describe() for fault in self.faults()],
         }
 
     states = _remote("states")
@@ -183,8 +183,8 @@ def find(name: LabName | None = None) -> RemoteLab | None:
 
 def up_here() -> list[RemoteLab]:
     """All labs in virtual time that were brought up from this folder, by this user or root."""
-    found = [folder for place in sorted(RUNS.glob("up*")) for folder in kept.living(kept.folders(place)[0])]
-    return [RemoteLab(LabName(folder.parent.name.partition(".")[2] or DEFAULT_LAB.text), folder) for folder in found]
+    folders = [folder for place in sorted(RUNS.glob("up*")) for folder in kept.living(kept.folders(place)[0])]
+    return [RemoteLab(LabName(folder.parent.name.partition(".")[2] or DEFAULT_LAB.text), folder) for folder in folders]
 
 
 def attached() -> RemoteLab | RealLab:
@@ -197,7 +197,9 @@ def up(plan: Plan, seed: int = 1, choice: str | None = None) -> RemoteLab:
     when it is there already, ValueError for a transport that the plan is none for."""
     name = labname.chosen()
     if find(name) is not None or state.read_record(name.root) is not None:
-        raise LabRunningError(f"{name.words()} is there already: `down{name.option()}` ends it, `--name` makes another")
+        raise LabRunningError(
+            f"{name.describe()} is there already: `down{name.option()}` ends it, `--name` makes another"
+        )
     choice = choice or ("mrc" if plan.encapsulation != "none" else "roce-pfc" if plan.pfc.enabled else "roce")
     transport(choice).check_fits(plan)
     directory = RunDirectory.create(followed(RUNS), _place(name).name, seed)

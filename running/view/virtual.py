@@ -8,7 +8,7 @@ from typing import Any
 from controller import Cells
 from endpoint import AgentClient, call
 from running.tracing import Explanation, explained, no_program
-from running.view.entries import shown
+from running.view.entries import entry_rows
 from running.view.lab_view import Crossing, LabView, Managers
 from running.worlds import SimulatedWorld
 from switch import Fate, NodeKind, PacketRecord, PortConfig, in_order
@@ -60,7 +60,7 @@ class VirtualLab(LabView):
         return told
 
     def held(self, switch: Switch) -> list[dict[str, str]]:
-        return shown(self.world.fabric.switches[switch].store)
+        return entry_rows(self.world.fabric.switches[switch].store)
 
     def explain(self, switch: Switch, port: int, frame: bytes) -> Explanation:
         store = self.world.fabric.switches[switch].store
@@ -90,14 +90,14 @@ class VirtualLab(LabView):
         """The packets that have crossed one end of a cable since `record`, in order of time."""
         self._records += in_order(self.world.fabric.fabric.take_records())
         here, there = self._number(near), self._number(self.wired(near))
-        found: list[Crossing] = []
+        crossings: list[Crossing] = []
         for record in self._records:
             at = (record.kind, record.node, record.port)
             if at == here and record.fate in (Fate.SENT, Fate.LOST):
-                found.append((record.t_ns, True, record.length, record.head))
+                crossings.append((record.t_ns, True, record.length, record.head))
             elif at == there and record.fate is Fate.SENT and record.arrives_ns <= self.now_ns():
-                found.append((record.arrives_ns, False, record.length, record.head))
-        return sorted(found, key=lambda crossed: crossed[0])
+                crossings.append((record.arrives_ns, False, record.length, record.head))
+        return sorted(crossings, key=lambda crossed: crossed[0])
 
     def _number(self, ref: PortRef) -> tuple[NodeKind, int, int]:
         """A port as the fabric's records name it."""

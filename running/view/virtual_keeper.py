@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 from running.directory import RunDirectory
 from running.transport_choice import transport
@@ -78,7 +78,7 @@ class VirtualKeeper(Keeper):
             self.world.wait_until(min(self.until_ns, now_ns + self._slice_ns))
         except Exception as error:  # the lab stands still, and can be looked at
             self.until_ns = self.lab.now_ns()
-            write_error(f"time stands still: {told(error)}")
+            write_error(f"time stands still: {error_line(error)}")
         took = max(time.monotonic() - began_s, 1e-6)
         self._slice_ns = min(max(round(self._slice_ns * min(SLICE_S / took, 2.0)), SLICE_NS), SLICE_NS_MAX)
         self.heard()

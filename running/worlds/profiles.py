@@ -75,21 +75,21 @@ class Destinations(Mapping[str, Destination]):
         return name in self._addresses and name != self._here.name
 
     def __getitem__(self, name: str) -> Destination:
-        found = self._made.get(name)
-        if found is None:
+        destination = self._made.get(name)
+        if destination is None:
             if name not in self:
                 raise KeyError(name)
             other, address = self._addresses[name]
             paths = MadeWhenRead(partial(self._paths, other))
             round_trip_ns = pair_rtt_ns(self._plan, self._here, other)
-            found = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
-        return found
+            destination = self._made[name] = Destination(name, other.index, address, round_trip_ns, paths)
+        return destination
 
     def _paths(self, there: Host) -> tuple[ProfilePath, ...]:
         """Every path to another host, as `endpoint.profile` reads them."""
         nic = nic_usid(self._plan.downlink_of(there))
         templates = self._templates_to(there)
-        return tuple(ProfilePath(one.ev, one.port, one.plane, one.via, one.address(nic)) for one in templates)
+        return tuple(ProfilePath(path.ev, path.port, path.plane, path.via, path.address(nic)) for path in templates)
 
     def _templates_to(self, there: Host) -> tuple[PathTemplate, ...]:
         plan, here = self._plan, self._here

@@ -268,7 +268,9 @@ class SimulatedWorld:
         for host, simulated in self._hosts.items():
             simulated.attach(*self._nic(host, simulated.clock, transport, seed, directory))
         numbers = self.fabric.host_numbers
-        residents = {numbers[host]: one.virtual for host, one in self._hosts.items() if one.virtual is not None}
+        residents = {
+            numbers[host]: resident.virtual for host, resident in self._hosts.items() if resident.virtual is not None
+        }
         self.time.settle(residents, self._settle)
         self._packet_log: PacketLog | None = None
         self._sample_interval_ns = self._sample_due_ns = 0

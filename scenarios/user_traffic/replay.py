@@ -56,11 +56,11 @@ class Source:
 
     def schedules(self) -> list[Schedule]:
         """The schedules in the files. ScheduleError names the file, the line and the rule."""
-        found = [shared(file, digest_of(file)) for file in self.files]
-        for schedule in found:
+        schedules = [shared(file, digest_of(file)) for file in self.files]
+        for schedule in schedules:
             if not schedule.messages:
                 raise at(schedule.source, 0, "a workload must have at least one message")
-        return found
+        return schedules
 
     def digest(self) -> str:
         """The digests of all files and the placement."""

@@ -35,16 +35,16 @@ def parse(text: str) -> list[Algorithm]:
     if len(words) < 2 or not all(words):
         raise ValueError(f"{OPTION} must name at least two algorithms with commas between them (got {text!r})")
     settings = [_settings(word) for word in words]
-    found = [Algorithm(name, own) for name, own in zip(_names(words, settings), settings, strict=True)]
-    for one, other in combinations(range(len(found)), 2):
-        same = plugins.absolute(dict(found[one].settings)) == plugins.absolute(dict(found[other].settings))
-        if same or found[one].name == found[other].name:
-            raise ValueError(f"{OPTION} must name different algorithms (got {words[one]} and {words[other]})")
-    return found
+    algorithms = [Algorithm(name, own) for name, own in zip(_names(words, settings), settings, strict=True)]
+    for first, other in combinations(range(len(algorithms)), 2):
+        same = plugins.absolute(dict(algorithms[first].settings)) == plugins.absolute(dict(algorithms[other].settings))
+        if same or algorithms[first].name == algorithms[other].name:
+            raise ValueError(f"{OPTION} must name different algorithms (got {words[first]} and {words[other]})")
+    return algorithms
 
 
 def variants(
-    found: Sequence[Algorithm], scenarios: Sequence[str], plan: str, others: Mapping[str, Any]
+    algorithms: Sequence[Algorithm], scenarios: Sequence[str], plan: str, others: Mapping[str, Any]
 ) -> list[list[Variant]]:
     """For each scenario one variant per algorithm. ValueError for a scenario that is named twice, or not at all."""
     if not scenarios or not all(scenarios) or len(set(scenarios)) < len(scenarios):
@@ -52,7 +52,7 @@ def variants(
             f"--scenario must name different scenarios with commas between them (got {','.join(scenarios)!r})"
         )
     return [
-        [Variant(scenario, "mrc", plan, (), one.settings, tuple(others.items())) for one in found]
+        [Variant(scenario, "mrc", plan, (), algorithm.settings, tuple(others.items())) for algorithm in algorithms]
         for scenario in scenarios
     ]
 
@@ -87,8 +87,8 @@ def _seam(value: str) -> str:
     path_text, _, class_name = value.rpartition(":")
     path = Path(path_text)
     module = user_code.load(path, f"plugin_{path.stem}", ValueError, OPTION)
-    found = getattr(module, class_name, None)
-    seams = [seam for seam, (base, _) in plugins.KINDS.items() if inspect.isclass(found) and issubclass(found, base)]
+    plugin = getattr(module, class_name, None)
+    seams = [seam for seam, (base, _) in plugins.KINDS.items() if inspect.isclass(plugin) and issubclass(plugin, base)]
     if len(seams) != 1:
         bases = ", ".join(base.__name__ for base, _ in plugins.KINDS.values())
         raise ValueError(f"{OPTION}: {path} must have a class {class_name!r} that derives from one of {bases}")

@@ -31,18 +31,18 @@ IN_A_ROW = 3
 
 def differences(match: Match) -> str | None:
     """One drawing of all metrics. None where no other algorithm shares a seed with the reference."""
-    found = [(metric, match.results(metric)) for metric in MEASURES.values()]
-    found = [(metric, results) for metric, results in found if any(one.difference for one in results)]
-    if not found:
+    measured = [(metric, match.results(metric)) for metric in MEASURES.values()]
+    measured = [(metric, results) for metric, results in measured if any(result.difference for result in results)]
+    if not measured:
         return None
-    lines = -(-len(found) // IN_A_ROW)
+    lines = -(-len(measured) // IN_A_ROW)
     with mpl.rc_context(STYLE):
         drawing = Figure(figsize=(9.2, lines * (1.1 + 0.3 * len(match.algorithms))), layout="constrained")
         grid = drawing.subplots(lines, IN_A_ROW, squeeze=False)
         charts = [axes for line in grid for axes in line]
-        for axes, (metric, results) in zip(charts, found, strict=False):
+        for axes, (metric, results) in zip(charts, measured, strict=False):
             _chart(axes, match, metric, results)
-        for axes in charts[len(found) :]:
+        for axes in charts[len(measured) :]:
             axes.set_visible(False)
     return svg(drawing, f"Differences to {match.reference} in {match.scenario}")
 
@@ -52,8 +52,8 @@ def _chart(axes: Axes, match: Match, metric: Metric, results: list[Result]) -> N
     scale = 100.0 if shares else 1e-6 if rates else 1.0
     unit = "points" if shares else "Mb/s" if rates else metric.unit
     axes.axvline(0.0, color=INK, linewidth=1.0)
-    for one in results:
-        place, gap = match.algorithms.index(one.algorithm), one.difference
+    for result in results:
+        place, gap = match.algorithms.index(result.algorithm), result.difference
         colour = RUNS[place % len(RUNS)]
         if gap is None:
             axes.plot([0.0], [place], marker="o", markersize=5, color=INK)
@@ -90,7 +90,9 @@ LEFT_OUT = "{count} runs were broken off. They count as not true, and are missin
 def write(folder: Path, matches: Sequence[Match], kept: Kept) -> Path:
     """All files, each replaced at once; the path of the page."""
     files.make_folder(folder)
-    files.write(folder / "rows.csv", report.csv_text([one for match in matches for one in match.statements]))
+    files.write(
+        folder / "rows.csv", report.csv_text([statement for match in matches for statement in match.statements])
+    )
     files.write(folder / "contest.csv", csv_text(matches))
     files.write(folder / "contest.html", html(folder, matches, kept))
     return folder / "contest.html"
@@ -103,7 +105,7 @@ def csv_text(matches: Sequence[Match]) -> str:
 
 def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
     """The page; links to kept runs are relative to `folder`."""
-    seeds = max((len(one.rows) for match in matches for one in match.statements), default=0)
+    seeds = max((len(statement.rows) for match in matches for statement in match.statements), default=0)
     title = f"Contest: {', '.join(matches[0].algorithms)}"
     reference = page.paragraph(f"{seeds} seeds; the reference is {matches[0].reference}.")
     parts = [f"<h1>{page.text(title)}</h1>", reference, page.paragraph(EXPLAINED, soft=True)]
@@ -118,7 +120,7 @@ def html(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
 
 def broken_off(match: Match) -> str | None:
     """The words about runs that an exception ended."""
-    errors = [row for one in match.statements for row in one.errors]
+    errors = [row for statement in match.statements for row in statement.errors]
     return page.paragraph(LEFT_OUT.format(count=len(errors)) + errors[0].error) if errors else None
 
 
@@ -126,15 +128,15 @@ def worst(folder: Path, matches: Sequence[Match], kept: Kept) -> str:
     """The run to look at first of each algorithm, with its replay and the command that repeats it."""
     rows = []
     for match in matches:
-        for name, one in zip(match.algorithms, match.statements, strict=True):
-            for row in one.worst()[:1]:
+        for name, statement in zip(match.algorithms, match.statements, strict=True):
+            for row in statement.worst()[:1]:
                 mark = page.Raw(f'<span class="mark {row.verdict}">{row.verdict}</span>')
-                command = page.Raw(f"<code>{page.text(one.variant.command(row.seed))}</code>")
-                links = page.Raw("".join(_links(folder, kept(one, row))))
+                command = page.Raw(f"<code>{page.text(statement.variant.command(row.seed))}</code>")
+                links = page.Raw("".join(_links(folder, kept(statement, row))))
                 rows.append([match.scenario, name, f"seed {row.seed}", mark, links, text.why(row), command])
     return page.table(["scenario", "algorithm", "seed", "verdict", "kept", "why", "again"], rows)
 
 
 def _links(folder: Path, run: Path | None) -> list[str]:
-    found = [run / name for name in (REPLAY, "report.html") if (run / name).exists()] if run is not None else []
-    return [f'<a href="{page.text(path.relative_to(folder).as_posix())}">{path.stem}</a> ' for path in found]
+    paths = [run / name for name in (REPLAY, "report.html") if (run / name).exists()] if run is not None else []
+    return [f'<a href="{page.text(path.relative_to(folder).as_posix())}">{path.stem}</a> ' for path in paths]

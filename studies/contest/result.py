@@ -26,7 +26,7 @@ class Ranking:
     low: int
     high: int
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """Such as `2 (1 to 3)`."""
         return f"{self.place} ({self.low})" if self.low == self.high else f"{self.place} ({self.low} to {self.high})"
 
@@ -62,10 +62,10 @@ def _order(first: Mapping[int, float], second: Mapping[int, float], error: float
     With n seeds all differences have one sign by chance with a probability of 2^(1 − n): so many seeds are needed that
     this is no more than the error that is allowed.
     """
-    found = difference(first, second, 1 - error)
-    if found is None or not found.clear or 2.0 ** (1 - found.pairs) > error:
+    gap = difference(first, second, 1 - error)
+    if gap is None or not gap.clear or 2.0 ** (1 - gap.pairs) > error:
         return 0
-    return 1 if found.mean > 0 else -1
+    return 1 if gap.mean > 0 else -1
 
 
 TRUE = Metric("true_share", "true verdicts", "share of runs", "high", lambda run: None)  # of verdicts: `values` below
@@ -100,7 +100,9 @@ class Match:
 
     def results(self, metric: Metric) -> list[Result]:
         """A result per algorithm that has the metric, in the order of algorithms."""
-        own = {name: values(one, metric) for name, one in zip(self.algorithms, self.statements, strict=True)}
+        own = {
+            name: values(statement, metric) for name, statement in zip(self.algorithms, self.statements, strict=True)
+        }
         own = {name: numbers for name, numbers in own.items() if numbers}
         places, base = ranks(own, metric.better), own.get(self.reference, {})
         return [
@@ -120,11 +122,11 @@ class Match:
         return [result for metric in MEASURES.values() for result in self.results(metric)]
 
 
-def values(one: VariantStatement, metric: Metric) -> dict[int, float]:
+def values(statement: VariantStatement, metric: Metric) -> dict[int, float]:
     """A metric by seed; runs without it are left out."""
     if metric is TRUE:
-        return {row.seed: float(row.passed) for row in one.rows}
-    return one.values(metric.name)
+        return {row.seed: float(row.passed) for row in statement.rows}
+    return statement.values(metric.name)
 
 
 HEAD = [
@@ -135,18 +137,18 @@ HEAD = [
 
 def records(matches: Sequence[Match]) -> list[dict[str, Any]]:
     """A record under `HEAD` per scenario, metric and algorithm, in the metrics' own units; None for no number."""
-    found = []
+    rows = []
     for match in matches:
-        for one in match.all_results():
-            gap, rank, metric = one.difference, one.rank, one.metric
+        for result in match.all_results():
+            gap, rank, metric = result.difference, result.rank, result.metric
             differences = [None] * 4 if gap is None else [gap.pairs, gap.mean, gap.low, gap.high]
             places = [None] * 3 if rank is None else [rank.place, rank.low, rank.high]
             row = [
-                match.scenario, metric.name, metric.unit, metric.better, one.algorithm, one.runs, one.mean,
+                match.scenario, metric.name, metric.unit, metric.better, result.algorithm, result.runs, result.mean,
                 match.reference, *differences, *places,
             ]  # fmt: skip
-            found.append(dict(zip(HEAD, row, strict=True)))
-    return found
+            rows.append(dict(zip(HEAD, row, strict=True)))
+    return rows
 
 
 def table(matches: Sequence[Match]) -> list[list[str]]:

@@ -22,14 +22,14 @@ def head(match: Match) -> list[str]:
 
 def rows(match: Match) -> list[list[str]]:
     """A line per metric and algorithm."""
-    return [_row(one) for one in match.all_results()]
+    return [_row(result) for result in match.all_results()]
 
 
-def _row(one: Result) -> list[str]:
-    gap = "–" if one.difference is None else signed(one.metric, one.difference)
-    unit = "" if one.metric.unit.startswith(("share", "bit")) else f" {one.metric.unit}"
-    rank = "–" if one.rank is None else one.rank.words()
-    return [one.metric.title, one.algorithm, number(one.metric, one.mean) + unit, gap, rank]
+def _row(result: Result) -> list[str]:
+    gap = "–" if result.difference is None else signed(result.metric, result.difference)
+    unit = "" if result.metric.unit.startswith(("share", "bit")) else f" {result.metric.unit}"
+    rank = "–" if result.rank is None else result.rank.describe()
+    return [result.metric.title, result.algorithm, number(result.metric, result.mean) + unit, gap, rank]
 
 
 def summary(matches: Sequence[Match]) -> str:
@@ -37,9 +37,9 @@ def summary(matches: Sequence[Match]) -> str:
     lines, look = [], []
     for match in matches:
         lines += [match.scenario, *columns([head(match), *rows(match)]), ""]
-        for one in match.statements:
-            for row in [row for row in one.worst()[:1] if not row.passed]:
-                look += [f"  {one.variant.command(row.seed)}", f"      {row.verdict}: {why(row)}"]
+        for statement in match.statements:
+            for row in [row for row in statement.worst()[:1] if not row.passed]:
+                look += [f"  {statement.variant.command(row.seed)}", f"      {row.verdict}: {why(row)}"]
     return "\n".join([*lines, *(["runs to look at", *look, ""] if look else [])])
 
 

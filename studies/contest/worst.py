@@ -10,7 +10,7 @@ from common.plain_file import followed
 from judging.reports.report import REPLAY
 from studies.farm.engine import Engine
 from studies.sweeping.row import Row
-from studies.sweeping.subject import Subject, whole
+from studies.sweeping.subject import Subject, with_journals
 from studies.sweeping.task import Task
 
 __all__ = ["keep", "kept"]
@@ -36,7 +36,7 @@ def keep(
         if kept(folder, task) is None:
             place = followed(folder) / task.key[:DIGITS]
             rmtree(place, ignore_errors=True)  # what a broken-off run has left
-            engine.submit(whole(task, str(place)))
+            engine.submit(with_journals(task, str(place)))
     broken: dict[str, str] = {}
     while engine.pending:
         row = engine.next()

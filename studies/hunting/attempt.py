@@ -11,7 +11,7 @@ from judging import Run, evidence
 from judging.judge import verdict_of
 from running import RunSpec
 from running.estimate import TooLargeError
-from running.runner import made
+from running.runner import make_run
 from studies.farm import engine
 from studies.hunting.case import Case
 
@@ -46,7 +46,7 @@ def attempt(case: Case, folder: Path | None = None) -> AttemptOutcome:
 def tried(spec: RunSpec, root: Path) -> AttemptOutcome:
     """The run, in a new directory below `root`."""
     try:
-        path = made(spec, root)
+        path = make_run(spec, root)
     except TooLargeError:
         raise  # this machine's memory is no property of the case
     except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:

@@ -75,11 +75,11 @@ class Case:
     @property
     def phases(self) -> tuple[Phase, ...]:
         """Warm-up, reference, and two phases a round."""
-        found = [Phase("warmup", WARMUP_S), Phase("reference", self.reference_s)]
+        phases = [Phase("warmup", WARMUP_S), Phase("reference", self.reference_s)]
         for number in range(1, self.rounds + 1):
-            found += [Phase(name_of("faults", number), self.faults_s * self.repeats)]
-            found += [Phase(name_of("after", number), self.after_s)]
-        return tuple(found)
+            phases += [Phase(name_of("faults", number), self.faults_s * self.repeats)]
+            phases += [Phase(name_of("after", number), self.after_s)]
+        return tuple(phases)
 
     @property
     def timeline(self) -> list[TimedFault]:
@@ -113,18 +113,18 @@ class Case:
     @property
     def size(self) -> tuple[float, ...]:
         """How large the case is: entries first. Shrinking makes this smaller, lexicographically."""
-        sizes = [value for one in self.workloads for value in numbers(one.options)]
+        sizes = [value for workload in self.workloads for value in numbers(workload.options)]
         lengths = [entry.for_s or 0.0 for entry in self.faults]
         return (
             len(self.faults), len(self.workloads), self.rounds * self.repeats, len(self.settings) + len(self.plan_keys),
             sum(self.fabric.values()) + irregular.size(self.parts),
-            sum(len(one.ranks or ()) for one in self.workloads), sum(sizes),
+            sum(len(workload.ranks or ()) for workload in self.workloads), sum(sizes),
             self.reference_s + self.faults_s + self.after_s, sum(lengths),
         )  # fmt: skip
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """In one line, for people."""
-        kinds = " and ".join(one.kind for one in self.workloads)
+        kinds = " and ".join(workload.kind for workload in self.workloads)
         again = f", {self.rounds} × {self.repeats} times" if self.rounds * self.repeats > 1 else ""
         return f"{len(self.faults)} faults{again}, {kinds} on {self.shape_words()}"
 
@@ -133,7 +133,7 @@ class Case:
         beyond = BEYOND.get(self.topology, ())
         shape = "×".join(str(self.fabric[name]) for name in (*PLAN_KEYS, *beyond) if name in self.fabric)
         told = f"{shape} ({', '.join(('planes', 'leaves', 'spines', 'hosts per leaf', *beyond))})" if shape else ""
-        return ", ".join(part for part in (told, irregular.words(self.parts)) if part)
+        return ", ".join(part for part in (told, irregular.describe(self.parts)) if part)
 
 
 def numbers(options: Mapping[str, Any]) -> list[float]:

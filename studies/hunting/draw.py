@@ -80,8 +80,8 @@ def draw(seed: int, given: Mapping[str, Any] = NOTHING) -> Case:
     settings = few(rng, {name: rng.choice(values) for name, values in SETTINGS.items()}, (0, 0, 1, 2))
     plan_keys: dict[str, dict[str, Any]] = {}
     for section, keys in PLAN_KEYS.items():
-        if found := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
-            plan_keys[section] = found
+        if chosen := few(rng, {name: rng.choice(values) for name, values in keys.items()}, (0, 0, 0, 1)):
+            plan_keys[section] = chosen
     if apart.random() < OVERTAKING_SHARE:
         plan_keys["queues"] = {**plan_keys.get("queues", {}), "retransmit_priority": apart.choice((1, 6))}
     if apart.random() < WORDED_SHARE:
@@ -141,10 +141,10 @@ def few(rng: Random, values: Mapping[str, Any], counts: tuple[int, ...]) -> dict
 def timeline(rng: Random, plan: Plan, known: int, length_s: float) -> tuple[TimedFault, ...]:
     """Faults of a few verbs at any times, which leave every pair a path; all are undone before the end."""
     verbs = rng.sample(HUNTED, rng.randint(1, 4))
-    found: tuple[TimedFault, ...] = ()
+    faults: tuple[TimedFault, ...] = ()
     for _ in range(rng.randint(1, FAULTS_MAX)):
-        found = lengthened(rng, plan, known, verbs, found, length_s)
-    return found
+        faults = lengthened(rng, plan, known, verbs, faults, length_s)
+    return faults
 
 
 def lengthened(
@@ -162,9 +162,9 @@ def churned(rng: Random, plan: Plan, known: int) -> tuple[TimedFault, ...]:
     """One or two short faults, to be repeated."""
     while True:
         entries = [drawn(rng, plan, rng.choice(HUNTED), CHURN_EVERY_S / 2) for _ in range(rng.randint(1, 2))]
-        found = tuple(entry for entry in entries if entry is not None)
-        if found and survivable(plan, found, known):
-            return found
+        kept = tuple(entry for entry in entries if entry is not None)
+        if kept and survivable(plan, kept, known):
+            return kept
 
 
 def drawn(rng: Random, plan: Plan, verb: str, until_s: float) -> TimedFault | None:
@@ -186,38 +186,38 @@ def drawn(rng: Random, plan: Plan, verb: str, until_s: float) -> TimedFault | No
 def loads(rng: Random, plan: Plan) -> list[Workload]:
     """One or two workloads that go on through all phases."""
     hosts = [host.name for host in plan.hosts()]
-    found = []
+    workloads = []
     for number in range(rng.choice((1, 1, 1, 2))):
         ranks = tuple(rng.sample(hosts, rng.randint(2, min(len(hosts), 4))))
         kind = rng.choice(("write_bw", "write_bw", "permutation", "mix", "incast", "all_reduce", "all_to_all"))
         if kind == "write_bw":
             ranks = ranks[:2]
-        found.append(Workload(kind, options(rng, kind), ranks, name=f"load{number}"))
-    return found
+        workloads.append(Workload(kind, options(rng, kind), ranks, name=f"load{number}"))
+    return workloads
 
 
 def options(rng: Random, kind: str) -> dict[str, Any]:
     """Random sizes for a workload of this kind."""
     if kind in ("all_reduce", "all_to_all"):
         return {"size": rng.choice((4096, 32_768)), "rounds": 0, "qps": rng.choice((1, 1, 2))}
-    found: dict[str, Any] = {
+    picked: dict[str, Any] = {
         "depth": rng.choice((1, 2, 8)),
         "qps": rng.choice((1, 1, 2)),
         "rate_bps": rng.choice((300_000, 1_000_000, 3_000_000)),
         "messages": 0,
     }
     if kind == "mix":
-        found["sizes"] = rng.choice(([[64, 3], [4096, 2], [20_000, 1]], [[1, 1], [5000, 1]], [[40_000, 1]]))
-        found["immediate_every"] = rng.choice((1, 2, 4))
+        picked["sizes"] = rng.choice(([[64, 3], [4096, 2], [20_000, 1]], [[1, 1], [5000, 1]], [[40_000, 1]]))
+        picked["immediate_every"] = rng.choice((1, 2, 4))
     else:
-        found["size"] = rng.choice((64, 4096, 30_000, 100_000))
+        picked["size"] = rng.choice((64, 4096, 30_000, 100_000))
         if kind == "incast" and rng.random() < FULL_SHARE:
-            found |= {"rate_bps": 0, "size": 30_000, "depth": 8}
+            picked |= {"rate_bps": 0, "size": 30_000, "depth": 8}
     # A stream that posts seldom would look like one that stands still.
-    largest = max(size for size, _ in found["sizes"]) if kind == "mix" else found["size"]
-    if found["rate_bps"]:
-        found["rate_bps"] = max(found["rate_bps"], round(largest * 8 / POSTED_WITHIN_S))
-    return found
+    largest = max(size for size, _ in picked["sizes"]) if kind == "mix" else picked["size"]
+    if picked["rate_bps"]:
+        picked["rate_bps"] = max(picked["rate_bps"], round(largest * 8 / POSTED_WITHIN_S))
+    return picked
 
 
 def light(rng: Random, plan: Plan) -> Workload:

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
 
-from common.outcome import told
+from common.outcome import error_line
 from common.seeds import Purpose, derive
 from scenarios import TimedFault, Workload
 from studies.hunting import found, irregular
@@ -109,8 +109,8 @@ def survived_by_any(case: Case) -> bool:
     """Whether the plan and its hosts are there, and the timeline ends in its phase and must be survived."""
     try:
         plan = case.plan
-        for one in case.workloads:
-            for name in one.ranks or ():
+        for workload in case.workloads:
+            for name in workload.ranks or ():
                 plan.host(name)
     except (PlanError, ValueError):
         return False
@@ -127,15 +127,15 @@ def rounds(case: Case) -> Iterator[Case]:
 def workloads(case: Case) -> Iterator[Case]:
     """Fewer of them, between fewer hosts with lower numbers, of a simpler kind."""
     yield from (replace(case, workloads=rest) for rest in without_one(case.workloads) if rest)
-    for index, one in enumerate(case.workloads):
-        ranks = one.ranks or ()
-        simpler = [replace(one, ranks=rest) for rest in without_one(ranks) if len(rest) >= 2]
+    for index, workload in enumerate(case.workloads):
+        ranks = workload.ranks or ()
+        simpler = [replace(workload, ranks=rest) for rest in without_one(ranks) if len(rest) >= 2]
         lowest = next(name for name in (f"h{index}" for index in count()) if name not in ranks)
         for place, name in enumerate(ranks):
             if int(name[1:]) > int(lowest[1:]):
-                simpler.append(replace(one, ranks=(*ranks[:place], lowest, *ranks[place + 1 :])))
-        if one.kind != "write_bw" and len(ranks) == 2:
-            simpler.append(replace(one, kind="write_bw", options=plain(one.options)))
+                simpler.append(replace(workload, ranks=(*ranks[:place], lowest, *ranks[place + 1 :])))
+        if workload.kind != "write_bw" and len(ranks) == 2:
+            simpler.append(replace(workload, kind="write_bw", options=plain(workload.options)))
         for other in simpler:
             yield replace(case, workloads=(*case.workloads[:index], other, *case.workloads[index + 1 :]))
 
@@ -184,7 +184,7 @@ def entries(case: Case) -> Iterator[Case]:
     for index, entry in enumerate(case.faults):
         for other in simpler_entries(entry):
             changed = (*case.faults[:index], other, *case.faults[index + 1 :])
-            yield replace(case, faults=tuple(sorted(changed, key=lambda one: one.at_s)))
+            yield replace(case, faults=tuple(sorted(changed, key=lambda fault: fault.at_s)))
 
 
 def simpler_entries(entry: TimedFault) -> Iterator[TimedFault]:
@@ -205,13 +205,13 @@ def simpler_entries(entry: TimedFault) -> Iterator[TimedFault]:
 
 def sizes(case: Case) -> Iterator[Case]:
     """Smaller messages, fewer of them at a time, slower."""
-    for index, one in enumerate(case.workloads):
+    for index, workload in enumerate(case.workloads):
         for key in SIZE_KEYS:
-            value = one.options.get(key)
+            value = workload.options.get(key)
             least = {"size": 64, "rate_bps": 100_000}.get(key, 1)
             for smaller in (least, int(value) // 2) if isinstance(value, int) else ():
                 if least <= smaller < int(value or 0):
-                    other: Workload = replace(one, options={**one.options, key: smaller})
+                    other: Workload = replace(workload, options={**workload.options, key: smaller})
                     yield replace(case, workloads=(*case.workloads[:index], other, *case.workloads[index + 1 :]))
 
 
@@ -298,8 +298,10 @@ class Hunt:
     def _caught(self, case: Case, outcome: AttemptOutcome, output: Path | None) -> None:
         seen_s = self.elapsed_s
         check, reason = next(iter(outcome.broken.items()))
-        self.tell(f"try {self.tries} broke: {check}: {reason}; {case.words()}; shrinking")
-        shrinker = Shrinker(self.attempt, lambda smaller, runs: self.tell(f"shrinking, run {runs}: {smaller.words()}"))
+        self.tell(f"try {self.tries} broke: {check}: {reason}; {case.describe()}; shrinking")
+        shrinker = Shrinker(
+            self.attempt, lambda smaller, runs: self.tell(f"shrinking, run {runs}: {smaller.describe()}")
+        )
         slug = re.sub(r"[^a-z0-9]+", "_", check.lower()).strip("_")
         name = f"{slug}_{self.seed}_{self.tries}"
         catch = Catch(self.tries, seen_s, case, shrinker.shrink(case, outcome), name)
@@ -314,4 +316,4 @@ class Hunt:
             catch.path = found.write(output, catch.name, small.case, small.outcome, catch.number, small.runs)
             catch.lost = ""
         except OSError as error:
-            catch.lost = told(error)
+            catch.lost = error_line(error)

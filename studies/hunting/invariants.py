@@ -111,8 +111,8 @@ def tail(run: Run, phase: str) -> Span | None:
     span = run.phases.get(phase)
     if span is None:
         return None
-    found = Span("tail", span.stop_ns - round(TAIL * span.length_ns), span.stop_ns)
-    return found if found.length_ns >= 10 * sample_size.base_rtt_ns(run) else None
+    last = Span("tail", span.stop_ns - round(TAIL * span.length_ns), span.stop_ns)
+    return last if last.length_ns >= 10 * sample_size.base_rtt_ns(run) else None
 
 
 @check

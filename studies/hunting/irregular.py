@@ -34,11 +34,11 @@ def draw(rng: Random) -> Fabric:
     """A fabric of one of the two topologies, of about the size of the others, in which every pair has two paths."""
     while True:
         numbers, parts = some_list(rng) if rng.random() < LIST_SHARE else uneven(rng)
-        if parts and (plan := made(numbers, parts)) is not None and two_paths(plan):
+        if parts and (plan := topology_from(numbers, parts)) is not None and two_paths(plan):
             return numbers, parts
 
 
-def made(numbers: Numbers, parts: Parts) -> Topology | None:
+def topology_from(numbers: Numbers, parts: Parts) -> Topology | None:
     """The topology; None where the parts do not make one."""
     try:
         fabric = {"topology": topology_of(parts), **numbers, **parts}
@@ -49,7 +49,7 @@ def made(numbers: Numbers, parts: Parts) -> Topology | None:
 
 def two_paths(shape: Topology) -> bool:
     """Whether every two leaves have more than one way, in all planes together."""
-    pairs = ((one, other) for one in range(shape.leaves) for other in range(one))
+    pairs = ((first, other) for first in range(shape.leaves) for other in range(first))
     return all(sum(1 for plane in range(shape.planes) for _ in shape.ways(plane, *pair)) > 1 for pair in pairs)
 
 
@@ -94,8 +94,8 @@ def mesh(rng: Random) -> list[Cable]:
     even = LeafSpine(planes=2, leaves=leaves, spines=1, hosts_per_leaf=1)
     hosts = [cable for cable in even.cables() if not isinstance(cable.lower, Switch)]
     steps = (1, leaves - 1) if ring else range(1, leaves)
-    pairs = [(one, other) for one in range(leaves) for other in range(one + 1, leaves) if other - one in steps]
-    return hosts + [Cable(leaf(plane, one), leaf(plane, other)) for plane in range(2) for one, other in pairs]
+    pairs = [(first, other) for first in range(leaves) for other in range(first + 1, leaves) if other - first in steps]
+    return hosts + [Cable(leaf(plane, first), leaf(plane, other)) for plane in range(2) for first, other in pairs]
 
 
 def broken_pods(rng: Random) -> list[Cable]:
@@ -126,7 +126,7 @@ def smaller(numbers: Numbers, parts: Parts) -> Iterator[Fabric]:
 
 def even_numbers(numbers: Numbers, parts: Parts) -> Numbers:
     """Those of the even two tiers that come nearest."""
-    shape = made(numbers, parts) if "cables" in parts else None
+    shape = topology_from(numbers, parts) if "cables" in parts else None
     if shape is None:
         return numbers
     return {name: max(1, getattr(shape, name)) for name in LeafSpine.RANGES}
@@ -185,7 +185,7 @@ def size(parts: Parts) -> float:
     return sum(len(row) - 1 for row in rows) + sum(len(parts.get(name, ())) for name in PARTS[:3])
 
 
-def words(parts: Parts) -> str:
+def describe(parts: Parts) -> str:
     """The parts in words for people."""
     if "cables" in parts:
         slow = sum(len(row) > 2 for row in parts["cables"])

@@ -49,11 +49,11 @@ def longest_outage_s(plan: Plan, faults: Sequence[TimedFault], known: int) -> fl
     sound_since: dict[int, float] = {}
     longest, in_force = 0.0, Counter[Fault]()
     for moment in moments(faults, dict.fromkeys({fault.phase for fault in faults}, 0.0)):
-        fault = made(plan, moment.fault)
+        fault = fault_of(plan, moment.fault)
         if not VERBS[fault.verb].lasting:
             continue  # a switch that reboots is whole again by itself
         in_force[fault] += 1 if moment.begin else -1
-        bad = frozenset().union(*(spoilt(shape, one) for one, count in in_force.items() if count > 0))
+        bad = frozenset().union(*(spoilt(shape, fault) for fault, count in in_force.items() if count > 0))
         for number, own in enumerate(all_ways):
             if len(own & bad) < min(len(own), known):
                 if number in dead_since:
@@ -96,13 +96,13 @@ def spoilt(shape: Topology, fault: Fault) -> frozenset[Way]:
     plan = on(shape)
     return frozenset(
         (number, path.plane, frozenset(path.switches))
-        for number, (one, other) in enumerate(combinations(plan.hosts(), 2))
-        for path in (*paths(plan, one, other), *paths(plan, other, one))
+        for number, (first, other) in enumerate(combinations(plan.hosts(), 2))
+        for path in (*paths(plan, first, other), *paths(plan, other, first))
         if conditions(plan, [fault], path)
     )
 
 
-def made(plan: Plan, timed: TimedFault) -> Fault:
+def fault_of(plan: Plan, timed: TimedFault) -> Fault:
     """The fault of an entry. FaultError when the plan has no such target."""
     return make_fault(plan, timed.verb, timed.target, timed.value, timed.seed)
 
@@ -120,7 +120,7 @@ def overlap_free(plan: Plan, faults: Sequence[TimedFault]) -> bool:
     """Whether no entry is injected while the same fault is in force: a world would refuse that."""
     held: dict[Fault, float] = {}
     for entry in sorted(faults, key=lambda entry: entry.at_s):
-        fault = made(plan, entry)
+        fault = fault_of(plan, entry)
         if entry.at_s < held.get(fault, -1.0):
             return False
         held[fault] = entry.at_s + (entry.for_s or 0.0)

@@ -71,12 +71,12 @@ METRICS: Mapping[str, Metric] = {
 
 def measured(run: Run) -> dict[str, float]:
     """Every metric that this run has, rounded to nine digits so that rows are the same on every machine."""
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     for name, metric in METRICS.items():
         try:
             value = metric.of(run)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             continue  # as in a check: a run that was broken off early lacks what the number is made of
         if value is not None:
-            found[name] = float(f"{value:.9g}")
-    return found
+            values[name] = float(f"{value:.9g}")
+    return values

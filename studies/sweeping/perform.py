@@ -10,7 +10,7 @@ from pathlib import Path
 from judging import Run
 from judging.judge import judge, verdict_of
 from running.document import spec_of
-from running.runner import made
+from running.runner import make_run
 from studies.farm.engine import folder
 from studies.sweeping import metric
 from studies.sweeping.row import Row, broken, row_of
@@ -25,7 +25,7 @@ def perform(scratch: str, task: Task) -> Row:
     def judged(root: Path) -> Row:
         spec = spec_of(task.run)
         checked(task, spec.options())
-        directory, checks = made(spec, root), spec.checks()
+        directory, checks = make_run(spec, root), spec.checks()
         run = Run.open(directory)
         verdict = judge(directory, checks, spec.scenario.story) if task.keep else verdict_of(run, checks)
         return row_of(task.key, task.seed, verdict, metric.measured(run))

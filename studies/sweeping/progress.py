@@ -80,7 +80,7 @@ class SweepProgress(Progress):
         rows, test = self._sweep.rows(index), self._sweep.test(index)
         if not rows:
             return "nothing known yet"
-        words = f"true on {share(sum(row.passed for row in rows), len(rows)).words()} of {len(rows)}"
+        words = f"true on {share(sum(row.passed for row in rows), len(rows)).describe()} of {len(rows)}"
         return words if test is None or test.known is None else f"{words}: {'known' if test.known else 'refuted'}"
 
     def _left(self) -> int:

@@ -27,7 +27,7 @@ class Share:
     def value(self) -> float | None:
         return self.count / self.of if self.of else None
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """Such as 99.0 % (97.1 to 99.7)."""
         if not self.of:
             return "–"

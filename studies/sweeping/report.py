@@ -24,10 +24,10 @@ __all__ = ["write"]
 SPREAD = 20.0  # values this much farther apart than the smallest are drawn on a logarithmic axis
 
 
-def ecdf(metric: Metric, found: Sequence[VariantStatement]) -> str | None:
+def ecdf(metric: Metric, statements: Sequence[VariantStatement]) -> str | None:
     """The share of runs at or below each value. None for a metric that no run has."""
     drawing, axes = figure(3.2)
-    curves = [(one.variant.title, sorted(one.values(metric.name).values())) for one in found]
+    curves = [(statement.variant.title, sorted(statement.values(metric.name).values())) for statement in statements]
     curves = [(title, values) for title, values in curves if values]
     if not curves:
         return None
@@ -83,74 +83,74 @@ PAIRED = (
 )
 
 
-def write(folder: Path, found: Sequence[VariantStatement]) -> Path:
+def write(folder: Path, statements: Sequence[VariantStatement]) -> Path:
     """All files, each replaced at once; the path of the page."""
     files.make_folder(folder)
-    files.write(folder / "rows.csv", csv_text(found))
-    files.write_json(folder / "sweep.json", document(found))
-    files.write(folder / "sweep.html", html(found))
+    files.write(folder / "rows.csv", csv_text(statements))
+    files.write_json(folder / "sweep.json", document(statements))
+    files.write(folder / "sweep.html", html(statements))
     return folder / "sweep.html"
 
 
-def csv_text(found: Sequence[VariantStatement]) -> str:
+def csv_text(statements: Sequence[VariantStatement]) -> str:
     """The rows, as `statement.table` has them."""
-    return csv.csv_text(*table(found), as_it_is=("options",))
+    return csv.csv_text(*table(statements), as_it_is=("options",))
 
 
-def html(found: Sequence[VariantStatement]) -> str:
+def html(statements: Sequence[VariantStatement]) -> str:
     """The page."""
-    scenarios = list(dict.fromkeys(one.variant.scenario for one in found))
-    title = f"{', '.join(scenarios)}: {max((len(one.rows) for one in found), default=0)} seeds"
-    most = max((len(one.rows) for one in found), default=0)
+    scenarios = list(dict.fromkeys(statement.variant.scenario for statement in statements))
+    title = f"{', '.join(scenarios)}: {max((len(statement.rows) for statement in statements), default=0)} seeds"
+    most = max((len(statement.rows) for statement in statements), default=0)
     banded = BANDED.format(band=band(most), runs=most) if most else ""
-    verdicts = text.verdict_rows(found)
+    verdicts = text.verdict_rows(statements)
     parts = [f"<h1>{page.text(title)}</h1>"]
-    parts += [page.paragraph(claim, soft=True) for claim in dict.fromkeys(one.claim for one in found)]
-    tests = [page.paragraph(f"{one.variant.title}: {one.test.words()}.") for one in found if one.test is not None]
+    parts += [page.paragraph(claim, soft=True) for claim in dict.fromkeys(statement.claim for statement in statements)]
+    tests = [page.paragraph(f"{s.variant.title}: {s.test.describe()}.") for s in statements if s.test is not None]
     parts.append(
         page.section(
-            "How often each verdict", bars(found), page.table(verdicts[0], verdicts[1:]), *tests,
+            "How often each verdict", bars(statements), page.table(verdicts[0], verdicts[1:]), *tests,
             page.paragraph(EXPLAINED, soft=True),
         )
     )  # fmt: skip
-    if checks := text.check_rows(found):
+    if checks := text.check_rows(statements):
         parts.append(page.section("Findings that were not true", page.table(["", "check", "", ""], checks)))
     for scenario in scenarios:
-        own = [one for one in found if one.variant.scenario == scenario]
+        own = [statement for statement in statements if statement.variant.scenario == scenario]
         charts = [chart for metric in METRICS.values() if (chart := ecdf(metric, own))]
         if charts:
             parts.append(page.section(f"Distributions: {scenario}", *charts))
     parts.append(page.paragraph(banded, soft=True))
-    if metrics := text.metric_rows(found):
+    if metrics := text.metric_rows(statements):
         head = ["", "metric", "", "median", "1st percentile", "99th percentile"]
         parts.append(page.section("Metrics over seeds", page.table(head, metrics)))
-    if differences := text.contrast_rows(contrasts(found)):
+    if differences := text.contrast_rows(contrasts(statements)):
         rows = page.table(["second − first", "", "mean (95 % interval)"], differences)
         parts.append(page.section("Differences on the same seeds", rows, page.paragraph(PAIRED, soft=True)))
-    parts.append(page.section("The worst seeds, and how to repeat them", worst(found)))
+    parts.append(page.section("The worst seeds, and how to repeat them", worst(statements)))
     return page.page(title, *parts)
 
 
-def worst(found: Sequence[VariantStatement]) -> str:
+def worst(statements: Sequence[VariantStatement]) -> str:
     """The runs to look at first, each with its command."""
     rows = []
-    for one in found:
-        for row in one.worst():
+    for statement in statements:
+        for row in statement.worst():
             why = row.error or "; ".join(f"{name}: {reason}" for name, reason in row.reasons.items())
             mark = page.Raw(f'<span class="mark {row.verdict}">{row.verdict}</span>')
-            command = page.Raw(f"<code>{page.text(one.variant.command(row.seed))}</code>")
+            command = page.Raw(f"<code>{page.text(statement.variant.command(row.seed))}</code>")
             rows.append([command, mark, why])
     return page.table(["", "verdict", "why"], rows)
 
 
-def bars(found: Sequence[VariantStatement]) -> str:
+def bars(statements: Sequence[VariantStatement]) -> str:
     """A bar a variant: the share of true runs, and its interval as a line."""
     rows = []
-    for index, one in enumerate(found):
+    for index, statement in enumerate(statements):
         y = 22 * index
-        rows.append(f'<text x="0" y="{y + 15}" font-size="12">{page.text(one.variant.title)}</text>')
-        rows.append(bar(one.verdicts, y))
-    height = 22 * len(found) + 4
+        rows.append(f'<text x="0" y="{y + 15}" font-size="12">{page.text(statement.variant.title)}</text>')
+        rows.append(bar(statement.verdicts, y))
+    height = 22 * len(statements) + 4
     label = "Share of true, unknown and false runs, and the interval of the true share"
     return f'<svg role="img" aria-label="{label}" viewBox="0 0 900 {height}">{"".join(rows)}</svg>'
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from common import plain_file
-from common.outcome import told
+from common.outcome import error_line
 from judging import WORDS, Verdict
 
 VERDICTS = (*WORDS.values(), "made")
@@ -74,5 +74,5 @@ def by_check(verdict: Verdict) -> tuple[dict[str, bool | None], dict[str, str]]:
 
 def broken(key: str, seed: int, error: BaseException) -> Row:
     """The row of a run that an exception ended: unknown, with what the exception said."""
-    said = told(error) if isinstance(error, OSError) else str(error)
+    said = error_line(error) if isinstance(error, OSError) else str(error)
     return Row(key, seed, WORDS[None], error=f"{type(error).__name__}: {said or 'no more is known'}"[:2000])

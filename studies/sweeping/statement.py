@@ -94,12 +94,12 @@ def statement(variant: Variant, claim: str, rows: Sequence[Row], test: Until | N
     return VariantStatement(variant, claim, rows, verdicts, dict(sorted(checks.items())), metrics, test)
 
 
-def contrasts(found: Sequence[VariantStatement]) -> list[Contrast]:
+def contrasts(statements: Sequence[VariantStatement]) -> list[Contrast]:
     """Every two variants that differ in one axis, and share a seed; not those of two scenarios."""
     result = []
-    for first, second in combinations(found, 2):
-        one, other = first.variant.axes, second.variant.axes
-        differ = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+    for first, second in combinations(statements, 2):
+        base, other = first.variant.axes, second.variant.axes
+        differ = [name for name in {**base, **other} if base.get(name) != other.get(name)]
         if len(differ) != 1 or differ[0] == "scenario":
             continue
         left, right = ({row.seed: float(row.passed) for row in side.rows} for side in (first, second))
@@ -112,63 +112,63 @@ def contrasts(found: Sequence[VariantStatement]) -> list[Contrast]:
     return result
 
 
-def document(found: Sequence[VariantStatement]) -> dict[str, Any]:
+def document(statements: Sequence[VariantStatement]) -> dict[str, Any]:
     """Everything as JSON. The same rows give the same text, in any order and from any engine."""
     return {
-        "variants": [_variant(one) for one in found],
+        "variants": [_variant(statement) for statement in statements],
         "differences": [
             {
-                "axis": one.axis,
-                "first": dict(one.first.axes),
-                "second": dict(one.second.axes),
-                "true_share": asdict(one.passed),
-                **{name: asdict(value) for name, value in one.metrics.items()},
+                "axis": contrast.axis,
+                "first": dict(contrast.first.axes),
+                "second": dict(contrast.second.axes),
+                "true_share": asdict(contrast.passed),
+                **{name: asdict(value) for name, value in contrast.metrics.items()},
             }
-            for one in contrasts(found)
+            for contrast in contrasts(statements)
         ],
     }
 
 
-def _variant(one: VariantStatement) -> dict[str, Any]:
+def _variant(statement: VariantStatement) -> dict[str, Any]:
     return {
-        **dict(one.variant.axes),
-        "options": one.variant.options,
-        "claim": one.claim,
-        "runs": len(one.rows),
-        "seeds": [row.seed for row in one.rows],
-        "verdicts": {word: {**asdict(value), "share": value.value} for word, value in one.verdicts.items()},
-        "until": None if one.test is None else {"target": one.test.target, "known": one.test.known},
-        "checks": {name: {"false": false, "unknown": unknown} for name, (false, unknown) in one.checks.items()},
+        **dict(statement.variant.axes),
+        "options": statement.variant.options,
+        "claim": statement.claim,
+        "runs": len(statement.rows),
+        "seeds": [row.seed for row in statement.rows],
+        "verdicts": {word: {**asdict(value), "share": value.value} for word, value in statement.verdicts.items()},
+        "until": None if statement.test is None else {"target": statement.test.target, "known": statement.test.known},
+        "checks": {name: {"false": false, "unknown": unknown} for name, (false, unknown) in statement.checks.items()},
         "metrics": {
             name: {"unit": METRICS[name].unit, "quantiles": {f"{p:g}": asdict(value) for p, value in quantiles.items()}}
-            for name, quantiles in one.metrics.items()
+            for name, quantiles in statement.metrics.items()
         },
         "worst": [
             {
                 "seed": row.seed,
                 "verdict": row.verdict,
                 "reasons": dict(row.reasons) or row.error,
-                "command": one.variant.command(row.seed),
+                "command": statement.variant.command(row.seed),
             }
-            for row in one.worst()
+            for row in statement.worst()
         ],
     }
 
 
-def table(found: Sequence[VariantStatement]) -> tuple[list[str], list[list[str]]]:
+def table(statements: Sequence[VariantStatement]) -> tuple[list[str], list[list[str]]]:
     """Head and rows for people's own tools: a line per run; every axis, verdict, metric and finding is a column."""
-    axes = list(dict.fromkeys(name for one in found for name in one.variant.axes))
-    checks = sorted({name for one in found for row in one.rows for name in row.findings})
+    axes = list(dict.fromkeys(name for statement in statements for name in statement.variant.axes))
+    checks = sorted({name for statement in statements for row in statement.rows for name in row.findings})
     head = [*axes, "options", "seed", "verdict", *METRICS, *(f"check {name}" for name in checks), "error", "key"]
     lines = []
-    for one in found:
-        own = one.variant.axes
-        for row in one.rows:
+    for statement in statements:
+        own = statement.variant.axes
+        for row in statement.rows:
             numbers = [f"{row.metrics[name]:.9g}" if name in row.metrics else "" for name in METRICS]
             holds = [WORDS[row.findings[name]] if name in row.findings else "" for name in checks]
             first = [own.get(name, "") for name in axes]
             lines.append(
-                [*first, one.variant.options, str(row.seed), row.verdict, *numbers, *holds, row.error, row.key]
+                [*first, statement.variant.options, str(row.seed), row.verdict, *numbers, *holds, row.error, row.key]
             )
     return head, lines
 

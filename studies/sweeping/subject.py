@@ -11,7 +11,7 @@ from running.document import written
 from studies.sweeping.task import Task, hashes_of, key_of
 from studies.sweeping.variant import Variant
 
-__all__ = ["subject", "whole"]
+__all__ = ["subject", "with_journals"]
 
 Chosen = Callable[[Mapping[str, Any]], RunSpec]
 """From options of `./lab run` to the run that they describe."""
@@ -52,6 +52,6 @@ def subject(variant: Variant, chosen: Chosen, seed: int) -> Subject:
     return Subject(variant, spec, spec.options(), needed.memory_bytes, needed.seconds)
 
 
-def whole(task: Task, runs: str) -> Task:
+def with_journals(task: Task, runs: str) -> Task:
     """The same run, to be kept with its journals and report in a folder of runs."""
     return replace(task, keep=runs)

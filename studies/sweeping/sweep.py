@@ -84,7 +84,7 @@ class RowStore:
             self._database.execute(TABLE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
         with self._database:
             self._database.execute(begin)
-            for kind, name in (found[:2] for found in self._schema() if found not in SCHEMA):
+            for kind, name in (item[:2] for item in self._schema() if item not in SCHEMA):
                 raise sqlite3.DatabaseError(f"its {kind} {str(name)[:80]} is not the lab's")
             return act()
 
@@ -114,14 +114,14 @@ class RowStore:
 
     def find(self, keys: Iterable[str]) -> dict[str, Row]:
         """The rows that there are among these keys. Damaged ones are told and left out."""
-        wanted, found = list(keys), {}
+        wanted, stored = list(keys), {}
 
         def select(some: Sequence[str]) -> None:
             marks = ",".join("?" * len(some))
             query = f"SELECT key, CAST(row AS BLOB) FROM rows WHERE key IN ({marks})"  # a text may be no UTF-8
             for key, text in self._database.execute(query, some):
                 try:
-                    found[key] = Row.from_text(text)
+                    stored[key] = Row.from_text(text)
                 except (ValueError, TypeError, RecursionError) as error:
                     self._damaged.add(key)
                     locks.tell(
@@ -133,7 +133,7 @@ class RowStore:
                 self._patiently(partial(select, wanted[start : start + ASKED_AT_ONCE]))
             except (sqlite3.Error, MemoryError) as error:
                 raise self._said(error) from None
-        return found
+        return stored
 
     def __len__(self) -> int:
         return int(self._database.execute("SELECT count(*) FROM rows").fetchone()[0])
@@ -168,9 +168,9 @@ class Sweep:
             for index, subject in enumerate(subjects):
                 first, _ = self._keys.setdefault(subject.key(seed), (index, seed))
                 if first != index:
-                    one, other = (join(same.variant.words) for same in (subjects[first], subject))
+                    first_words, other = (join(same.variant.words) for same in (subjects[first], subject))
                     raise ValueError(
-                        f"variants must differ, and no two of them be the same run (got {one} and {other})"
+                        f"variants must differ, and no two of them be the same run (got {first_words} and {other})"
                     )
         for key, row in store.find(self._keys).items():
             index, seed = self._keys[key]
@@ -208,9 +208,9 @@ class Sweep:
 
     def rows(self, index: int) -> list[Row]:
         """A subject's rows in the order of seeds, as far as they count."""
-        found, test = self._rows[index], self._tests[index]
+        by_seed, test = self._rows[index], self._tests[index]
         counted = self.seeds[: test.runs] if test is not None and test.known is not None else self.seeds
-        return [found[seed] for seed in counted if seed in found]
+        return [by_seed[seed] for seed in counted if seed in by_seed]
 
     def test(self, index: int) -> Until | None:
         """The knowledge of `--until` about a subject."""

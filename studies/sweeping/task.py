@@ -31,8 +31,8 @@ def hashes_of(options: Mapping[str, Any]) -> dict[str, str]:
 
 def key_of(options: Mapping[str, Any], seed: int) -> str:
     """The key of a row: that of the run, and the digests of the code that judges."""
-    found = {"run": identity.key({**options, "seed": seed}), **hashes_of(options)}
-    return identity.digest(json.dumps(found, sort_keys=True).encode())
+    document = {"run": identity.key({**options, "seed": seed}), **hashes_of(options)}
+    return identity.digest(json.dumps(document, sort_keys=True).encode())
 
 
 def checked(task: Task, options: Mapping[str, Any]) -> None:

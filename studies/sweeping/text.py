@@ -15,95 +15,96 @@ __all__ = ["summary"]
 CONTRASTED = ("goodput_kept", "p99_step", "fault_cost")
 
 
-def summary(found: Sequence[VariantStatement]) -> str:
+def summary(statements: Sequence[VariantStatement]) -> str:
     """Verdicts, checks that were not true, metrics, differences and the seeds to look at."""
-    lines = [*columns(verdict_rows(found)), ""]
-    lines += [f"  {one.variant.title}: {one.test.words()}" for one in found if one.test is not None]
+    lines = [*columns(verdict_rows(statements)), ""]
+    lines += [f"  {s.variant.title}: {s.test.describe()}" for s in statements if s.test is not None]
     for title, rows in (
-        ("findings that were not true (runs)", check_rows(found)),
-        ("metrics over seeds (median, 1st and 99th percentile, each with its 95 % interval)", metric_rows(found)),
-        ("second − first on the same seeds (mean, 95 % interval)", contrast_rows(contrasts(found))),
+        ("findings that were not true (runs)", check_rows(statements)),
+        ("metrics over seeds (median, 1st and 99th percentile, each with its 95 % interval)", metric_rows(statements)),
+        ("second − first on the same seeds (mean, 95 % interval)", contrast_rows(contrasts(statements))),
     ):
         if rows:
             lines += ["", title, *columns(rows)]
-    worst = [(one, row) for one in found for row in one.worst() if not row.passed]
+    worst = [(statement, row) for statement in statements for row in statement.worst() if not row.passed]
     if worst:
         lines += ["", "runs to look at"]
-        for one, row in worst:
+        for statement, row in worst:
             why = row.error or "; ".join(f"{name}: {reason}" for name, reason in row.reasons.items())
-            lines += [f"  {one.variant.command(row.seed)}", f"      {row.verdict}: {why}"]
+            lines += [f"  {statement.variant.command(row.seed)}", f"      {row.verdict}: {why}"]
     return "\n".join(lines) + "\n"
 
 
-def verdict_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
+def verdict_rows(statements: Sequence[VariantStatement]) -> list[list[str]]:
     """A line a variant, under a head."""
     rows = [["", "runs", "true", "false", "unknown"]]
-    for one in found:
-        shares = [one.verdicts[word] for word in ("true", "false", "unknown")]
-        rows.append([one.variant.title, str(len(one.rows)), *(f"{each.count}: {each.words()}" for each in shares)])
+    for statement in statements:
+        shares = [statement.verdicts[word] for word in ("true", "false", "unknown")]
+        cells = [f"{share.count}: {share.describe()}" for share in shares]
+        rows.append([statement.variant.title, str(len(statement.rows)), *cells])
     return rows
 
 
-def check_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
+def check_rows(statements: Sequence[VariantStatement]) -> list[list[str]]:
     """A line for each check that was not true somewhere."""
     return [
-        [one.variant.title, name, f"{false} false", f"{unknown} unknown"]
-        for one in found
-        for name, (false, unknown) in one.checks.items()
+        [statement.variant.title, name, f"{false} false", f"{unknown} unknown"]
+        for statement in statements
+        for name, (false, unknown) in statement.checks.items()
     ]
 
 
-def metric_rows(found: Sequence[VariantStatement]) -> list[list[str]]:
+def metric_rows(statements: Sequence[VariantStatement]) -> list[list[str]]:
     """A line for each metric of each variant."""
     rows = []
-    for one in found:
-        for name, quantiles in one.metrics.items():
+    for statement in statements:
+        for name, quantiles in statement.metrics.items():
             metric = METRICS[name]
             low, median, high = (quantiles[p] for p in (0.01, 0.5, 0.99))
             cells = [with_interval(metric, value) for value in (median, low, high)]
-            rows.append([one.variant.title, metric.title, metric.unit if metric.unit[0] in "rt" else "", *cells])
+            rows.append([statement.variant.title, metric.title, metric.unit if metric.unit[0] in "rt" else "", *cells])
     return rows
 
 
-def with_interval(metric: Metric, found: Quantile) -> str:
+def with_interval(metric: Metric, quantile: Quantile) -> str:
     """A quantile and its interval; a bound that too few runs leave open is written as dots."""
-    low = "…" if found.low is None else number(metric, found.low)
-    high = "…" if found.high is None else number(metric, found.high)
-    return f"{number(metric, found.value)} ({low} to {high})"
+    low = "…" if quantile.low is None else number(metric, quantile.low)
+    high = "…" if quantile.high is None else number(metric, quantile.high)
+    return f"{number(metric, quantile.value)} ({low} to {high})"
 
 
-def contrast_rows(found: Sequence[Contrast]) -> list[list[str]]:
+def contrast_rows(contrasts: Sequence[Contrast]) -> list[list[str]]:
     """A line for each pair of variants and metric."""
     rows = []
-    for one in found:
-        title = f"{one.second.title} − {one.first.title}"
-        rows.append([title, "true verdicts", points(one.passed)])
+    for contrast in contrasts:
+        title = f"{contrast.second.title} − {contrast.first.title}"
+        rows.append([title, "true verdicts", points(contrast.passed)])
         for name in CONTRASTED:
-            if name in one.metrics:
+            if name in contrast.metrics:
                 metric = METRICS[name]
-                rows.append([title, metric.title, signed(metric, one.metrics[name])])
+                rows.append([title, metric.title, signed(metric, contrast.metrics[name])])
     return rows
 
 
-def signed(metric: Metric, found: PairedDifference) -> str:
+def signed(metric: Metric, difference: PairedDifference) -> str:
     """A difference of a metric with its interval, in the unit in which people read the metric."""
     if metric.unit == "bit/s":
-        return _interval(found, 1e-6, " Mb/s")
-    return points(found) if metric.unit.startswith("share") else plain(found)
+        return _interval(difference, 1e-6, " Mb/s")
+    return points(difference) if metric.unit.startswith("share") else plain(difference)
 
 
-def points(found: PairedDifference) -> str:
+def points(difference: PairedDifference) -> str:
     """A difference of shares, in percentage points."""
-    return _interval(found, 100, " points")
+    return _interval(difference, 100, " points")
 
 
-def plain(found: PairedDifference) -> str:
+def plain(difference: PairedDifference) -> str:
     """A difference of numbers."""
-    return _interval(found, 1, "")
+    return _interval(difference, 1, "")
 
 
-def _interval(found: PairedDifference, scale: float, unit: str) -> str:
-    mean = f"{scale * found.mean:+.2f}{unit}"
-    if found.low is None or found.high is None:
-        return f"{mean} ({found.pairs} pairs: at least {PAIRS_MIN} are needed for an interval)"
-    return f"{mean} ({scale * found.low:+.2f} to {scale * found.high:+.2f}), {found.pairs} pairs"
+def _interval(difference: PairedDifference, scale: float, unit: str) -> str:
+    mean = f"{scale * difference.mean:+.2f}{unit}"
+    if difference.low is None or difference.high is None:
+        return f"{mean} ({difference.pairs} pairs: at least {PAIRS_MIN} are needed for an interval)"
+    return f"{mean} ({scale * difference.low:+.2f} to {scale * difference.high:+.2f}), {difference.pairs} pairs"

@@ -51,7 +51,7 @@ class Until:
             self.known = False
         return self.known
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """The knowledge so far, for people."""
         share = f"{100 * self.target:g} %"
         if self.known is None:

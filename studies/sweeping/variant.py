@@ -42,7 +42,7 @@ class Variant:
     @property
     def words(self) -> list[str]:
         """The words of `./lab run` that make a run of this variant, but for the seed: for people."""
-        return [self.scenario, *words({name: value for name, value in self.asked.items() if name != "scenario"})]
+        return [self.scenario, *command_words({key: value for key, value in self.asked.items() if key != "scenario"})]
 
     def command(self, seed: int) -> str:
         """The command that repeats one run of this variant, with its report."""
@@ -62,7 +62,7 @@ class Variant:
     @property
     def options(self) -> str:
         """The options that all variants share, as one text."""
-        return shlex.join(words(dict(self.others)))
+        return shlex.join(command_words(dict(self.others)))
 
     @property
     def title(self) -> str:
@@ -71,15 +71,15 @@ class Variant:
         return " ".join([*parts, *(f"{name}={value}" for name, value in (*self.sets, *self.settings))])
 
 
-def words(options: Mapping[str, Any]) -> list[str]:
+def command_words(options: Mapping[str, Any]) -> list[str]:
     """Options as words of a command line."""
-    found: list[str] = []
+    words: list[str] = []
     for name, value in options.items():
         flag = f"--{name.replace('_', '-')}"
-        for one in value if isinstance(value, list | tuple) else [value]:
-            shown = f"{one:g}" if isinstance(one, float) else str(one)
-            found += [flag] if one is True else [flag, shown]
-    return found
+        for item in value if isinstance(value, list | tuple) else [value]:
+            shown = f"{item:g}" if isinstance(item, float) else str(item)
+            words += [flag] if item is True else [flag, shown]
+    return words
 
 
 def variants(
@@ -114,9 +114,9 @@ def _axes(option: str, texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
         if not name or not equals or not values:
             raise ValueError(f"{option} must be NAME=VALUE,VALUE…, such as trimming.enabled=true,false (got {text!r})")
         seen.append(name)
-        found = split(values)
-        _once(f"{option} {name}", found)
-        yield [(name, value) for value in found]
+        choices = split(values)
+        _once(f"{option} {name}", choices)
+        yield [(name, value) for value in choices]
     _once(option, seen)
 
 

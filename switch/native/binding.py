@@ -106,7 +106,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
 SANITIZE = os.environ.get("MRCLAB_NATIVE_SANITIZE", "")
 
 
-def words(values: list[int]) -> ctypes.Array[c_uint64]:
+def u64_array(values: list[int]) -> ctypes.Array[c_uint64]:
     return (c_uint64 * max(len(values), 1))(*values)
 
 
@@ -146,8 +146,8 @@ def exchange() -> FrameExchange | None:
     assert spec is not None
     module: Any = module_from_spec(spec)
     loader.exec_module(module)
-    found: FrameExchange = module
-    return found
+    frame_exchange: FrameExchange = module
+    return frame_exchange
 
 
 _programs: dict[str, tuple[ctypes.CDLL, int]] = {}

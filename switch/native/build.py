@@ -47,8 +47,8 @@ def compiler() -> tuple[str, ...]:
     named = os.environ.get("CC")
     for candidate in [named] if named else ["cc", "gcc", "clang"]:
         words = tuple(shlex.split(candidate))
-        if words and (found := shutil.which(words[0])):
-            return (os.path.abspath(found), *words[1:])
+        if words and (path := shutil.which(words[0])):
+            return (os.path.abspath(path), *words[1:])
     tried = named or "cc, gcc, clang"
     raise EngineBuildError(f"no C compiler: {tried} not found; install gcc or clang, or set CC")
 

@@ -178,7 +178,7 @@ class NativeDataPlane:
         return used
 
     def lateness(self) -> Lateness:
-        total, spans = binding.words([0, 0]), binding.words([0] * (2 * binding.STALLS))
+        total, spans = binding.u64_array([0, 0]), binding.u64_array([0] * (2 * binding.STALLS))
         count = self.c.driver_lateness(self.handle, total, spans) if self.handle else 0
         return Lateness(total[0], total[1], tuple(sorted((spans[2 * i], spans[2 * i + 1]) for i in range(count))))
 

@@ -29,7 +29,7 @@ from switch.engine import (
     Transmitted,
 )
 from switch.native import binding
-from switch.native.binding import NO_ACTION, numbers, words
+from switch.native.binding import NO_ACTION, numbers, u64_array
 from switch.native.program import LoadedProfile, LoadedProgram, LoadedTable
 from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
@@ -71,7 +71,7 @@ class NativeDevice:
         self._ports: dict[int, PortConfig] = {}
         self._groups: set[int] = set()
         self._sessions: set[int] = set()
-        self._packets, self._bytes = words([0]), words([0])  # of one counter, inside the guard
+        self._packets, self._bytes = u64_array([0]), u64_array([0])  # of one counter, inside the guard
 
     @property
     def device(self) -> int:
@@ -274,14 +274,14 @@ class NativeDevice:
 
     def _meter(self, direct: bool, number: int, index: int, config: MeterConfig | None, name: str) -> None:
         rules.check_meter(config)
-        rates = words(list(astuple(config))) if config is not None else None
+        rates = u64_array(list(astuple(config))) if config is not None else None
         with self._guard:
             if self._c.access_meter(self.device, direct, number, index, rates):
                 raise EngineError(f"{name}: no meter {index}")
 
     def read_register(self, name: str, index: int) -> int:
         register = self._loaded.register(name)
-        cell = words([0] * self._loaded.words(register.width_bits))
+        cell = u64_array([0] * self._loaded.words(register.width_bits))
         with self._guard:
             if self._c.access_register(self.device, register.index, index, False, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
@@ -290,7 +290,7 @@ class NativeDevice:
     def write_register(self, name: str, index: int, value: int) -> None:
         register = self._loaded.register(name)
         rules.check_register(register, value)
-        cell = words(self._loaded.split(value, register.width_bits))
+        cell = u64_array(self._loaded.split(value, register.width_bits))
         with self._guard:
             if self._c.access_register(self.device, register.index, index, True, cell):
                 raise EngineError(f"{name}: no cell {index}; it has {register.size}")
@@ -323,7 +323,7 @@ class NativeDevice:
             parts = [
                 v >> 64 * w & binding.NEVER for m in members for v, s in zip(m, sizes, strict=False) for w in range(s)
             ]
-            if self._c.device_set_value_set(self.device, number, words(parts), len(members), sum(sizes)):
+            if self._c.device_set_value_set(self.device, number, u64_array(parts), len(members), sum(sizes)):
                 raise NoRoomError("out of memory for value sets")
 
     # --- replication ------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class NativeDevice:
         for queue in config.queues:
             values += queue.limits
         with self._guard:
-            if self._c.device_configure_port(self.device, port, words(values), now_ns):
+            if self._c.device_configure_port(self.device, port, u64_array(values), now_ns):
                 raise NoRoomError(f"port {port}: out of memory")
             self._ports[port] = config
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from switch.engine import EngineError, PortConfig, PortCounters
 from switch.fabric import End, HostFrame, NicPort, TimedFrame
 from switch.native import binding
-from switch.native.binding import NEVER, numbers, words
+from switch.native.binding import NEVER, numbers, u64_array
 from switch.native.engine import LOSS_UNIT, NativeDevice
 from switch.native.recorder import NativeRecorder
 from switch.packet_log import PacketRecord
@@ -139,7 +139,7 @@ class NativeFabric:
             raise EngineError(f"port {port} of host {host}: a cable of a fabric takes time; give a delay or a rate")
         values = [config.rate_bps, config.delay_ns, int(config.loss * LOSS_UNIT), config.loss_seed & NEVER]
         values.append(config.overhead_bytes)
-        code = self._c.fabric_configure_nic_port(self.address, host, port, words([*values, int(config.up)]))
+        code = self._c.fabric_configure_nic_port(self.address, host, port, u64_array([*values, int(config.up)]))
         self._check(code, f"port {port} of host {host}")
 
     # --- time and frames --------------------------------------------------------------------------------------

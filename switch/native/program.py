@@ -13,7 +13,7 @@ from p4c.model.memory import data_words
 from p4c.model.memory import words as word_count
 from p4c.model.pipelines import ActionProfile, Table
 from switch import rules
-from switch.native.binding import words
+from switch.native.binding import u64_array
 
 Words = ctypes.Array[ctypes.c_uint64]
 WORD_MASK = (1 << 64) - 1
@@ -34,7 +34,7 @@ class Callable:
         self._numbers = {id(action): number for number, action in enumerate(program.actions)}
         self._actions = actions
         self._args_count = args_count
-        self.no_args = words([0] * args_count)
+        self.no_args = u64_array([0] * args_count)
         self.action = lru_cache(WORDS_KEPT_MAX)(self._action)
         """The number of a call's action and its data, which is not to be changed."""
 
@@ -45,7 +45,7 @@ class Callable:
         data: list[int] = []
         for parameter, value in zip(action.parameters, call.args, strict=True):
             data += split(value, parameter.width_bits)
-        return self._numbers[id(action)], words(data + [0] * (self._args_count - len(data)))
+        return self._numbers[id(action)], u64_array(data + [0] * (self._args_count - len(data)))
 
 
 class LoadedTable(Callable):
@@ -68,7 +68,7 @@ class LoadedTable(Callable):
             low += split(a, key.width_bits)
             high += split(b, key.width_bits)
         prefix_len = next((match.prefix_len for match in matches if isinstance(match, Lpm)), 0)
-        return words(low), words(high), prefix_len
+        return u64_array(low), u64_array(high), prefix_len
 
 
 class LoadedProfile(Callable):

@@ -139,12 +139,12 @@ def _undoing(store: EntityStore, update: Any) -> list[Any]:
     """What brings back the state of before `update`, which has not been tried yet. Nothing if the update cannot do."""
     if update.type == p4rt.Update.INSERT:
         return [p4rt.Update(type=p4rt.Update.DELETE, entity=update.entity)]
-    found = [p4rt.Entity.FromString(item) for item in islice(_changed(store, update.entity), UNDONE_MAX + 1)]
+    entities = [p4rt.Entity.FromString(item) for item in islice(_changed(store, update.entity), UNDONE_MAX + 1)]
     if update.entity.HasField("table_entry"):
-        for entity in found:
+        for entity in entities:
             _without_what_stays(store, update, entity.table_entry)
     kind = p4rt.Update.INSERT if update.type == p4rt.Update.DELETE else p4rt.Update.MODIFY
-    return [p4rt.Update(type=kind, entity=entity) for entity in found]
+    return [p4rt.Update(type=kind, entity=entity) for entity in entities]
 
 
 def _changed(store: EntityStore, entity: Any) -> Iterator[bytes]:
@@ -217,16 +217,16 @@ def read(store: EntityStore, request: Any) -> Iterator[bytes]:
         wildcards += wildcard
         if wildcards > WILDCARDS_MAX:
             raise exhausted(f"a Read must have at most {WILDCARDS_MAX} entities that select more than one object")
-        for found in _selected(store, entity):
-            if isinstance(found, bytes):
-                part = wire.block(_ENTITIES, found)
+        for answer in _selected(store, entity):
+            if isinstance(answer, bytes):
+                part = wire.block(_ENTITIES, answer)
                 parts.append(part)
                 size += len(part)
                 answered += len(part) if counts else 0
                 steps += 1
             else:
-                errors.append(found)
-                refused += found is not None
+                errors.append(answer)
+                refused += answer is not None
                 steps += STEPS_PER_TURN if wildcard else 1  # which may have looked at many objects for few
             if answered > most:
                 raise exhausted(f"the answer to a Read must have at most {most} bytes; ask for fewer entities")

@@ -32,8 +32,8 @@ def _serialized(path: Path) -> bytes | None:
 
     The one literal is looked for, because parsing 9,000 lines would take a tenth of a second in every command.
     """
-    found = _LITERAL.search(path.read_text())
-    value = ast.literal_eval(found[1]) if found else None
+    literal = _LITERAL.search(path.read_text())
+    value = ast.literal_eval(literal[1]) if literal else None
     return value if isinstance(value, bytes) else None
 
 

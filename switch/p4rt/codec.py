@@ -29,26 +29,26 @@ def decode_matches(table: TableInfo, messages: Iterable[Any]) -> tuple[Match, ..
 
     Raises P4RuntimeError (INVALID_ARGUMENT).
     """
-    found: dict[int, Match] = {}
+    matches: dict[int, Match] = {}
     for message in messages:
         field = table.field_by_id.get(message.field_id)
         if field is None:
             known = choices(f"{f.id} {f}" for f in table.fields)
             raise invalid(f"{table}: no match field with id {message.field_id}; fields: {known}")
-        if field.id in found:
+        if field.id in matches:
             raise invalid(f"{table}: field {field}: given twice; each field may occur once")
         given = message.WhichOneof("field_match_type")
         assert field.kind is not None
         if given != field.kind.word:
             raise invalid(f"{table}: field {field}: the match is {given or 'not set'}, but must be {field.kind.word}")
-        found[field.id] = _DECODERS[field.kind](table, field, getattr(message, given))
-    if len(found) != len(table.fields):
+        matches[field.id] = _DECODERS[field.kind](table, field, getattr(message, given))
+    if len(matches) != len(table.fields):
         for field in table.fields:
-            if field.id not in found:
+            if field.id not in matches:
                 if field.kind is MatchKind.EXACT:
                     raise invalid(f"{table}: field {field}: is missing; an exact field must always be given")
-                found[field.id] = wildcard(field)
-    return tuple([found[field.id] for field in table.fields])
+                matches[field.id] = wildcard(field)
+    return tuple([matches[field.id] for field in table.fields])
 
 
 def wildcard(field: FieldInfo) -> Match:

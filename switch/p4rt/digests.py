@@ -72,7 +72,7 @@ class _Enabled:
         """The lists that are ready, as serialised StreamMessageResponses."""
         for list_id, data in self.ready:
             head = wire.number(_DIGEST_ID, self.info.id) + wire.number(_LIST_ID, list_id)
-            parts = [wire.block(_DATA, self.info.p4data(one, self._widths)) for one in data]
+            parts = [wire.block(_DATA, self.info.p4data(message, self._widths)) for message in data]
             yield wire.block(_RESPONSE_DIGEST, head + b"".join(parts) + wire.number(_TIMESTAMP, epoch_ns))
         self.ready.clear()
 

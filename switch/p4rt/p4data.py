@@ -48,10 +48,10 @@ def digest_info(message: Any, types: Any) -> DigestInfo:
         return encoder
 
     def members(tag: bytes, specs: Sequence[Any], depth: int) -> Encoder:
-        parts = [whole(spec, depth + 1) for spec in specs]
+        parts = [encoder_of(spec, depth + 1) for spec in specs]
         return lambda values: wire.block(tag, b"".join([wire.block(_MEMBERS, part(values)) for part in parts]))
 
-    def whole(spec: Any, depth: int) -> Encoder:
+    def encoder_of(spec: Any, depth: int) -> Encoder:
         nonlocal seen
         seen += 1
         if seen > TYPES_MAX or depth > DEPTH_MAX:
@@ -60,7 +60,7 @@ def digest_info(message: Any, types: Any) -> DigestInfo:
         if kind == "new_type" and spec.new_type.name in types.new_types:
             new = types.new_types[spec.new_type.name]
             if new.HasField("original_type"):
-                return whole(new.original_type, depth + 1)
+                return encoder_of(new.original_type, depth + 1)
             if new.translated_type.sdn_bitwidth:
                 return leaf(_bitstring)
         if kind == "struct" and spec.struct.name in types.structs:
@@ -80,7 +80,7 @@ def digest_info(message: Any, types: Any) -> DigestInfo:
     encoder: Encoder = _bitstring
     refused = ""
     try:
-        encoder = whole(message.type_spec, 0)
+        encoder = encoder_of(message.type_spec, 0)
     except ValueError as error:
         refused = str(error)
     return DigestInfo(message.preamble.id, message.preamble.name, encoder, len(leaves), refused)

@@ -82,11 +82,11 @@ def _name(table: Any) -> str:
 
 
 def _find(owner: str, kind: str, id_: int, objects: Objects, kinds: str = "") -> Any:
-    found = objects.get(id_)
-    if found is None:
+    declared = objects.get(id_)
+    if declared is None:
         known = choices(f"{i} {item.preamble.name}" for i, item in objects.items())
         raise invalid(f"P4Info: {owner}: {kind} id {id_} is not declared; {kinds or kind + 's'}: {known}")
-    return found
+    return declared
 
 
 def _check_actions(table: Any, actions: Objects) -> None:
@@ -323,10 +323,10 @@ class P4Info:
             index = {item.alias: item for item in items.values()}
             index.update({item.name: item for item in items.values()})
             self._by_name[kind] = index
-        found: Named | None = index.get(name)
-        if found is None:
+        named: Named | None = index.get(name)
+        if named is None:
             raise invalid(f"no {kind} {name!r} in the P4Info; {kind}s: {choices(i.name for i in items.values())}")
-        return found
+        return named
 
     def table(self, name: str) -> TableInfo:
         """By full name or alias. Raises P4RuntimeError naming the choices; so do the others."""

@@ -216,9 +216,9 @@ def _check_resources(table: TableInfo, compiled: Table) -> None:
         raise invalid(
             f"pipeline config: {table}: its action profile is {declared} in P4Info and {existing} in the program"
         )
-    for kind, name, found in (
+    for kind, name, resource in (
         ("counter", table.direct_counter, compiled.counter),
         ("meter", table.direct_meter, compiled.meter),
     ):
-        if name is not None and found is None:
+        if name is not None and resource is None:
             raise invalid(f"pipeline config: {table}: its direct {kind} {name} of P4Info is not in the program")

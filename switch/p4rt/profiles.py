@@ -53,16 +53,16 @@ def _existing(owner: str, state: ActionProfileState, items: dict[int, T], noun: 
     """The member or group that an update is about; none for an insert. Raises P4RuntimeError if that cannot be."""
     if not id_:
         raise invalid(f"{owner}: {noun} id must not be 0")
-    found = items.get(id_)
+    existing = items.get(id_)
     if kind != INSERT:
-        if found is None or state.one_shots:
+        if existing is None or state.one_shots:
             known = [] if state.one_shots else sorted(items)
             raise not_found(f"{owner}: no {noun} {id_}; {noun}s: {choices(known)}")
-    elif found is not None:
+    elif existing is not None:
         raise exists(f"{owner}: there is a {noun} {id_} already")
     elif state.one_shots:
         raise invalid(f"{owner}: is programmed with action sets; members and groups cannot be added beside them")
-    return found
+    return existing
 
 
 def check_watch(owner: str, message: Any) -> None:

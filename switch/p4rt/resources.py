@@ -83,7 +83,7 @@ def select_direct(store: EntityStore, message: Any, kind: str) -> Iterator[tuple
     """Entries that a read asks for, each with the serialised `table_entry` field (table, match, priority)."""
     entry = message.table_entry
     if not entry.table_id:
-        found = [
+        selected = [
             (table, row)
             for table, row in store.all_rows()
             if (table.direct_counter if kind == "counter" else table.direct_meter) is not None
@@ -92,11 +92,11 @@ def select_direct(store: EntityStore, message: Any, kind: str) -> Iterator[tuple
         table = find_table(store, entry.table_id)
         _require_direct(table, kind)
         if entry.match or entry.is_default_action:
-            found = [find_direct(store, entry, kind)]
+            selected = [find_direct(store, entry, kind)]
         else:
             rows = store.rows[table.id].values()
-            found = [(table, row) for row in rows if not entry.priority or row.entry.priority == entry.priority]
-    for table, row in found:
+            selected = [(table, row) for row in rows if not entry.priority or row.entry.priority == entry.priority]
+    for table, row in selected:
         before, priority = codec.encode_key(table, row.entry.matches, row.entry.priority)
         yield table, row, wire.block(_DIRECT_TABLE_ENTRY, before + priority)
 
@@ -198,27 +198,29 @@ def _require_bits(register: Indexed) -> None:
 
 def write_value_set(store: EntityStore, kind: int, message: Any) -> None:
     """One update. Raises P4RuntimeError and changes nothing when it is refused."""
-    found = find(store.pipeline.p4info.value_sets, message.value_set_id, "value set")
-    owner = f"value set {found.name}"
+    value_set = find(store.pipeline.p4info.value_sets, message.value_set_id, "value set")
+    owner = f"value set {value_set.name}"
     only_modify(owner, kind)
-    if len(message.members) > found.size:
-        raise exhausted(f"{owner}: must have at most {found.size} members (got {len(message.members)})")
+    if len(message.members) > value_set.size:
+        raise exhausted(f"{owner}: must have at most {value_set.size} members (got {len(message.members)})")
     members: dict[tuple[int, ...], None] = {}
     for place, item in enumerate(message.members):
-        member = _value_set_member(f"{owner}: member {place}", found, item)
+        member = _value_set_member(f"{owner}: member {place}", value_set, item)
         if member in members:
             raise exists(f"{owner}: member {place} is given twice")
         members[member] = None
-    store.engine.set_value_set(found.name, list(members))
-    store.value_sets[found.id] = tuple(members)
+    store.engine.set_value_set(value_set.name, list(members))
+    store.value_sets[value_set.id] = tuple(members)
 
 
-def _value_set_member(owner: str, found: ValueSetInfo, item: Any) -> tuple[int, ...]:
+def _value_set_member(owner: str, value_set: ValueSetInfo, item: Any) -> tuple[int, ...]:
     given = {match.field_id: match for match in item.match}
-    if len(given) != len(item.match) or set(given) != {field.id for field in found.fields}:
-        raise invalid(f"{owner}: must have one exact match for each of {choices(f'{f.id} {f}' for f in found.fields)}")
+    if len(given) != len(item.match) or set(given) != {field.id for field in value_set.fields}:
+        raise invalid(
+            f"{owner}: must have one exact match for each of {choices(f'{f.id} {f}' for f in value_set.fields)}"
+        )
     values = []
-    for field in found.fields:
+    for field in value_set.fields:
         match = given[field.id]
         if match.WhichOneof("field_match_type") != "exact":
             raise invalid(f"{owner}: match {field.id} must be exact")
@@ -229,10 +231,10 @@ def _value_set_member(owner: str, found: ValueSetInfo, item: Any) -> tuple[int, 
 def read_value_set(store: EntityStore, message: Any) -> Iterator[bytes]:
     """Serialised entities; id 0 asks for all."""
     sets = store.pipeline.p4info.value_sets
-    for found in [find(sets, message.value_set_id, "value set")] if message.value_set_id else sets.values():
-        entry = p4rt.ValueSetEntry(value_set_id=found.id)
-        for member in store.value_sets.get(found.id, ()):
+    for value_set in [find(sets, message.value_set_id, "value set")] if message.value_set_id else sets.values():
+        entry = p4rt.ValueSetEntry(value_set_id=value_set.id)
+        for member in store.value_sets.get(value_set.id, ()):
             made = entry.members.add()
-            for field, value in zip(found.fields, member, strict=True):
+            for field, value in zip(value_set.fields, member, strict=True):
                 made.match.add(field_id=field.id).exact.value = encode(value)
         yield p4rt.Entity(value_set_entry=entry).SerializeToString()

@@ -124,7 +124,7 @@ class IdleTimers:
 
     def expired(self, now_ns: int) -> list[tuple[TableInfo, StoredEntry]]:
         """The entries that were idle for their timeout; each timer begins anew."""
-        found = []
+        idle = []
         while self._heap and self._heap[0][0] <= now_ns:
             look_ns, _, table, row = heappop(self._heap)
             if look_ns != row.look_ns or not row.idle_timeout_ns:
@@ -133,9 +133,9 @@ class IdleTimers:
             row.timer_ns = max(row.timer_ns, self._engine.read_last_hit_ns(table.name, row.handle))
             if now_ns - row.timer_ns >= max(row.idle_timeout_ns, TIMEOUT_MIN_NS):
                 row.timer_ns = now_ns
-                found.append((table, row))
+                idle.append((table, row))
             self.start(table, row)
-        return found
+        return idle
 
     @property
     def next_ns(self) -> int | None:

@@ -59,8 +59,8 @@ def _select(store: EntityStore, table: TableInfo, message: Any) -> Iterator[Stor
         return
     if message.match:
         key = decode_key(table, message)
-        found = store.rows[table.id].get(key)
-        rows = [] if found is None else [found]
+        stored = store.rows[table.id].get(key)
+        rows = [] if stored is None else [stored]
     else:
         rows = list(store.rows[table.id].values())
     wanted = _wanted_action(table, message)

@@ -232,8 +232,8 @@ class ExpressionCompiler:
 
         match node:
             case Union():
-                found = members(node)
-                return lambda packet: found
+                indices = members(node)
+                return lambda packet: indices
             case ex.UnionStackElement(stack, index):
                 all_members, read = [members(u) for u in stack.unions], self.reader(index)
                 return lambda packet: all_members[i] if 0 <= (i := read(packet)) < len(all_members) else ()

@@ -63,14 +63,14 @@ class Checksums:
         for checksum, compute, condition, read, _ in self._verified:
             if not packet.valid[checksum.target.header.index] or (condition is not None and not condition(packet)):
                 continue
-            expected, found = compute(packet) & _M64, read(packet)
+            expected, carried = compute(packet) & _M64, read(packet)
             self._runtime.record(
                 packet,
                 "checksum",
                 checksum=checksum.name,
-                result="right" if expected == found else f"wrong ({found:#x}, not {expected:#x})",
+                result="right" if expected == carried else f"wrong ({carried:#x}, not {expected:#x})",
             )
-            good = good and expected == found
+            good = good and expected == carried
         return good
 
     def update(self, packet: Packet) -> None:

@@ -170,10 +170,10 @@ class ParserRunner:
         name = f"{target.header.name}.{target.field.name}"
 
         def assign(packet: Packet, position: int) -> int:
-            found = look(packet, position) if look is not None else read(packet)  # type: ignore[misc]
-            write(packet, found)
+            assigned = look(packet, position) if look is not None else read(packet)  # type: ignore[misc]
+            write(packet, assigned)
             if self.runtime.trace is not None:
-                shown = show(store(found), target.field.width_bits)
+                shown = show(store(assigned), target.field.width_bits)
                 self.runtime.record(packet, "parser_set", field=name, value=shown)
             return position
 

@@ -142,9 +142,9 @@ class TableState:
     def lookup(self, key: tuple[int, ...]) -> InstalledEntry | None:
         if self._is_hashed:
             for masks, entries in self._hashed.items():
-                found = entries.get(tuple([k & m for k, m in zip(key, masks, strict=True)]))
-                if found is not None:
-                    return found
+                entry = entries.get(tuple([k & m for k, m in zip(key, masks, strict=True)]))
+                if entry is not None:
+                    return entry
             return None
         return next((e for e in self._ordered if self._matches(e, key)), None)
 
@@ -165,5 +165,5 @@ class TableState:
         else:
             assert self.table.profile is not None
             call = self._profiles.choose(self.table.profile.name, action, packet)
-        found = None if call is None else self.actions.get(call.name)
-        return None if call is None or found is None else (found, call.args)
+        chosen = None if call is None else self.actions.get(call.name)
+        return None if call is None or chosen is None else (chosen, call.args)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from common import plain_file
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.printable import printable, printable_text
 from common.terminal.standard_streams import write_error
 from p4c.model import ModelError
@@ -56,7 +56,7 @@ def run_stf(namespace: argparse.Namespace) -> int:
                 status = FAILED
                 write_error(f"{printable(str(path))}: {failure}")
     except (ModelError, StfError, OSError) as error:
-        write_error(f"error: {told(error)}")
+        write_error(f"error: {error_line(error)}")
         return BAD_INPUT
     return status
 
@@ -83,7 +83,7 @@ def run_trace(namespace: argparse.Namespace) -> int:
         while (event_ns := engine.next_event_ns()) is not None:
             engine.advance(event_ns)
     except (ModelError, StfError, EngineError, OSError) as error:
-        write_error(f"error: {told(error)}")
+        write_error(f"error: {error_line(error)}")
         return BAD_INPUT
     for step in trace.steps:
         print(step.json() if namespace.format == "json" else printable_text(step.text()))

@@ -117,8 +117,8 @@ class StfControl:
                 self._installed.remove((table, handle))
                 del self._labels[label]
             case SetDefault(_, name, action):
-                found = find(self._tables, name, "table")
-                self.engine.set_default_action(found.name, _call(find_action(found, action.name), action))
+                model = find(self._tables, name, "table")
+                self.engine.set_default_action(model.name, _call(find_action(model, action.name), action))
 
     def labelled(self, label: str) -> tuple[str, int]:
         """The table and handle of an entry added with `= label`."""
@@ -171,12 +171,12 @@ class StfControl:
     def _member(self, command: SwitchCommand, now_ns: int) -> None:
         name, member_id, *call = command.operands
         profile = find(by_name(self.program.profiles), name, "action profile")
-        found = re.fullmatch(r"(?P<name>[^\s(]+)\s*\((?P<args>.*)\)", " ".join(call))
-        if found is None:
+        match = re.fullmatch(r"(?P<name>[^\s(]+)\s*\((?P<args>.*)\)", " ".join(call))
+        if match is None:
             raise StfError("expected: member PROFILE ID ACTION(PARAMETER:VALUE, …)")
         actions = {a.name: a for t in self.program.tables if t.profile is profile for a in t.actions}
-        model = find(actions, found["name"], "action")
-        args = [part.strip() for part in found["args"].split(",") if part.strip()]
+        model = find(actions, match["name"], "action")
+        args = [part.strip() for part in match["args"].split(",") if part.strip()]
         pairs = tuple(tuple(a.split(":", 1)) if ":" in a else ("", a) for a in args)
         action = StfAction(model.name, tuple((p[0], p[1]) for p in pairs))
         self.engine.set_member(profile.name, int(member_id, 0), _call(model, action))
@@ -188,10 +188,10 @@ class StfControl:
         self.engine.set_group(profile.name, int(group_id, 0), pairs)
 
     def _cell(self, text: str) -> tuple[str, int]:
-        found = re.fullmatch(r"(?P<name>[^\s(]+)\((?P<index>\w+)\)", text)
-        if found is None:
+        match = re.fullmatch(r"(?P<name>[^\s(]+)\((?P<index>\w+)\)", text)
+        if match is None:
             raise StfError(f"expected NAME(INDEX), found {text!r}")
-        return found["name"], int(found["index"], 0)
+        return match["name"], int(match["index"], 0)
 
     def _meter(self, command: SwitchCommand, now_ns: int) -> None:
         name, index = self._cell(command.operands[0])

@@ -141,12 +141,12 @@ class _Runner:
         name, index = check.name, check.index
         if check.what == "check_register":
             register = find(by_name(self.program.registers), name, "register")
-            found, shown = self.engine.read_register(register.name, index), f"{name}({index})"
+            reading, shown = self.engine.read_register(register.name, index), f"{name}({index})"
         elif check.what == "check_port":
             known = list(PortCounters._fields)
             if check.attribute not in known:
                 raise StfError(f"a port has no counter {check.attribute!r}; there are: {', '.join(known)}")
-            found = getattr(self.engine.port_counters(index, self.now_ns), check.attribute)
+            reading = getattr(self.engine.port_counters(index, self.now_ns), check.attribute)
             shown = f"port {index} {check.attribute}"
         else:
             if check.attribute not in ("packets", "bytes"):
@@ -158,9 +158,9 @@ class _Runner:
                 label = re.search(r"\((.*)\)$", name)
                 assert label is not None
                 value = self.engine.read_direct_counter(*self.control.labelled(label[1]))
-            found, shown = getattr(value, check.attribute), f"{name}({index}) {check.attribute}"
-        if not _RELATIONS[check.relation](found, check.value):
-            message = f"{shown} is {found}, expected {check.relation} {check.value}"
+            reading, shown = getattr(value, check.attribute), f"{name}({index}) {check.attribute}"
+        if not _RELATIONS[check.relation](reading, check.value):
+            message = f"{shown} is {reading}, expected {check.relation} {check.value}"
             self.failures.append(Failure(check.line, message))
 
 

@@ -146,19 +146,19 @@ def _statement(line: int, text: str) -> Statement:
 
 
 def _add(line: int, rest: str) -> Add:
-    found = re.match(rf"(?P<table>{_NAME})(?:\s+(?P<priority>\d+)(?=\s))?\s+(?P<rest>.*)$", rest)
-    if found is None:
+    match = re.match(rf"(?P<table>{_NAME})(?:\s+(?P<priority>\d+)(?=\s))?\s+(?P<rest>.*)$", rest)
+    if match is None:
         raise StfError("expected: add TABLE [PRIORITY] FIELD:VALUE … ACTION(PARAMETER:VALUE, …)")
     # The action is the last item with parentheses; the items before it are the matches.
-    before, call, label = _split_call(found["rest"])
+    before, call, label = _split_call(match["rest"])
     matches = []
     for part in before.split():
         name, colon, value = part.partition(":")
         if not colon or not name or not value:
             raise StfError(f"a match is FIELD:VALUE, not {part!r}")
         matches.append((_unquoted(name), value))
-    priority = None if found["priority"] is None else int(found["priority"])
-    return Add(line, _unquoted(found["table"]), priority, tuple(matches), call, label)
+    priority = None if match["priority"] is None else int(match["priority"])
+    return Add(line, _unquoted(match["table"]), priority, tuple(matches), call, label)
 
 
 def _split_call(text: str) -> tuple[str, StfAction, str | None]:
@@ -178,8 +178,8 @@ def _arguments(text: str) -> tuple[tuple[str, str], ...]:
     pairs = []
     for part in text.split(","):
         if part.strip():
-            found = re.match(r"\s*(?P<name>[A-Za-z_]\w*)\s*[:=]\s*(?P<value>\S+)\s*$", part)
-            pairs.append((found["name"], found["value"]) if found is not None else ("", part.strip()))
+            match = re.match(r"\s*(?P<name>[A-Za-z_]\w*)\s*[:=]\s*(?P<value>\S+)\s*$", part)
+            pairs.append((match["name"], match["value"]) if match is not None else ("", part.strip()))
     return tuple(pairs)
 
 
@@ -232,28 +232,28 @@ def _check(line: int, word: str, rest: str) -> StateCheck:
     if word not in _CHECKS:
         raise StfError(f"unknown word {word!r}; there are: {', '.join(_CHECKS)}")
     if word == "check_port":
-        found = re.match(r"(?P<index>\w+)\s+(?P<rest>.*)$", rest)
+        match = re.match(r"(?P<index>\w+)\s+(?P<rest>.*)$", rest)
         name = ""
     else:
-        found = _CELL.match(rest)
-        name = "" if found is None else _unquoted(found["name"])
-    relation = _RELATION.match(found["rest"].strip()) if found is not None and found["rest"] else None
-    if found is None or relation is None:
+        match = _CELL.match(rest)
+        name = "" if match is None else _unquoted(match["name"])
+    relation = _RELATION.match(match["rest"].strip()) if match is not None and match["rest"] else None
+    if match is None or relation is None:
         form = "PORT COUNTER == N" if word == "check_port" else "NAME(INDEX) [packets|bytes] == N"
         raise StfError(f"expected: {word} {form}")
     attribute = relation["attribute"] or "packets"
-    index = 0 if word == "check_direct_counter" else int(found["index"], 0)
-    label = found["index"] if word == "check_direct_counter" else ""
+    index = 0 if word == "check_direct_counter" else int(match["index"], 0)
+    label = match["index"] if word == "check_direct_counter" else ""
     value = int(relation["value"], 0)
     return StateCheck(line, word, name + (f"({label})" if label else ""), index, attribute, relation["relation"], value)
 
 
 def time_ns(text: str) -> int:
     """`10us`, `1.5ms`, `300ns`, `2s` or a number of nanoseconds."""
-    found = re.fullmatch(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|ms|s)?\s*", text)
-    if found is None:
+    match = re.fullmatch(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>ns|us|ms|s)?\s*", text)
+    if match is None:
         raise StfError(f"a time is a number and ns, us, ms or s, not {text!r}")
-    if (ns := float(found["number"]) * _TIMES[found["unit"] or "ns"]) > TIME_NS_MAX:
+    if (ns := float(match["number"]) * _TIMES[match["unit"] or "ns"]) > TIME_NS_MAX:
         raise StfError(f"a time must be at most {TIME_NS_MAX} ns (got {text.strip():.40})")
     return round(ns)
 

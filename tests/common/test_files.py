@@ -12,7 +12,7 @@ import pytest
 
 from cli.main import main
 from common import files
-from common.outcome import told
+from common.outcome import error_line
 from common.plain_file import NotPlainError
 
 
@@ -68,7 +68,7 @@ def test_a_full_disk_is_told_with_the_file_that_met_it(
     monkeypatch.setattr(os, "fdopen", full)
     with pytest.raises(OSError, match="No space left") as raised:
         write(tmp_path / "a", "text")
-    assert told(raised.value) == f"{tmp_path / 'a'}: no space left on device"
+    assert error_line(raised.value) == f"{tmp_path / 'a'}: no space left on device"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -97,7 +97,7 @@ def test_a_folder_that_is_missing_is_told_with_the_file_that_was_to_be_there(
 ) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         write(tmp_path / "gone" / "a.txt", "text")
-    assert told(raised.value) == f"{tmp_path / 'gone' / 'a.txt'}: no such file or directory"
+    assert error_line(raised.value) == f"{tmp_path / 'gone' / 'a.txt'}: no such file or directory"
 
 
 def test_a_new_file_is_there_whole_or_not_at_all_and_never_in_place_of_another(

@@ -12,7 +12,7 @@ import pytest
 from cli.main import main
 from common import files
 from common.interpreter import python
-from common.outcome import told
+from common.outcome import error_line
 from common.plain_file import NotPlainError, followed, opened_parent
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_a_fifo_without_a_reader_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     with pytest.raises(NotPlainError) as raised:
         files.write_named(fifo, "text")
-    assert told(raised.value) == f"{fifo} must have a reader (it is a FIFO or a socket without one)"
+    assert error_line(raised.value) == f"{fifo} must have a reader (it is a FIFO or a socket without one)"
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 

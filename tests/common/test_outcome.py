@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from common.interpreter import become
-from common.outcome import FALSE, INTERRUPTED, NOT_DONE, at_the_end, carry_out, told
+from common.outcome import FALSE, INTERRUPTED, NOT_DONE, at_the_end, carry_out, error_line
 from common.plain_file import NotPlainError
 from tests.helpers.rooms import python_files
 
@@ -74,7 +74,7 @@ def test_an_unexpected_exception_names_its_kind_and_its_place() -> None:
     try:
         dict[str, int]()["source"]
     except KeyError as error:
-        said = told(error)
+        said = error_line(error)
     assert "KeyError: 'source' at test_outcome.py:" in said
 
 
@@ -117,7 +117,7 @@ def test_what_fails_at_the_end_does_not_take_the_place_of_the_reason(capsys: pyt
     ],
 )  # fmt: skip
 def test_an_error_of_the_system_is_told_in_words_without_its_number(error: OSError, said: str) -> None:
-    assert told(error) == said
+    assert error_line(error) == said
 
 
 def raw_errors(file: Path) -> Iterator[int]:

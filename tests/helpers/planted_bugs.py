@@ -220,7 +220,7 @@ def hunted(name: str, seed: int) -> dict[str, Any]:
                 "shrinking_runs": catch.shrunk.runs,
                 "shrinking_seconds": round(time.monotonic() - began_s - catch.seconds, 1),
                 "finished": catch.shrunk.finished,
-                "case": catch.shrunk.case.words(),
+                "case": catch.shrunk.case.describe(),
                 "run_again": run_again(catch.path, catch.shrunk.case.seed, Path(folder)),
             }
     return found

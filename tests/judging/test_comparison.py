@@ -16,7 +16,7 @@ UNTRIMMED = {"overrides": {"trimming.enabled": "false"}}
 
 
 def found(*runs: Run) -> dict[str, Finding]:
-    return {finding.check: finding for finding in comparison.shown(runs)}
+    return {finding.check: finding for finding in comparison.findings_between(runs)}
 
 
 @pytest.mark.parametrize(

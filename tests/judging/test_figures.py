@@ -66,7 +66,9 @@ def test_a_run_and_its_report_and_its_comparison_speak_json(tmp_path: Path, caps
 
 def test_of_three_runs_each_is_laid_beside_the_first(made_up: Build) -> None:
     slow = {"overrides": {"queues.depth": "3"}}
-    found = comparison.shown([made_up(), made_up(changed={"transport": "mrc-oblivious"}), made_up(changed=slow)])
+    found = comparison.findings_between(
+        [made_up(), made_up(changed={"transport": "mrc-oblivious"}), made_up(changed=slow)]
+    )
     checks = {finding.check: finding for finding in found}
     assert checks["mrc-oblivious: like with like"].reason.endswith("mrc against mrc-oblivious")
     assert checks["mrc (queues.depth=3): like with like"].holds is True

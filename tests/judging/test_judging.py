@@ -156,7 +156,7 @@ def test_a_job_that_is_over_does_not_stall_but_one_with_a_rank_left_does(made_up
     over = Run(sorted([*lines, *stopped], key=by_time))
     phase = over.phases["faults"]
     assert steps.stalled_ns(steps.steps(over), phase) == 0
-    assert steps.whole(over, phase).stop_ns == 15 * 10**9
+    assert steps.span_of_steps(over, phase).stop_ns == 15 * 10**9
     assert steps.stalled_ns(steps.steps(over), Span("faults", phase.start_ns, 155 * 10**8)) == 5 * 10**8
     one_left = Run(sorted([*lines, *stopped[1:]], key=by_time))
     assert steps.stalled_ns(steps.steps(one_left), phase) == 7 * 10**9
@@ -296,13 +296,13 @@ def test_a_path_that_probes_revive_is_left_when_it_is_abandoned_first(made_up: B
 def test_goodput_of_a_phase_is_that_of_its_training_steps(made_up: Build) -> None:
     # Steps of 1 s begin at every second. Those from 3 s to 11 s lie wholly in the phase; 2 s to 12 s are touched by it.
     run = made_up()
-    assert steps.whole(run, Span("reference", 2_400_000_000, 11_600_000_000)) == Span(
+    assert steps.span_of_steps(run, Span("reference", 2_400_000_000, 11_600_000_000)) == Span(
         "reference", 3_000_000_000, 11_000_000_000
     )
-    assert steps.whole(run, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+    assert steps.span_of_steps(run, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
         "faults", 2_000_000_000, 12_000_000_000
     )
     halted = Run([line for line in run.lines if not (line["kind"] == "step" and line["t_ns"] > 5_000_000_000)])
-    assert steps.whole(halted, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
+    assert steps.span_of_steps(halted, Span("faults", 2_400_000_000, 11_600_000_000)) == Span(
         "faults", 2_000_000_000, 11_600_000_000
     )

@@ -75,7 +75,7 @@ def test_stalls_that_overlap_are_one_and_name_everybody_who_was_late(made_up: Bu
         stalls.Stall(17_970 * MS, 18_000 * MS, ("switches",), 18_100 * MS),
     ]
     assert stalls.allowance_ns(run, run.span) == 690 * MS
-    assert stalls.told(run, run.span) == "2 stalls, the longest 460 ms at 13.00 s (cpu1, h3)"
+    assert stalls.describe(run, run.span) == "2 stalls, the longest 460 ms at 13.00 s (cpu1, h3)"
 
 
 # --- what each length does to each figure --------------------------------------------------------------------------

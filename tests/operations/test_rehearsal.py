@@ -25,7 +25,7 @@ from operations.rehearsal.rehearse import (
     spec,
 )
 from operations.rehearsal.report import html, other_order
-from running.runner import made
+from running.runner import make_run
 from studies.farm import Inline, Job
 from studies.sweeping.proportion import share
 from topo.fault import VERBS
@@ -283,7 +283,7 @@ def test_intervals_of_rehearsals_hold_the_share_of_a_direct_sweep(tmp_path: Path
     planned = read(written(tmp_path, SHAKY))
     direct = []
     for seed in range(1001, 1025):
-        run = Run.open(made(spec(planned, seed, planned.flaps), tmp_path))
+        run = Run.open(make_run(spec(planned, seed, planned.flaps), tmp_path))
         times = steps.steps(run)
         usual = steps.times(steps.of_phase(times, run.phases["reference"]))
         assert usual is not None

@@ -53,10 +53,10 @@ def test_faults_come_into_force_and_are_undone() -> None:
         "done": "loss p0l0-p0s1 20 percent"
     }
     assert handler.do({"op": "fault", "verb": "drain", "target": "p1s0"})
-    assert [fault.words() for fault in board.faults()] == ["loss p0l0-p0s1 20 percent", "drain p1s0"]
+    assert [fault.describe() for fault in board.faults()] == ["loss p0l0-p0s1 20 percent", "drain p1s0"]
     assert handler.do({"op": "state"})["faults"][0] == {"verb": "loss", "target": "p0l0-p0s1", "value": 20}
     handler.do({"op": "undo", "verb": "loss", "target": "p0l0-p0s1"})
-    assert [fault.words() for fault in board.faults()] == ["drain p1s0"]
+    assert [fault.describe() for fault in board.faults()] == ["drain p1s0"]
     handler.do({"op": "heal"})
     assert board.faults() == []
 

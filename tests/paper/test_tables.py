@@ -17,7 +17,7 @@ from paper.figure import Experiment, Figure, Order, Quantity
 from paper.outcome import Outcome, number
 from paper.readings import Reading
 from paper.report import causes, standing, table
-from running.runner import made
+from running.runner import make_run
 from studies.sweeping.row import Row
 
 
@@ -118,7 +118,7 @@ def test_no_module_of_data_takes_part_in_measuring(name: str, tmp_path: Path) ->
     """One figure of each way of measuring. The functions that Python calls are written down meanwhile."""
     figure = catalogue.find(name)
     part = min(figure.parts(True), key=lambda part: part.plan.host_count * sum(phase.seconds for phase in part.phases))
-    run = Run.open(made(perform.spec(name, part, True), tmp_path))
+    run = Run.open(make_run(perform.spec(name, part, True), tmp_path))
     called: set[str] = set()
 
     def look(frame: FrameType, event: str, argument: object) -> None:

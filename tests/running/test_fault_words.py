@@ -13,7 +13,7 @@ from cli import main as cli
 from judging.reports import comparison
 from judging.run import Run
 from running.directory import find
-from running.fault_words import parse, words
+from running.fault_words import parse, spell
 from scenarios import library
 from scenarios.scenario import TimedFault
 from topo.fault import FaultError
@@ -46,7 +46,7 @@ def test_words_make_a_fault(text: str, fault: TimedFault) -> None:
     )
 )
 def test_what_is_stored_reads_back_as_the_same_fault(fault: TimedFault) -> None:
-    assert parse(words(fault), PHASES) == fault
+    assert parse(spell(fault), PHASES) == fault
 
 
 @pytest.mark.parametrize(
@@ -120,4 +120,6 @@ def test_the_baseline_has_added_faults_on_its_one_plane(tmp_path: Path) -> None:
 
 def test_two_runs_with_other_added_faults_differ_in_those_only(made_up: Callable[..., Run]) -> None:
     first, second = made_up(changed={"added_faults": ["a @1"]}), made_up(changed={"added_faults": ["b @1"]})
-    assert comparison.shown([first, second])[0].reason.endswith("but for faults added by --fault, a @1 against b @1")
+    assert comparison.findings_between([first, second])[0].reason.endswith(
+        "but for faults added by --fault, a @1 against b @1"
+    )

@@ -58,7 +58,7 @@ def test_a_fault_by_hand_is_in_recovery_what_was_done_the_header_and_the_compari
     text = report.summary(meddled, Story("A claim", ""), verdict_of(meddled, checks.always()))
     assert text.splitlines()[1].endswith(" · blackhole p1l0-p1s0 (by hand)")
     assert "blackhole p1l0-p1s0 (by hand)" in text
-    likeness = comparison.shown([plain, meddled])[0]
+    likeness = comparison.findings_between([plain, meddled])[0]
     assert (likeness.holds, "other faults were injected" in likeness.reason) == (None, True)
 
 

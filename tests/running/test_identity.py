@@ -123,7 +123,7 @@ def test_an_algorithm_of_ones_own_is_known_by_its_file_and_the_modules_that_it_i
 
 
 def said(made_up: Callable[..., Run], first: dict[str, Any], second: dict[str, Any]) -> tuple[bool | None, str]:
-    finding = comparison.shown([made_up(changed=first), made_up(changed=second)])[0]
+    finding = comparison.findings_between([made_up(changed=first), made_up(changed=second)])[0]
     return finding.holds, finding.reason
 
 

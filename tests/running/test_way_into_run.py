@@ -23,7 +23,7 @@ from paper import catalogue
 from paper import perform as figures
 from running import estimate
 from running.estimate import TooLargeError, runs_at_once
-from running.runner import Runner, made, prepare
+from running.runner import Runner, make_run, prepare
 from studies.hunting.attempt import attempt
 from studies.hunting.draw import draw
 from tests.helpers.chosen import chosen
@@ -56,13 +56,13 @@ def by_sweep(folder: Path) -> None:
 
 
 def by_worker_of_a_sweep(folder: Path) -> None:
-    made(chosen([str(write_quick(folder)), "--world", "simulated"]), folder / "runs")
+    make_run(chosen([str(write_quick(folder)), "--world", "simulated"]), folder / "runs")
 
 
 def by_figure(folder: Path) -> None:
     figure = catalogue.find("9a")
     part = figure.parts(True)[0]
-    made(figures.spec(figure.name, part, True), folder / "runs")
+    make_run(figures.spec(figure.name, part, True), folder / "runs")
 
 
 WAYS = (by_run, by_race, by_sweep, by_worker_of_a_sweep, by_figure)

@@ -59,7 +59,7 @@ def test_only_clear_differences_order_algorithms() -> None:
         "up and down": Ranking(3, 2, 3),
     }
     assert ranks(MADE, "low")["best"] == Ranking(3, 3, 3)
-    assert (Ranking(1, 1, 1).words(), Ranking(2, 1, 3).words()) == ("1 (1)", "2 (1 to 3)")
+    assert (Ranking(1, 1, 1).describe(), Ranking(2, 1, 3).describe()) == ("1 (1)", "2 (1 to 3)")
 
 
 def test_equal_algorithms_share_a_place_and_any_rank_is_possible() -> None:

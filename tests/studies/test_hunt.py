@@ -68,7 +68,7 @@ FAULTS = tuple(TimedFault(0.1 * n, "loss", f"p{n % 3}l0-p{n % 3}s{n // 3}", 0.05
 def test_a_seed_draws_the_same_case_and_other_seeds_other_ones() -> None:
     assert draw(7) == draw(7)
     cases = [draw(seed) for seed in range(60)]
-    assert len({case.words() for case in cases}) > 40
+    assert len({case.describe() for case in cases}) > 40
     assert {fault.verb for case in cases for fault in case.faults} >= {"link-down", "loss", "drain", "switch-crash"}
     assert any(case.repeats > 1 for case in cases)
     assert {case.plan.queues.retransmit_priority for case in cases} == {0, 1, 6}
@@ -90,12 +90,12 @@ def test_verbs_that_hunts_learned_later_are_drawn_beside_what_a_seed_always_drew
 def test_some_tries_have_another_topology_and_the_words_say_so() -> None:
     cases = [draw(seed) for seed in range(60)]
     assert {case.topology for case in cases} == {"leaf-spine", "pods", "rails", "uneven", "list"}
-    assert any("without p" in case.words() for case in cases)
-    assert any(" of its rate" in case.words() for case in cases)
-    assert any(case.words().endswith("on a list of 16 cables") for case in cases)
+    assert any("without p" in case.describe() for case in cases)
+    assert any(" of its rate" in case.describe() for case in cases)
+    assert any(case.describe().endswith("on a list of 16 cables") for case in cases)
     pods = next(case for case in cases if case.topology == "pods")
     assert pods.plan.topology.longest_path_switches == 5
-    assert "pods, cores)" in pods.words()
+    assert "pods, cores)" in pods.describe()
     assert attempt(pods) == AttemptOutcome({})
 
 
@@ -184,7 +184,7 @@ def test_an_uneven_fabric_shrinks_to_the_part_that_breaks() -> None:
     found = shrunk_where(Case(1, fabric, (load,), (), parts=parts), broken)
     assert found.fabric == {"planes": 3, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
     assert found.parts == {"without": ["p2s1"]}
-    assert found.words() == ("0 faults, write_bw on 3×2×2×1 (planes, leaves, spines, hosts per leaf), without p2s1")
+    assert found.describe() == ("0 faults, write_bw on 3×2×2×1 (planes, leaves, spines, hosts per leaf), without p2s1")
 
 
 def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() -> None:
@@ -196,7 +196,7 @@ def test_a_list_shrinks_cable_by_cable_and_to_two_tiers_where_that_breaks_too() 
     rows[4].append(0.5)
     load = Workload("write_bw", {"size": 64, "depth": 1}, ("h0", "h1"), name="load0")
     case = Case(1, {}, (load,), (TimedFault(0.1, "loss", "p0l0-p0l1", 0.2, 5.0, 1),), parts={"cables": rows})
-    assert case.words() == "1 faults, write_bw on a list of 16 cables, 1 of them slow"
+    assert case.describe() == "1 faults, write_bw on a list of 16 cables, 1 of them slow"
     assert shrunk_where(case, lambda one: one.plan.planes > 1).fabric["planes"] == 2
     found = shrunk_where(case, lambda one: one.plan.topology.spines == 0 and bool(one.faults))
     assert found.parts["cables"] == [["h0", "p0l0"], ["h1", "p0l1"], ["p0l0", "p0l1"]]

@@ -27,7 +27,7 @@ from studies.sweeping import report
 from studies.sweeping.perform import kept, perform
 from studies.sweeping.row import Row
 from studies.sweeping.statement import document, statement, statements
-from studies.sweeping.subject import whole
+from studies.sweeping.subject import with_journals
 from studies.sweeping.sweep import RowStore, Sweep
 from studies.sweeping.task import Task, VersionError
 from studies.sweeping.variant import Variant, split, variants
@@ -296,7 +296,7 @@ def test_tables_are_the_same_made_one_by_one_by_one_process_or_by_two_and_leave_
 def test_a_run_is_kept_whole_when_it_is_asked_for_and_says_the_same(tmp_path: Path) -> None:
     task = quick_subjects(write_quick(tmp_path), ["mrc"])[0].task(5)
     alone = perform(str(tmp_path), task)
-    kept = perform("", whole(task, str(tmp_path / "runs")))
+    kept = perform("", with_journals(task, str(tmp_path / "runs")))
     assert replace(kept, seconds=alone.seconds) == alone
     assert (tmp_path / "runs" / "latest" / "report.html").exists()
 
@@ -373,7 +373,7 @@ def test_a_worst_run_that_could_not_be_kept_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sweep_module, "make_engine", lambda *_: inline(fake))
-    monkeypatch.setattr(perform_module, "made", lambda *_: Path("/proc/none").write_text(""))
+    monkeypatch.setattr(perform_module, "make_run", lambda *_: Path("/proc/none").write_text(""))
     words = ["sweep", str(write_quick(tmp_path)), "--seeds", "1", "--runs", str(tmp_path / "runs")]
     assert main([*words, "--plain", "--keep-worst", "1"]) == 0
     assert "could not be kept, broken off: FileNotFoundError: /proc/none: no such file" in capsys.readouterr().out

@@ -31,7 +31,7 @@ def test_299_runs_without_a_failure_say_at_least_99_percent_and_298_do_not() -> 
     assert share(299, 299).low >= 0.99 > share(298, 298).low
     assert share(0, 299).high <= 0.01 < share(0, 298).high
     assert share(299, 299).high == 1.0
-    assert share(299, 299).words() == "100 % (at least 99.0)"
+    assert share(299, 299).describe() == "100 % (at least 99.0)"
 
 
 @pytest.mark.parametrize(("n", "rule_of_three"), [(30, 0.1), (100, 0.03), (1000, 0.003)])
@@ -52,7 +52,7 @@ def test_no_failure_in_n_runs_bounds_failures_by_the_rule_of_three(n: int, rule_
     ],
 )
 def test_one_failure_is_never_rounded_away(count: int, of: int, words: str) -> None:
-    assert share(count, of).words() == words
+    assert share(count, of).describe() == words
 
 
 def test_of_no_runs_nothing_is_known() -> None:

@@ -30,12 +30,12 @@ THRIFT_PORT_BASE = 9090
 
 def queue_settings(plan: Plan, rate_bps: int) -> list[tuple[int, int, int]]:
     """(priority, depth in packets, rate in packets/s) of a port's queues at this line rate."""
-    found = []
+    queues = []
     for queue in port_queues(plan):
         size = plan.trimming.size_bytes if queue.priority == PRIORITY_CONTROL else plan.frame_bytes_max
         rate_pps = max(1, round(rate_bps / 8 / (size + plan.links.wire_overhead_bytes)))
-        found.append((queue.priority, queue.depth_packets, rate_pps))
-    return found
+        queues.append((queue.priority, queue.depth_packets, rate_pps))
+    return queues
 
 
 def _macvlan(ref: PortRef) -> str:

@@ -71,9 +71,9 @@ def _userland(*, versions: bool) -> list[Prerequisite]:
 
 def _program(name: str, need: Need, cost: str, package: str, version: str = "") -> Prerequisite:
     """`version` is the argument that makes it say its version."""
-    found = shutil.which(name, path=_search_path()) is not None
-    detail = _first_line([name, version]) if found and version else ""
-    return Prerequisite(name, found, need, cost, f"apt-get install {package}", detail)
+    present = shutil.which(name, path=_search_path()) is not None
+    detail = _first_line([name, version]) if present and version else ""
+    return Prerequisite(name, present, need, cost, f"apt-get install {package}", detail)
 
 
 def _search_path() -> str:
@@ -106,14 +106,14 @@ def _bmv2() -> Prerequisite:
 def _calls() -> list[Prerequisite]:
     """System calls by making them, with arguments that change nothing."""
 
-    def known(number: int) -> bool:
+    def exists(number: int) -> bool:
         return ctypes.CDLL(None, use_errno=True).syscall(number, -1, 0, 0, 0, 0, 0) >= 0 or (
             ctypes.get_errno() != errno.ENOSYS
         )
 
     return [
-        Prerequisite("kernel: epoll_pwait2", known(441), "needed", "no embedded switches", "Linux 5.11 or newer"),
-        Prerequisite("kernel: pidfd_open", known(434), "needed", "no clean end of processes", "Linux 5.3 or newer"),
+        Prerequisite("kernel: epoll_pwait2", exists(441), "needed", "no embedded switches", "Linux 5.11 or newer"),
+        Prerequisite("kernel: pidfd_open", exists(434), "needed", "no clean end of processes", "Linux 5.3 or newer"),
     ]
 
 

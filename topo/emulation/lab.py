@@ -123,11 +123,11 @@ class Lab:
             raise NoLabError(state.none_running(name))
         if record.phase != "running":
             raise LabError(
-                f"{name.words()} is not ready: {record.describe()}; `down{name.option()}` removes what there is"
+                f"{name.describe()} is not ready: {record.describe()}; `down{name.option()}` removes what there is"
             )
         if record.sealed:
             raise LabError(
-                f"{name.words()} is an incident: its faults are hidden, and it has its own tools"
+                f"{name.describe()} is an incident: its faults are hidden, and it has its own tools"
                 " (./lab incident --help); `./lab incident end` ends it"
             )
         journals = record.details.get("journals")
@@ -221,7 +221,7 @@ class Lab:
         owner = self.record.owner
         those = "root" if owner == "root" else f"{owner} and root"
         return (
-            f"{self.name.words()} belongs to {owner}, and its switches answer {those} only: call this command with"
+            f"{self.name.describe()} belongs to {owner}, and its switches answer {those} only: call this command with"
             " sudo, or bring up a lab of your own with --name"
         )
 

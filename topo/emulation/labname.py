@@ -47,7 +47,7 @@ class LabName:
         """The name of a node's network namespace. No lab's name has a dot, so two labs never share one."""
         return node.name if self.text == DEFAULT else f"{self.text}.{node.name}"
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """How messages call the lab."""
         return "the lab" if self.text == DEFAULT else f"lab {self.text!r}"
 
@@ -72,12 +72,12 @@ def chosen() -> LabName:
 
 def named() -> list[LabName]:
     """Names of the labs that have files on this machine, whatever their state."""
-    found = []
+    labs = []
     for path in _RUN.glob(f"{_PREFIX}*"):
         _, dot, text = path.name.partition(".")
         if path.is_dir() and (path.name == _PREFIX or (dot and _NAME.fullmatch(text) and text != DEFAULT)):
-            found.append(LabName(text or DEFAULT))
-    return sorted(found)
+            labs.append(LabName(text or DEFAULT))
+    return sorted(labs)
 
 
 def _choose(text: str) -> str:

@@ -82,15 +82,15 @@ def pids(names: Iterable[str]) -> list[int]:
             inodes.add(path_of(name).stat().st_ino)
         except OSError:
             continue
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
                 if (entry / "ns/net").stat().st_ino in inodes:
-                    found.append(int(entry.name))
+                    processes.append(int(entry.name))
             except OSError:
                 continue  # it ended meanwhile
-    return found
+    return processes
 
 
 # --- inside the namespace that this thread is in ---------------------------------------------------------------

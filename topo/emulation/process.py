@@ -50,12 +50,12 @@ def abandoned(folder: Path, prefix: str) -> list[Path]:
 
     For network namespaces, whose names lie in /run of this machine and hold no lock; folders are `common/scratch.py`.
     """
-    found = []
+    entries = []
     for path in folder.glob(f"{prefix}*"):
         owner = path.name.removeprefix(prefix).partition("-")[0]
         if owner.isdigit() and start_ticks(int(owner)) is None:
-            found.append(path)
-    return found
+            entries.append(path)
+    return entries
 
 
 def command_line(pid: int) -> str:
@@ -68,14 +68,14 @@ def command_line(pid: int) -> str:
 
 def ancestry(pid: int) -> set[int]:
     """The process, its parent, and so on: a `down` typed inside a node's namespace must not end its own shell."""
-    found: set[int] = set()
-    while pid > 1 and pid not in found:
-        found.add(pid)
+    ancestors: set[int] = set()
+    while pid > 1 and pid not in ancestors:
+        ancestors.add(pid)
         try:
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             break
-    return found
+    return ancestors
 
 
 def spawn(
@@ -121,15 +121,15 @@ def find(token: str) -> list[int]:
     if not token:
         return []
     needle = f"{TOKEN_VARIABLE}={token}".encode()
-    found = []
+    processes = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
                 if needle in (entry / "environ").read_bytes().split(b"\0") and start_ticks(int(entry.name)) is not None:
-                    found.append(int(entry.name))
+                    processes.append(int(entry.name))
             except OSError:
                 continue  # it ended meanwhile
-    return found
+    return processes
 
 
 def namespaces(pids: Iterable[int]) -> set[int]:

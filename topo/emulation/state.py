@@ -128,7 +128,7 @@ def read_record(root: Path | None = None) -> LabState | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise LabError(f"{root / 'lab.json'} cannot be read: {plain_file.what(error)}") from None
+        raise LabError(f"{root / 'lab.json'} cannot be read: {plain_file.text_fault(error)}") from None
     try:
         document["plan"] = parse_document(document["plan"])
         return LabState(**{"token": _read_token(root), **document})
@@ -138,16 +138,16 @@ def read_record(root: Path | None = None) -> LabState | None:
 
 def records() -> dict[LabName, LabState | LabError]:
     """The labs on record on this machine, by name; for a record that cannot be read, why."""
-    found: dict[LabName, LabState | LabError] = {}
+    labs: dict[LabName, LabState | LabError] = {}
     for name in labname.named():
         try:
             record = read_record(name.root)
         except LabError as error:
-            found[name] = error
+            labs[name] = error
         else:
             if record is not None:
-                found[name] = record
-    return found
+                labs[name] = record
+    return labs
 
 
 def none_running(name: LabName) -> str:
@@ -194,8 +194,8 @@ def read_remains(root: Path) -> Remains | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise LabError(
-            f"{path} is not this program's ({type(error).__name__}: {plain_file.what(error)}): end what it names by"
-            " hand, then remove it"
+            f"{path} is not this program's ({type(error).__name__}: {plain_file.text_fault(error)}): end what it names"
+            " by hand, then remove it"
         ) from None
 
 

@@ -37,36 +37,36 @@ class Condition:
 
 def at_switch(plan: Plan, faults: Sequence[Fault], switch: Switch) -> list[Condition]:
     """What a packet meets in a switch: the state of the whole switch, and whether NICs avoid it."""
-    found = []
+    met = []
     for fault in faults:
         verb = VERBS[fault.verb]
         if verb.target != "switch" or fault.target != switch.name:
             continue
         state = switch_state([fault], switch)
         if state == "crashed":
-            found.append(Condition(switch.name, "has crashed: no program, no tables", fault.words(), ends=True))
+            met.append(Condition(switch.name, "has crashed: no program, no tables", fault.describe(), ends=True))
         elif state == "stopped":
-            found.append(Condition(switch.name, "is stopped: it forwards nothing", fault.words(), ends=True))
+            met.append(Condition(switch.name, "is stopped: it forwards nothing", fault.describe(), ends=True))
         if verb.denies:
-            found.append(Condition(switch.name, "is drained: NICs send nothing across it", fault.words()))
-    return found
+            met.append(Condition(switch.name, "is drained: NICs send nothing across it", fault.describe()))
+    return met
 
 
 def leaving(plan: Plan, faults: Sequence[Fault], ref: PortRef) -> list[Condition]:
     """What a packet meets that leaves by this port: the transmit side and the cable behind it."""
-    place, found = f"{ref.node}>{peer(plan, ref).node}", []
+    place, met = f"{ref.node}>{peer(plan, ref).node}", []
     usual = healthy(plan, ref)
     for fault in faults:
         verb = VERBS[fault.verb]
         if verb.target == "switch" or ref not in transmitters(plan, fault):
             continue
         if verb.impairs is None:
-            found.append(Condition(place, "is drained: NICs send nothing by it", fault.words()))
+            met.append(Condition(place, "is drained: NICs send nothing by it", fault.describe()))
             continue
         state = verb.impairs(usual, fault.value or 0.0, fault.seed)
         ends = not state.up or state.loss >= 1
-        found.append(Condition(place, _impairment(state, usual, verb.meaning), fault.words(), ends, state.loss))
-    return found
+        met.append(Condition(place, _impairment(state, usual, verb.meaning), fault.describe(), ends, state.loss))
+    return met
 
 
 def _impairment(state: PortState, usual: PortState, meaning: str) -> str:
@@ -88,17 +88,17 @@ def conditions(plan: Plan, faults: Sequence[Fault], path: Path) -> list[Conditio
     way = [leaving(plan, faults, PortRef(path.source, path.port))]
     for hop in hops(plan, path):
         way += [at_switch(plan, faults, hop.switch), leaving(plan, faults, PortRef(hop.switch, hop.port_out))]
-    found: list[Condition] = []
+    on_path: list[Condition] = []
     for met in way:
-        found += met
+        on_path += met
         if any(condition.ends for condition in met):
             break
-    return found
+    return on_path
 
 
-def arrival(found: Sequence[Condition]) -> float:
+def arrival(met: Sequence[Condition]) -> float:
     """The share of packets that survive all of these conditions, 0 to 1."""
     share = 1.0
-    for condition in found:
+    for condition in met:
         share *= 0.0 if condition.ends else 1 - condition.loss
     return share

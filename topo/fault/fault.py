@@ -36,7 +36,7 @@ class Fault:
         arguments = {} if self.value is None else {"value": self.value}
         return {"verb": self.verb, "target": self.target, "state": state, "arguments": arguments}
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """The same with its number, as `fault` takes it."""
         argument = VERBS[self.verb].argument
         return str(self) + (f" {self.value:g} {argument.name}" if argument and self.value is not None else "")

@@ -86,7 +86,7 @@ def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[s
         if VERBS[fault.verb].target != "switch":
             ends = (frozenset((ref.node.name, peer(plan, ref).node.name)) for ref in transmitters(plan, fault))
             for names in dict.fromkeys(ends):
-                on_links.setdefault(names, []).append(fault.words())
+                on_links.setdefault(names, []).append(fault.describe())
     cables = []
     for link in links(plan):
         names = frozenset((link.a.node.name, link.b.node.name))
@@ -100,7 +100,7 @@ def graph_of(plan: Plan, faults: Sequence[Fault] = (), load: Mapping[frozenset[s
 def place(node: Node, faults: Sequence[Fault]) -> Place:
     if isinstance(node, Host):
         return Place(node.name, 0, 0, ())
-    own = tuple(f.words() for f in faults if VERBS[f.verb].target == "switch" and f.target == node.name)
+    own = tuple(f.describe() for f in faults if VERBS[f.verb].target == "switch" and f.target == node.name)
     return Place(node.name, tier(node), node.plane, own)
 
 

@@ -46,7 +46,7 @@ def part_of(plan: Plan, highlighted: Sequence[Path] = ()) -> Graph:
                 lower, upper = sorted((switch, other), key=lambda node: (tier(node), node.index))
                 speed, ends = plan.topology.speed(lower, upper), frozenset((lower, upper))
                 cables[ends] = DrawnCable(lower.name, upper.name, (), None, speed, ends in bold)
-    title = f"{plan.name}: {plan.topology.words()}, {plan.host_count:,} hosts"
+    title = f"{plan.name}: {plan.topology.describe()}, {plan.host_count:,} hosts"
     places = tuple(place(node, ()) for node in nodes)
     return Graph(title, planes, places, tuple(cables.values()), _omitted(plan, downlinks))
 

@@ -23,14 +23,14 @@ def positions(graph: Graph) -> dict[str, tuple[float, float]]:
         rows[place.tier, place.plane if place.tier else 0].append(place.name)
     widest = lane_width(graph)
     total = graph.planes * (widest + 1) - 1
-    found: dict[str, tuple[float, float]] = {}
+    places: dict[str, tuple[float, float]] = {}
     for (tier, plane), names in rows.items():
         left, room = (plane * (widest + 1), widest) if tier else (0, total)
         step = room / len(names)
         for index, name in enumerate(names):
             low = sag(index, len(names)) if tier in joined else 0.0
-            found[name] = (left + step * (index + 0.5), tier - low)
-    return found
+            places[name] = (left + step * (index + 0.5), tier - low)
+    return places
 
 
 def sag(index: int, count: int) -> float:

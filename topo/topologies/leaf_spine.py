@@ -58,7 +58,7 @@ class LeafSpine(Topology):
             return ()
         return range(self.hosts_per_leaf + 1, self.hosts_per_leaf + self.spines + 1)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"{counted(self.planes, 'plane')} × {self.leaves} leaves × {self.spines} spines"
 
     def single_plane(self) -> Self:

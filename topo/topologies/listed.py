@@ -38,20 +38,20 @@ class Search:
     def distances(self, goal: Switch) -> Mapping[Switch, int]:
         """The hops from every switch that reaches `goal`, itself included."""
         if goal not in self._distances:
-            found = self._networkx.single_source_shortest_path_length(self._graph, goal) if goal in self._graph else {}
-            self._distances[goal] = dict(found)
+            hops = self._networkx.single_source_shortest_path_length(self._graph, goal) if goal in self._graph else {}
+            self._distances[goal] = dict(hops)
         return self._distances[goal]
 
     def on_ways(self, goal: Switch) -> frozenset[Switch]:
         """The switches on a shortest way from any leaf to `goal`."""
         if goal not in self._on_ways:
             distances = self.distances(goal)
-            found = front = {switch for switch in distances if switch.role == "leaf"}
+            reached = front = {switch for switch in distances if switch.role == "leaf"}
             while front:
-                steps = ((one, other) for one in front for other in self._graph[one])
-                front = {other for one, other in steps if distances[other] < distances[one]} - found
-                found = found | front
-            self._on_ways[goal] = frozenset(found)
+                steps = ((switch, other) for switch in front for other in self._graph[switch])
+                front = {other for switch, other in steps if distances[other] < distances[switch]} - reached
+                reached = reached | front
+            self._on_ways[goal] = frozenset(reached)
         return self._on_ways[goal]
 
     def ways(self, source: Switch, goal: Switch, most: int) -> tuple[tuple[Switch, ...], ...]:
@@ -87,10 +87,10 @@ class Listed(Topology):
         if len(rows) > CABLES_MAX:
             raise TopologyError(f"cables: must be at most {CABLES_MAX:,} (got {len(rows):,})")
         read = [read_row(f"cables[{number}]", row) for number, row in enumerate(rows)]
-        found = listed([cable for cable, _ in read], [named for _, named in read])
+        topology = listed([cable for cable, _ in read], [named for _, named in read])
         if fabric.has("nodes"):
-            check_nodes(fabric.items("nodes"), set(found.neighbours))
-        return found
+            check_nodes(fabric.items("nodes"), set(topology.neighbours))
+        return topology
 
     def document(self) -> dict[str, Any]:
         ports = {node: {other: f"{node}:{port}" for port, other in enumerate(others, 1)} for node, others in self.order}
@@ -98,7 +98,7 @@ class Listed(Topology):
         def end(node: Node, other: Node) -> str:
             return ports.get(node, {}).get(other, str(node))
 
-        rows = [[end(one.lower, one.upper), end(one.upper, one.lower), one.speed] for one in self.listing]
+        rows = [[end(cable.lower, cable.upper), end(cable.upper, cable.lower), cable.speed] for cable in self.listing]
         return {"topology": self.NAME, "cables": [row[: 2 + (row[2] != 1.0)] for row in rows]}
 
     def switches(self) -> Iterator[Switch]:
@@ -111,8 +111,8 @@ class Listed(Topology):
         if source == destination:
             yield self.local_way(plane, source)
             return
-        found = self._searches[plane].ways(leaf(plane, source), leaf(plane, destination), EVS_MAX)
-        for number, switches in enumerate(found, EV_BASE):
+        ways = self._searches[plane].ways(leaf(plane, source), leaf(plane, destination), EVS_MAX)
+        for number, switches in enumerate(ways, EV_BASE):
             yield Way(switches, range(number, number + 1))
 
     def next_ports(self, switch: Switch, destination: int) -> Sequence[int]:
@@ -128,7 +128,7 @@ class Listed(Topology):
         hops = self._searches[plane].distances(leaf(plane, destination)).get(leaf(plane, source))
         return None if hops is None else hops + 1
 
-    def words(self) -> str:
+    def describe(self) -> str:
         tiers = [switches_of(count, role) for role in ROLES if (count := self.count(role))]
         return f"{counted(self.planes, 'plane')} × {' × '.join(tiers)}, from a list"
 
@@ -144,21 +144,21 @@ class Listed(Topology):
 
     @cached_property
     def evs_per_plane(self) -> int:
-        pairs = ((one, other) for one in range(self.leaves) for other in range(self.leaves) if one != other)
+        pairs = ((source, other) for source in range(self.leaves) for other in range(self.leaves) if source != other)
         return max(sum(1 for _ in self.ways(plane, *pair)) for pair in pairs for plane in range(self.planes))
 
     @cached_property
     def paths_across(self) -> int:
-        pairs = ((one, other) for one in range(self.leaves) for other in range(self.leaves) if one != other)
+        pairs = ((source, other) for source in range(self.leaves) for other in range(self.leaves) if source != other)
         return max(sum(1 for plane in range(self.planes) for _ in self.ways(plane, *pair)) for pair in pairs)
 
     @cached_property
     def longest_path_switches(self) -> int:
-        return max(self.crossed(one, other) for one in range(self.leaves) for other in range(one))
+        return max(self.crossed(source, other) for source in range(self.leaves) for other in range(source))
 
     def crossed(self, source: int, destination: int) -> int:
         searches = enumerate(self._searches)
-        return 1 + max(one.distances(leaf(plane, destination))[leaf(plane, source)] for plane, one in searches)
+        return 1 + max(search.distances(leaf(plane, destination))[leaf(plane, source)] for plane, search in searches)
 
     # --- hosts ----------------------------------------------------------------------------------------------------
 
@@ -181,11 +181,11 @@ class Listed(Topology):
     @cached_property
     def _under(self) -> Sequence[Sequence[Host]]:
         """By leaf: its hosts, by index."""
-        found: list[list[Host]] = [[] for _ in range(self.leaves)]
+        hosts: list[list[Host]] = [[] for _ in range(self.leaves)]
         for cable in self.listing:
             if isinstance(cable.lower, Host) and cable.upper.plane == 0:
-                found[cable.upper.index].append(cable.lower)
-        return found
+                hosts[cable.upper.index].append(cable.lower)
+        return hosts
 
     @cached_property
     def _places(self) -> Mapping[Host, tuple[int, int]]:
@@ -193,24 +193,24 @@ class Listed(Topology):
 
     @cached_property
     def _switches(self) -> Sequence[Switch]:
-        found = {end for cable in self.listing for end in (cable.lower, cable.upper) if isinstance(end, Switch)}
-        return sorted(found, key=lambda switch: (switch.plane, tier(switch), switch.index))
+        switches = {end for cable in self.listing for end in (cable.lower, cable.upper) if isinstance(end, Switch)}
+        return sorted(switches, key=lambda switch: (switch.plane, tier(switch), switch.index))
 
     @cached_property
     def _searches(self) -> Sequence[Search]:
-        pairs = [(one.lower, one.upper) for one in self.listing if isinstance(one.lower, Switch)]
+        pairs = [(cable.lower, cable.upper) for cable in self.listing if isinstance(cable.lower, Switch)]
         return [Search(pair for pair in pairs if pair[0].plane == plane) for plane in range(self.planes)]
 
     @cached_property
     def neighbours(self) -> Mapping[Node, Sequence[Node]]:
-        found: dict[Node, list[Node]] = {}
+        wired: dict[Node, list[Node]] = {}
         for cable in self.listing:
-            found.setdefault(cable.lower, []).append(cable.upper)
-            found.setdefault(cable.upper, []).append(cable.lower)
-        for node, others in found.items():
+            wired.setdefault(cable.lower, []).append(cable.upper)
+            wired.setdefault(cable.upper, []).append(cable.lower)
+        for node, others in wired.items():
             if isinstance(node, Switch):
                 others.sort(key=lambda other: (tier(other), other.index))
-        return {**found, **dict(self.order)}
+        return {**wired, **dict(self.order)}
 
 
 def in_plane_0(cables: Iterable[Cable], plane: int) -> set[Cable]:
@@ -230,7 +230,7 @@ def listed(cables: Sequence[Cable], named: Sequence[Named] = ()) -> Listed:
     """The topology of these cables. `named` has, cable by cable, the ports that it names. TopologyError."""
     shape = shape_of(cables, named)
     counts = shape.counts
-    found = Listed(
+    topology = Listed(
         shape.planes,
         counts["leaf"],
         counts["spine"],
@@ -239,5 +239,5 @@ def listed(cables: Sequence[Cable], named: Sequence[Named] = ()) -> Listed:
         listing=in_order(cables),
         order=shape.order,
     )
-    check_ways(found, found.switches_between)
-    return found
+    check_ways(topology, topology.switches_between)
+    return topology

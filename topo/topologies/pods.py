@@ -110,7 +110,7 @@ class Pods(Topology):
             return ()
         return range(self.hosts_per_leaf + 1, self.hosts_per_leaf + self.spines_per_pod + 1)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return (
             f"{counted(self.planes, 'plane')} × {self.pods} pods of {switches_of(self.leaves_per_pod, 'leaf')} and"
             f" {switches_of(self.spines_per_pod, 'spine')}, {switches_of(self.cores, 'core')}"

@@ -29,8 +29,8 @@ class Rails(LeafSpine):
             return f"leaves: must be a multiple of rails, {self.rails} (got {self.leaves})"
         return None
 
-    def words(self) -> str:
-        return f"{super().words()}, {self.rails} rails"
+    def describe(self) -> str:
+        return f"{super().describe()}, {self.rails} rails"
 
     def leaf_of(self, host: Host) -> int:
         node, rail = divmod(host.index, self.rails)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
 
-from common.fields import shown
+from common.fields import excerpt
 from topo.node import PLURALS, ROLES, Host, Node, Switch, SwitchRole, leaf, parse_node, tier
 from topo.topologies.topology import EVS_MAX, Cable, Topology, TopologyError
 
@@ -89,10 +89,10 @@ def _indices(switches: Iterable[Switch], role: str, plane: int) -> int:
 def read_row(place: str, row: Any) -> tuple[Cable, Named]:
     """One entry of `cables`. TopologyError."""
     if not isinstance(row, list | tuple) or len(row) not in (2, 3):
-        raise TopologyError(f'{place}: must be ["NODE", "NODE"] or ["NODE", "NODE", SPEED] (got {shown(row)})')
+        raise TopologyError(f'{place}: must be ["NODE", "NODE"] or ["NODE", "NODE", SPEED] (got {excerpt(row)})')
     speed = row[2] if len(row) == 3 else 1.0
     if type(speed) not in (int, float) or not SPEEDS[0] <= speed <= SPEEDS[1]:
-        raise TopologyError(f"{place}: the speed must be from {SPEEDS[0]} to {SPEEDS[1]:g} (got {shown(speed)})")
+        raise TopologyError(f"{place}: the speed must be from {SPEEDS[0]} to {SPEEDS[1]:g} (got {excerpt(speed)})")
     named: dict[Node, int] = {}
     ends: list[Node] = []
     for text in row[:2]:
@@ -101,7 +101,7 @@ def read_row(place: str, row: Any) -> tuple[Cable, Named]:
         ends.append(node)
         if colon:
             if not (port.isascii() and port.isdigit() and len(port) < 4 and int(port) > 0):
-                raise TopologyError(f"{place}: a port must be a number from 1 to 999 (got {shown(text)})")
+                raise TopologyError(f"{place}: a port must be a number from 1 to 999 (got {excerpt(text)})")
             named[node] = int(port)
     lower, upper = sorted(ends, key=lambda node: (tier(node), node.index))
     if not isinstance(upper, Switch):
@@ -114,7 +114,7 @@ def _node(place: str, name: Any) -> Node:
         return parse_node(name)
     except (ValueError, TypeError):
         raise TopologyError(
-            f"{place}: a node must be a host h0, a leaf p0l0, a spine p0s0 or a core p0c0 (got {shown(name)})"
+            f"{place}: a node must be a host h0, a leaf p0l0, a spine p0s0 or a core p0c0 (got {excerpt(name)})"
         ) from None
 
 
@@ -161,9 +161,9 @@ def _check_hosts(cables: Sequence[Cable], hosts: Sequence[Host], planes: int) ->
     under = [sum(own[0] == index for own in places.values()) for index in range(leaves)]
     every = {cable.upper for cable in cables if cable.upper.role == "leaf"}
     every |= {cable.lower for cable in cables if isinstance(cable.lower, Switch) and cable.lower.role == "leaf"}
-    for one in sorted(every):
-        if one.index >= leaves or not under[one.index]:
-            raise TopologyError(f"cables: every leaf must have a host; {one} has none")
+    for switch in sorted(every):
+        if switch.index >= leaves or not under[switch.index]:
+            raise TopologyError(f"cables: every leaf must have a host; {switch} has none")
     if max(under) > HOSTS_MAX:
         raise TopologyError(f"cables: a leaf must have at most {HOSTS_MAX} hosts (got {max(under)})")
     return under
@@ -198,17 +198,17 @@ def _ports(cables: Sequence[Cable], named: Sequence[Named]) -> tuple[tuple[Node,
     return tuple(sorted(rows, key=lambda row: (row[0].plane, tier(row[0]), row[0].index)))
 
 
-def check_ways(found: Topology, between: Callable[[int, int, int], int | None]) -> None:
+def check_ways(topology: Topology, between: Callable[[int, int, int], int | None]) -> None:
     """Every two leaves are joined, by ways that uSIDs and EVs have room for, and every cable is on one.
 
     `between` says how many switches are on the ways from a leaf to a leaf of a plane, None where there are none.
     """
     used: set[frozenset[Node]] = set()
     total = 0
-    for plane, one, other in product(range(found.planes), range(found.leaves), range(found.leaves)):
-        if one == other:
+    for plane, source, other in product(range(topology.planes), range(topology.leaves), range(topology.leaves)):
+        if source == other:
             continue
-        ends, crossed = f"{leaf(plane, one)} and {leaf(plane, other)}", between(plane, one, other)
+        ends, crossed = f"{leaf(plane, source)} and {leaf(plane, other)}", between(plane, source, other)
         if crossed is None:
             raise TopologyError(f"cables: every two hosts must be connected in each plane; {ends} are not")
         if crossed > PATH_SWITCHES_MAX:
@@ -216,14 +216,14 @@ def check_ways(found: Topology, between: Callable[[int, int, int], int | None]) 
                 f"cables: a path must cross at most {PATH_SWITCHES_MAX} switches, whose uSIDs and the NIC's fill an"
                 f" address (got {crossed} between {ends})"
             )
-        ways = [way.switches for way in found.ways(plane, one, other)]
+        ways = [way.switches for way in topology.ways(plane, source, other)]
         total += len(ways)
         if len(ways) > EVS_MAX:
             raise TopologyError(f"cables: two leaves must have at most {EVS_MAX} ways in a plane; {ends} have more")
         if total > WAYS_MAX:
             raise TopologyError(f"cables: all leaves together must have at most {WAYS_MAX:,} ways (got more)")
         used |= {frozenset(pair) for way in ways for pair in pairwise(way)}
-    for cable in found.cables():
+    for cable in topology.cables():
         if isinstance(cable.lower, Switch) and frozenset((cable.lower, cable.upper)) not in used:
             name = f"{cable.lower}–{cable.upper}"
             raise TopologyError(f"cables: every cable must be on a shortest path; {name} is on none")

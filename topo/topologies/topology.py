@@ -55,13 +55,13 @@ def switches_of(count: int, role: SwitchRole) -> str:
 
 def runs(switches: Sequence[Switch]) -> list[str]:
     """Switches in order, by plane and index, in runs: "p0s0 to p0s3", "p1s0", "p1s2 to p1s3"."""
-    found: list[list[Switch]] = []
+    groups: list[list[Switch]] = []
     for switch in switches:
-        if found and (switch.plane, switch.index - 1) == (found[-1][-1].plane, found[-1][-1].index):
-            found[-1].append(switch)
+        if groups and (switch.plane, switch.index - 1) == (groups[-1][-1].plane, groups[-1][-1].index):
+            groups[-1].append(switch)
         else:
-            found.append([switch])
-    return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in found]
+            groups.append([switch])
+    return [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in groups]
 
 
 class TopologyError(ValueError):
@@ -107,7 +107,7 @@ class Topology(ABC):
         """The ports on the ways to a leaf of the switch's plane, ascending; none at the leaf, or where none leads."""
 
     @abstractmethod
-    def words(self) -> str:
+    def describe(self) -> str:
         """The shape in one line: "4 planes × 4 leaves × 4 spines"."""
 
     def complaint(self) -> str | None:
@@ -200,11 +200,11 @@ class Topology(ABC):
     @cached_property
     def neighbours(self) -> Mapping[Node, Sequence[Node]]:
         """By node: what is wired to port 1, to port 2, and so on."""
-        found: dict[Node, list[Node]] = {}
+        wired: dict[Node, list[Node]] = {}
         for cable in self.cables():
-            found.setdefault(cable.lower, []).append(cable.upper)
-            found.setdefault(cable.upper, []).append(cable.lower)
-        return found
+            wired.setdefault(cable.lower, []).append(cable.upper)
+            wired.setdefault(cable.upper, []).append(cable.lower)
+        return wired
 
     @cached_property
     def _ports(self) -> Mapping[tuple[Node, Node], int]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from common.fields import Fields, shown
+from common.fields import Fields, excerpt
 from topo.node import Host, leaf, spine
 from topo.topologies.leaf_spine import LeafSpine
 from topo.topologies.listed import Listed, listed
@@ -45,7 +45,7 @@ class Uneven(Listed):
             if cable is None or isinstance(cable.lower, Host):
                 raise TopologyError(
                     "speeds: each must be of a link between a leaf and a spine that is there, such as p0l0-p0s0"
-                    f" (got {shown(link)})"
+                    f" (got {excerpt(link)})"
                 )
             cables[_link(link)] = Cable(cable.lower, cable.upper, speeds.number(link, *SPEEDS))
         for name in fabric.items("without", ()):
@@ -53,7 +53,7 @@ class Uneven(Listed):
             if not away:
                 raise TopologyError(
                     "without: each must be a spine or a link that is there, such as p0s1 or p0l0-p0s0"
-                    f" (got {shown(name)})"
+                    f" (got {excerpt(name)})"
                 )
             for key in away:
                 del cables[key]
@@ -67,8 +67,8 @@ _Key = frozenset[str]
 """A cable by the names at its ends."""
 
 
-def _key(one: str, other: str) -> _Key:
-    return frozenset((one, other))
+def _key(node: str, other: str) -> _Key:
+    return frozenset((node, other))
 
 
 def _link(name: str) -> _Key:
@@ -87,7 +87,7 @@ def _named(cables: Mapping[_Key, Cable], name: Any) -> list[_Key]:
 def _cables(even: LeafSpine, extra: Sequence[int]) -> list[Cable]:
     """All cables, with so many hosts beyond the usual under each leaf; hosts are numbered leaf by leaf."""
     under: dict[int, range] = {}
-    found: list[Cable] = []
+    cables: list[Cable] = []
     first = 0
     for index in range(even.leaves):
         count = even.hosts_per_leaf + extra[index]
@@ -96,6 +96,6 @@ def _cables(even: LeafSpine, extra: Sequence[int]) -> list[Cable]:
     for plane in range(even.planes):
         for index in range(even.leaves):
             own = leaf(plane, index)
-            found += [Cable(Host(number), own) for number in under[index]]
-            found += [Cable(own, spine(plane, number)) for number in range(even.spines)]
-    return found
+            cables += [Cable(Host(number), own) for number in under[index]]
+            cables += [Cable(own, spine(plane, number)) for number in range(even.spines)]
+    return cables

@@ -58,13 +58,13 @@ def contest_command(arguments: argparse.Namespace) -> int:
     seeds = checked(arguments)
     algorithms = parse(arguments.algorithms)
     reference = reference_of(arguments, algorithms)
-    found = variants(algorithms, arguments.scenario.split(","), arguments.plan, others(arguments))
-    subjects = [subject(variant, chosen, seeds[0]) for row in found for variant in row]
+    rows = variants(algorithms, arguments.scenario.split(","), arguments.plan, others(arguments))
+    subjects = [subject(variant, chosen, seeds[0]) for row in rows for variant in row]
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
-    place = arguments.runs / "contests" / name_of([one.variant for one in subjects], reference)
-    by_variant = {one.variant: one for one in subjects}
-    find: Kept = lambda one, row: kept(place / "worst", by_variant[one.variant].task(row.seed))  # noqa: E731
+    place = arguments.runs / "contests" / name_of([subject.variant for subject in subjects], reference)
+    by_variant = {subject.variant: subject for subject in subjects}
+    find: Kept = lambda subject, row: kept(place / "worst", by_variant[subject.variant].task(row.seed))  # noqa: E731
 
     def write(sweep: Sweep) -> Path:
         return report.write(place, matches_of(sweep, algorithms, reference), find)
@@ -77,7 +77,7 @@ def contest_command(arguments: argparse.Namespace) -> int:
         write_out(path_line("\npage:", page) + path_line("CSV: ", place / "contest.csv"))
     else:
         write_out(json.dumps(records(matches), indent=1) + "\n")
-    return 3 if any(one.verdicts["unknown"].count for match in matches for one in match.statements) else 0
+    return 3 if any(statement.verdicts["unknown"].count for match in matches for statement in match.statements) else 0
 
 
 def checked(arguments: argparse.Namespace) -> list[int]:
@@ -96,7 +96,7 @@ def checked(arguments: argparse.Namespace) -> list[int]:
 
 def reference_of(arguments: argparse.Namespace, algorithms: list[Algorithm]) -> str:
     """The name of the reference. ValueError with the valid names."""
-    names = [one.name for one in algorithms]
+    names = [algorithm.name for algorithm in algorithms]
     if arguments.reference is None:
         return names[0]
     if arguments.reference not in names:
@@ -106,9 +106,9 @@ def reference_of(arguments: argparse.Namespace, algorithms: list[Algorithm]) -> 
 
 def others(arguments: argparse.Namespace) -> dict[str, Any]:
     """The options of `./lab run` that all runs share."""
-    found: dict[str, Any] = {"world": "simulated", "time": arguments.time, "payload": "counted"}
-    found |= {"set": arguments.set} if arguments.set else {}
-    return found if arguments.rate is None else {**found, "rate": arguments.rate}
+    shared: dict[str, Any] = {"world": "simulated", "time": arguments.time, "payload": "counted"}
+    shared |= {"set": arguments.set} if arguments.set else {}
+    return shared if arguments.rate is None else {**shared, "rate": arguments.rate}
 
 
 def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> list[Match]:
@@ -116,10 +116,10 @@ def matches_of(sweep: Sweep, algorithms: list[Algorithm], reference: str) -> lis
     from studies.contest import Match
     from studies.sweeping import statements
 
-    found, names = statements(sweep), [one.name for one in algorithms]
+    stated, names = statements(sweep), [algorithm.name for algorithm in algorithms]
     return [
-        Match(found[first].variant.scenario, names, reference, found[first : first + len(names)])
-        for first in range(0, len(found), len(names))
+        Match(stated[first].variant.scenario, names, reference, stated[first : first + len(names)])
+        for first in range(0, len(stated), len(names))
     ]
 
 
@@ -133,8 +133,8 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, folder: Path, consol
 
     wanted: list[tuple[Subject, int]] = [
         (subject, row.seed)
-        for one, subject in zip(statements(sweep), sweep.subjects, strict=True)
-        for row in one.worst()[:1]
+        for statement, subject in zip(statements(sweep), sweep.subjects, strict=True)
+        for row in statement.worst()[:1]
     ]
     if all(worst.kept(folder, subject.task(seed)) for subject, seed in wanted):
         return

@@ -13,7 +13,7 @@ from cli.command_table import add
 from cli.commands.run import run_command
 from cli.compiled_form import want_compiled
 from cli.options import add_runs, check_workers, seed_of
-from common.outcome import told
+from common.outcome import error_line
 from common.pairs import json_or_text, parse_pair
 from common.quoting import command
 from common.terminal.printable import path_line, printable
@@ -91,8 +91,8 @@ def hunt_command(arguments: argparse.Namespace) -> int:
             )
             write_out(
                 f"\nfound at try {catch.number}: {printable(catch.sentence)}\n"
-                f"  drawn   {catch.drawn.words()}\n"
-                f"  shrunk  {shrunk.case.words()}, in {shrunk.runs} runs"
+                f"  drawn   {catch.drawn.describe()}\n"
+                f"  shrunk  {shrunk.case.describe()}, in {shrunk.runs} runs"
                 f"{'' if shrunk.finished else ' (not to the end)'}\n"
                 f"  {repeated}\n" + path_line("  report:", report)
             )
@@ -135,7 +135,7 @@ def keep(path: Path | None, seed: int, runs: Path) -> str:
         try:
             run_command(arguments)
         except Exception as error:
-            why = told(error)
+            why = error_line(error)
     report = Path(os.path.realpath(runs / "latest")) / "report.html"
     return str(report) if report.exists() and str(report.parent) != before else f"none: {why}"
 

@@ -19,7 +19,7 @@ from cli.compiled_form import want_compiled
 from cli.options import SCENARIO_NAMES, add_plain, add_runs, check_workers, workers_for
 from cli.ownership import handing_over
 from cli.root import need_root
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.printable import path_line, printable, printable_text
 from common.terminal.standard_streams import write_error, write_out
 from running.options import DEFAULTS, OPTIONS
@@ -72,10 +72,10 @@ def cluster_address(text: str) -> ClusterAddress:
 
 def parse_seeds(text: str) -> list[int]:
     """N or A-B. ValueError with examples."""
-    found = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,18})(?:-(\d{1,18}))?", text, re.ASCII)
+    if match is None:
         raise ValueError(f"--seeds must be a number such as 300, or a range such as 301-600 (got {text!r})")
-    first, last = found.groups()
+    first, last = match.groups()
     low, high = (1, int(first)) if last is None else (int(first), int(last))
     if not 0 <= low <= high or high - low >= SEEDS_MAX:
         raise ValueError(f"--seeds must be 1 to {SEEDS_MAX} seeds, the first not above the last (got {text})")
@@ -92,27 +92,27 @@ def asked(arguments: argparse.Namespace) -> list[Variant]:
     others["payload"] = arguments.payload or counted
     others |= {"rate": arguments.rate} if arguments.rate is not None else {}
     plans = [name for name in (arguments.plan or "").split(",") if name]
-    found = variants(
+    chosen = variants(
         arguments.scenarios, arguments.transport.split(","), plans, arguments.set, arguments.setting, others
     )
     if arguments.reconvergence == DEFAULTS["reconvergence"]:
-        return found
+        return chosen
     roce = {name for name, transport in TRANSPORTS.items() if transport.single_plane}
     own = ("reconvergence", arguments.reconvergence)
-    return [replace(one, others=(*one.others, own)) if one.transport in roce else one for one in found]
+    return [replace(v, others=(*v.others, own)) if v.transport in roce else v for v in chosen]
 
 
 def chosen_variants(arguments: argparse.Namespace, seed: int) -> list[Variant]:
     """The variants; on real links with the rate that this machine can keep, the same for all of a variant's runs."""
-    found = asked(arguments)
+    asked_variants = asked(arguments)
     if arguments.world == "simulated" or arguments.rate is not None:
-        return found
+        return asked_variants
     from cli.choosing import chosen
 
-    rates = [chosen({**one.asked, "seed": seed}).choices.calibration["port_rate_bps"] for one in found]
+    rates = [chosen({**variant.asked, "seed": seed}).choices.calibration["port_rate_bps"] for variant in asked_variants]
     return [
         replace(variant, others=(*variant.others, ("rate", rate_bps / 1e6)))
-        for variant, rate_bps in zip(found, rates, strict=True)
+        for variant, rate_bps in zip(asked_variants, rates, strict=True)
     ]
 
 
@@ -141,19 +141,19 @@ def sweep_command(arguments: argparse.Namespace) -> int:
     told = arguments.format == "text"
     console = LastingConsole(quiet=not told)
     subjects = [subject(variant, chosen, seeds[0]) for variant in chosen_variants(arguments, seeds[0])]
-    place = arguments.runs / "sweeps" / name_of([one.variant for one in subjects])
-    scenarios = {arguments.runs / str(one.options["scenario"]) for one in subjects}
+    place = arguments.runs / "sweeps" / name_of([subject.variant for subject in subjects])
+    scenarios = {arguments.runs / str(subject.options["scenario"]) for subject in subjects}
     made = partial(swept, arguments, subjects, seeds, [place, *scenarios], console, until=until)
     with made(lambda sweep: report.write(place, statements(sweep))) as sweep:
         keep_worst(arguments, sweep, console)
-        found = statements(sweep)
-        page = report.write(place, found)
+        stated = statements(sweep)
+        page = report.write(place, stated)
     if told:
-        write_out("\n" + printable_text(text.summary(found)))
+        write_out("\n" + printable_text(text.summary(stated)))
         write_out(path_line("\npage:", page) + path_line("rows:", place / "rows.csv"))
     else:
-        write_out(json.dumps(document(found), indent=1) + "\n")
-    return status(found)
+        write_out(json.dumps(document(stated), indent=1) + "\n")
+    return status(stated)
 
 
 @contextmanager
@@ -174,7 +174,7 @@ def swept(
     with handing_over(arguments.runs, folder, *places), RowStore(folder) as store:
         sweep = Sweep(subjects, seeds, store, until)
         if arguments.world == "simulated" and not (sweep.decided or arguments.cluster):
-            want_compiled(arguments, len(seeds) * sum(one.seconds for one in subjects))
+            want_compiled(arguments, len(seeds) * sum(subject.seconds for subject in subjects))
         with page_if_broken_off(lambda: write(sweep)):
             if not sweep.decided:
                 with (
@@ -196,7 +196,7 @@ def page_if_broken_off(write: Callable[[], Path]) -> Iterator[None]:
         try:
             said = f"the page has the results so far: {printable(str(write()))}"
         except OSError as error:
-            said = f"rows are kept, and the page cannot be written: {told(error)}"
+            said = f"rows are kept, and the page cannot be written: {error_line(error)}"
         write_error(f"mrclab: {said}")
         raise
 
@@ -214,7 +214,7 @@ def make_engine(
         from studies.farm import Cluster
 
         return Cluster(arguments.cluster, perform)
-    workers = workers_for(arguments.workers, max(one.memory_bytes for one in subjects), console.tell)
+    workers = workers_for(arguments.workers, max(subject.memory_bytes for subject in subjects), console.tell)
     return Pool(workers, perform, folder)
 
 
@@ -222,13 +222,13 @@ def keep_worst(arguments: argparse.Namespace, sweep: Sweep, console: LastingCons
     """Make the worst runs again, each with journals and a report."""
     from studies.sweeping import statements
     from studies.sweeping.perform import perform
-    from studies.sweeping.subject import whole
+    from studies.sweeping.subject import with_journals
 
-    for one, subject in zip(statements(sweep), sweep.subjects, strict=True):
-        for row in one.worst()[: arguments.keep_worst]:
-            words = f"making again, to be kept: {one.variant.command(row.seed)}"
+    for statement, subject in zip(statements(sweep), sweep.subjects, strict=True):
+        for row in statement.worst()[: arguments.keep_worst]:
+            words = f"making again, to be kept: {statement.variant.command(row.seed)}"
             console.print(words, highlight=False, soft_wrap=True, markup=False)
-            if why := perform("", whole(subject.task(row.seed), str(arguments.runs))).error:
+            if why := perform("", with_journals(subject.task(row.seed), str(arguments.runs))).error:
                 console.tell(f"could not be kept, broken off: {why}")
 
 
@@ -243,15 +243,15 @@ def name_of(variants: Sequence[Variant], *others: str) -> str:
     return f"{Path(variants[0].scenario).stem}-{digest(chr(10).join(words).encode())[:8]}"
 
 
-def status(found: Sequence[VariantStatement]) -> int:
+def status(statements: Sequence[VariantStatement]) -> int:
     """0, 1 or 3, as the help says."""
-    tests = [one.test for one in found]
+    tests = [statement.test for statement in statements]
     if any(test is not None for test in tests):
         answers = [test.known if test is not None else None for test in tests]
     else:
         answers = [
-            False if one.verdicts["false"].count else True if one.verdicts["true"].count == len(one.rows) else None
-            for one in found
+            False if each.verdicts["false"].count else True if each.verdicts["true"].count == len(each.rows) else None
+            for each in statements
         ]
     if any(answer is False for answer in answers):
         return 1

@@ -59,10 +59,10 @@ class Transformer(nn.Module):
 
 def sequences(count: int, generator: torch.Generator) -> torch.Tensor:
     """Each token is the sum of the two before it, modulo TOKENS."""
-    found = torch.randint(0, TOKENS, (count, 2), generator=generator)
-    while found.shape[1] <= LENGTH:
-        found = torch.cat([found, (found[:, -1:] + found[:, -2:-1]) % TOKENS], dim=1)
-    return found
+    tokens = torch.randint(0, TOKENS, (count, 2), generator=generator)
+    while tokens.shape[1] <= LENGTH:
+        tokens = torch.cat([tokens, (tokens[:, -1:] + tokens[:, -2:-1]) % TOKENS], dim=1)
+    return tokens
 
 
 def sharded(model: Transformer) -> nn.Module:

@@ -44,7 +44,9 @@ def read(path: Path) -> dict[Place, Row]:
     except FileNotFoundError:
         raise
     except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
-        raise ValueError(f"{path} must be a file of runs ({type(error).__name__}: {plain_file.what(error)})") from None
+        raise ValueError(
+            f"{path} must be a file of runs ({type(error).__name__}: {plain_file.text_fault(error)})"
+        ) from None
     return found
 
 

@@ -14,7 +14,7 @@ from paper import catalogue
 from paper.figure import Figure, Part
 from running import Choices, RunSpec, identity
 from running.document import spec_of, written
-from running.runner import made
+from running.runner import make_run
 from studies.sweeping import Row, Task, VersionError
 from studies.sweeping.perform import kept
 
@@ -84,7 +84,7 @@ def perform(scratch: str, task: FigureTask) -> Row:
         run = spec_of(task.run)
         if hashes(run, task.figure) != task.hashes:
             raise VersionError(f"the code was changed while figure {task.figure} was made: begin again")
-        found = parts_of(task.figure, task.short)[task.part].measure(Run.open(made(run, root)))
+        found = parts_of(task.figure, task.short)[task.part].measure(Run.open(make_run(run, root)))
         curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
         row = Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
         return Row.from_text(row.to_text())  # as a store has it: comparisons of numpy's numbers are no bool

@@ -196,8 +196,8 @@ class Parsers:
         words = []
         for key, part in zip(names, state.key, strict=True):
             words += [f"(u64){key}"] + ([f"(u64)({key} >> 64)"] if part.width_bits > 64 else [])
-        found = f"VALUE_SET_HAS(d, {number}, (const u64[]){{{', '.join(words)}}}, {len(words)})"
-        return [f"if ({found})", f"    {self._go(next_state)}"]
+        condition = f"VALUE_SET_HAS(d, {number}, (const u64[]){{{', '.join(words)}}}, {len(words)})"
+        return [f"if ({condition})", f"    {self._go(next_state)}"]
 
     def _key(self, part: KeyPart, name: str, kind: str) -> list[str]:
         if part.width_bits > WIDEST_BITS:

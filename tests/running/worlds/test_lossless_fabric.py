@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judging.measures import counters
 from judging.run import Run
 from running.options import Choices
-from running.runner import made
+from running.runner import make_run
 from running.spec import RunSpec
 from running.transport_choice import TransportChoice, transport
 from scenarios.scenario import Phase, Scenario, Workload
@@ -40,7 +40,7 @@ def incast(directory: Path, plan: Plan, chosen: TransportChoice, senders: int, s
         checks=lambda setting: [],
         phases=(Phase("reference", 0.1), Phase("faults", 2.0)),
     )
-    seen = Run.open(made(RunSpec(scenario, Choices(chosen, plan, seed=seed, world="simulated")), directory))
+    seen = Run.open(make_run(RunSpec(scenario, Choices(chosen, plan, seed=seed, world="simulated")), directory))
     return counters.switch_drops(seen) + counters.switch_pauses(seen)
 
 

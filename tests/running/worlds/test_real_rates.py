@@ -20,7 +20,7 @@ from judging.verdict import Verdict
 from running.assessment import setting_of
 from running.directory import RunDirectory
 from running.options import Choices
-from running.runner import made
+from running.runner import make_run
 from running.spec import RunSpec
 from running.transport_choice import transport
 from scenarios import library
@@ -47,7 +47,7 @@ def simulate(
     chosen = transport(transport_name, scenario.settings)
     choices = Choices(chosen, plan, seed=seed, world="simulated", time_factor=time_factor, plan_source=source)
     spec = RunSpec(scenario, choices)
-    path = made(spec, directory)
+    path = make_run(spec, directory)
     verdict, run = judge(path, spec.checks(), scenario.story), RunDirectory(path)
     assert setting_of(run.options(), run.plan()) == spec.setting
     return verdict, Run.open(path)

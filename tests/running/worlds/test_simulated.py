@@ -17,7 +17,7 @@ from running import estimate
 from running.assessment import assessment
 from running.directory import RunDirectory
 from running.options import Choices
-from running.runner import made
+from running.runner import make_run
 from running.spec import RunSpec
 from running.transport_choice import transport
 from running.worlds.simulated import SimulatedWorld, collecting
@@ -35,7 +35,7 @@ def simulate(name: str, tmp_path: Path, seed: int = 3, transport_name: str = "mr
         transport(transport_name, scenario.settings), load_plan(scenario.plan), seed=seed, world="simulated"
     )
     spec = RunSpec(scenario, choices)
-    path = made(spec, tmp_path)
+    path = make_run(spec, tmp_path)
     return judge(path, spec.checks(), scenario.story), path
 
 
@@ -88,7 +88,7 @@ def test_switches_are_sampled_like_hosts_unless_that_would_be_many_rows(
             timeline=lambda setting: [],
         )
         choices = Choices(transport("mrc", scenario.settings), load_plan(scenario.plan), seed=3, world="simulated")
-        path = made(RunSpec(scenario, choices), tmp_path)
+        path = make_run(RunSpec(scenario, choices), tmp_path)
         return [int(line["t_ns"]) for line in Run.open(path).switch_samples["p0l0"]]
 
     often = samples(True)

@@ -104,6 +104,6 @@ def test_members_and_groups_that_come_and_go_take_no_more_memory(engine: NativeE
 
 def test_a_member_is_found_without_a_look_at_the_others(engine: NativeEngine) -> None:
     """A search through them would compare 2 · 10^10 ids."""
-    c, device, args = binding.runtime(), engine.device, binding.words([1])
+    c, device, args = binding.runtime(), engine.device, binding.u64_array([1])
     for number in range(200_000):
         assert c.access_set_member(device, 0, number, 0, args) == 0

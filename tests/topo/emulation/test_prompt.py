@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.prompt import words
+from cli.prompt import prompt_commands
 from topo.emulation.lab import Lab
 from topo.emulation.network import REFUSED, FabricCLI, network
 from topo.fault import VERBS, Fault, FaultError, make_fault
@@ -34,7 +34,7 @@ def nowhere(private_run: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fabr
     lab.plan = PLAN
     monkeypatch.setattr(Lab, "faults", lambda _: [], raising=False)
     with open(os.devnull) as nobody:
-        yield FabricCLI(network(PLAN), words(lab), script=os.devnull, stdin=nobody)
+        yield FabricCLI(network(PLAN), prompt_commands(lab), script=os.devnull, stdin=nobody)
 
 
 def offered(prompt: FabricCLI, line: str) -> list[str]:

@@ -65,7 +65,7 @@ class Ring(Topology):
         following = (leaf(switch.plane, (switch.index + step) % self.leaves) for step in steps)
         return sorted(self.port_towards(switch, one) for one in following)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"{counted(self.planes, 'plane')} × a ring of {self.leaves} leaves"
 
     def single_plane(self) -> Self:

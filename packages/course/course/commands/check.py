@@ -41,7 +41,7 @@ def register_hint(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 def check_command(arguments: argparse.Namespace) -> int:
     from common import files, plain_file
-    from common.outcome import told
+    from common.outcome import error_line
     from common.scratch import Scratch
     from common.terminal.console import LastingConsole
     from course import checking, terminal
@@ -76,7 +76,7 @@ def check_command(arguments: argparse.Namespace) -> int:
         try:
             source = checking.read(path)
         except plain_file.TooLongError as error:
-            result, source = checking.not_run(lab, student, student.seed(lab.number), told(error)), ""
+            result, source = checking.not_run(lab, student, student.seed(lab.number), error_line(error)), ""
         else:
             with terminal.progress(console, lab) as tell:
                 result = checking.check(lab, path, source, student, folder, only=only, tell=tell)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import files, plain_file
-from common.outcome import told
+from common.outcome import error_line
 from course import checking
 from course.grading.submissions import Submission
 from course.page import page
@@ -86,7 +86,7 @@ class Grading:
         try:
             source = submission.source()
         except OSError as error:
-            result, source = checking.not_run(submission.lab, student, seed, told(error)), ""
+            result, source = checking.not_run(submission.lab, student, seed, error_line(error)), ""
         else:
             folder = pages / submission.lab.name
             files.make_folder(folder)
@@ -102,7 +102,7 @@ class Grading:
 
     def not_graded(self, submission: Submission, error: Exception) -> CheckResult:
         """The result of a submission whose grading ended with an error."""
-        why = told(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+        why = error_line(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         trouble = f"the grading ended with {why}"
         student = Student(submission.student, self.key)
         return checking.not_run(submission.lab, student, self.seed(submission), writable(trouble))

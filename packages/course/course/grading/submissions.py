@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import plain_file
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.printable import printable
 from course.box.box import SOURCE_BYTES_MAX
 from course.exercise import Exercise
@@ -47,7 +47,7 @@ def found(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submis
             if path.name.startswith("."):
                 raise ValueError(f"a student's folder must not begin with a dot (got {path.name!r})")
         except (ValueError, OSError) as error:
-            refused.append(printable(told(error)))
+            refused.append(printable(error_line(error)))
             continue
         result += [Submission(path.name, lab, path / lab.file) for lab in labs if os.path.lexists(path / lab.file)]
     if not result:

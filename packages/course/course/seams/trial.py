@@ -21,7 +21,7 @@ from endpoint.mrc import OPERATIONS, SEAMS
 from endpoint.mrc.presets import LAB
 from judging import Run, Span
 from running.estimate import TooLargeError
-from running.runner import made
+from running.runner import make_run
 from scenarios import Scenario
 from studies.hunting import Case
 
@@ -109,7 +109,7 @@ def attempt(work: StudentWork, case: TrialCase, folder: Path, limits: BoxLimits 
         seat = Seat(lambda: boxes.enter_context(work.box(limits)), case.plan.base_rtt_ns)
         with installed(seat, case.seam):
             try:
-                path = made(case.spec(), folder)
+                path = make_run(case.spec(), folder)
             except TooLargeError as error:
                 raise NotPossibleError(str(error)) from error
     return Trial(case, Run.open(path), seat.log, seat.windows, path)

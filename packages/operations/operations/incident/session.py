@@ -10,7 +10,7 @@ from typing import Any, Literal
 from common import files
 from common.fields import Fields
 from common.journal import Journal
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.choices import no_such
 from operations.incident.draw import CALLED_S, Incident, described
 from operations.incident.kind import NONE, AnswerError, check_answer, kinds_of
@@ -193,5 +193,5 @@ def failures(*steps: Callable[[], object]) -> list[str]:
         try:
             step()
         except Exception as error:  # the next step does not need this one
-            reasons.append(told(error))
+            reasons.append(error_line(error))
     return reasons

@@ -9,7 +9,7 @@ from controller import DirectControl, Entity, TableEntry, compiled_pipelines
 from controller.tables import tables
 from operations.incident.draw import Hidden
 from p4c.entries import Lpm
-from running.view import shown
+from running.view import entry_rows
 from switch.reference import ReferenceEngine
 from topo import Plan, Switch
 from topo.address import switch_usid, usid_prefix
@@ -52,7 +52,7 @@ def planned(plan: Plan, switch: Switch, *, virtual_time: bool = True) -> tuple[t
     """The plan's entries of a switch, as (table, match, action)."""
     control = DirectControl(ReferenceEngine(seed=0), compiled_pipelines()[switch.program])
     control.install(tables(plan, switch, virtual_time=virtual_time))
-    return tuple((row["table"], row["match"], row["action"]) for row in shown(control.store))
+    return tuple((row["table"], row["match"], row["action"]) for row in entry_rows(control.store))
 
 
 def differing(

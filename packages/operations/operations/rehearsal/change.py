@@ -60,7 +60,7 @@ class ChangeStep:
         """The step as a run carries it out."""
         return TimedFault(self.at_s, ACTIONS[self.action], self.target, self.for_s, self.value)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         """The step for people."""
         lasting = "" if self.for_s is None else f" for {self.for_s:g} s"
         return f"{self.action} {self.target} at {self.at_s:g} s{lasting}"

@@ -16,7 +16,7 @@ from judging.measures import goodput, steps
 from operations.rehearsal.change import ACTIONS, ChangeStep, Planned
 from running import Choices, RunSpec
 from running.document import spec_of, written
-from running.runner import made
+from running.runner import make_run
 from running.transport_choice import transport
 from scenarios import Phase, PlainScenario, Setting, TimedFault, training_loop
 from studies.farm import Engine, Inline, Job, folder
@@ -175,10 +175,10 @@ def rehearsed(
 def done(scratch: str, job: Job) -> Seen:
     """The run, in any process."""
     if job.keep:
-        kept = made(spec_of(job.run), FilePath(job.keep))
+        kept = make_run(spec_of(job.run), FilePath(job.keep))
         return seen(job.seed, kept)._replace(folder=str(kept))
     with folder(scratch) as own:
-        return seen(job.seed, made(spec_of(job.run), FilePath(own)))
+        return seen(job.seed, make_run(spec_of(job.run), FilePath(own)))
 
 
 HUNT_SEEDS, HUNT_FLAPS = 1_000_000, 3

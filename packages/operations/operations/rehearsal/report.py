@@ -16,8 +16,8 @@ from judging.reports.report import REPLAY
 from operations.rehearsal.orders import best, sequence
 from operations.rehearsal.rehearse import RehearsalResult, compared, spec
 from page import export
-from running.fault_words import words
-from running.runner import made
+from running.fault_words import spell
+from running.runner import make_run
 
 PAGE = "rehearsal.html"
 MARKS = {"safe": "true", "unknown": "unknown", "not safe": "false"}
@@ -32,7 +32,7 @@ def finished(statements: Sequence[RehearsalResult], root: Path, others: Sequence
     folders = []
     for one in statements:
         kept = one.worst.folder
-        folders.append(kept or made(spec(one.planned, one.worst.seed, one.worst.flaps), root))
+        folders.append(kept or make_run(spec(one.planned, one.worst.seed, one.worst.flaps), root))
         export.beside_report(folders[-1])
     path = folders[0] / PAGE
     files.write(path, html(statements, folders, others))
@@ -85,7 +85,7 @@ def worst(statement: RehearsalResult) -> list[str]:
     if statement.hunted:
         flaps = statement.hunted[0].flaps
         lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
-    beside = ", ".join(words(fault) for fault in one.background) or "no other fault"
+    beside = ", ".join(spell(fault) for fault in one.background) or "no other fault"
     step = f"the longest step took {one.slowdown:.2f} times as long as the reference"
     return [*lines, f"worst run: seed {one.seed}; {step}; besides the change: {beside}"]
 
@@ -102,7 +102,7 @@ def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[Reh
     for one in statements:
         lines += [one.planned.name, f"  {verdict(one)}", f"  {noticed(one)}"]
         for step, count in zip(one.planned.steps, one.by_step(), strict=True):
-            lines += [f"    {step.words()}: noticed in {count}"] if count else []
+            lines += [f"    {step.describe()}: noticed in {count}"] if count else []
         lines += [f"  {said}" for said in worst(one)]
     if len(statements) == 2:
         lines.append(order(statements))
@@ -121,14 +121,14 @@ def document(
             "noticed": {**asdict(one.noticed), "share": one.noticed.value},
             "outage_s": one.outage_s,
             "steps": [
-                {"step": step.words(), "noticed": count}
+                {"step": step.describe(), "noticed": count}
                 for step, count in zip(one.planned.steps, one.by_step(), strict=True)
             ],
             "worst": {
                 "seed": one.worst.seed,
                 "slowdown": round(one.worst.slowdown, 4),
                 "goodput_kept": round(one.worst.goodput_kept, 4),
-                "beside": [words(fault) for fault in one.worst.background],
+                "beside": [spell(fault) for fault in one.worst.background],
                 "hunted": one.worst in one.hunted,
             },
         }
@@ -141,7 +141,7 @@ def document(
         "order": None if found is None else asdict(found),
         "other_orders": {
             "tried": len(others),
-            "best": None if tried is None else [step.words() for step in tried[0].planned.steps],
+            "best": None if tried is None else [step.describe() for step in tried[0].planned.steps],
             "difference": None if tried is None else asdict(tried[1]),
         },
         "model": statements[0].answers_for,
@@ -158,7 +158,7 @@ def html(statements: Sequence[RehearsalResult], folders: Sequence[Path], others:
     for one, folder in zip(statements, folders, strict=True):
         replay = quote(os.path.relpath(folder / REPLAY, folders[0]))
         link = page.Raw(f'replay of the worst run, seed {one.worst.seed}: <a href="{page.text(replay)}">open</a>')
-        rows = [[step.words(), count] for step, count in zip(one.planned.steps, one.by_step(), strict=True)]
+        rows = [[step.describe(), count] for step, count in zip(one.planned.steps, one.by_step(), strict=True)]
         parts.append(
             page.section(
                 one.planned.name,

@@ -69,7 +69,7 @@ def load(directory: Path, name: str) -> Compiled | None:
     file = directory / f"{name}.p4c.json"
     try:
         state = file.stat()
-        if not caches.own(state):
+        if not caches.is_trusted(state):
             return None
         read, missing, made = _entry(file, state.st_mtime_ns, state.st_ino)
         if any(_digest(Path(p)) != digest for p, digest in read) or any(Path(p).exists() for p in missing):

@@ -19,7 +19,7 @@ from paper.cluster import B
 from paper.figure import Measured
 from paper.pair import pair
 from running import Choices, RunSpec, prepare
-from running.runner import made
+from running.runner import make_run
 from scenarios import TimedFault
 from topo import Plan
 from topo.fault import FaultError
@@ -73,7 +73,7 @@ def rates(work: StudentWork, name: str, payload: int, faults: Sequence[Fault], s
         prepare(spec)
     except (FaultError, ValueError) as error:
         raise BoxError(f"{work.path.name}: the timeline cannot be carried out: {error}") from None
-    run = Run.open(made(spec, work.folder / "runs"))
+    run = Run.open(make_run(spec, work.folder / "runs"))
     return [measuring.rate(run, clock, step + SETTLE, step + 1) for step in range(steps)]
 
 
