@@ -11,9 +11,9 @@ import argparse
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from common.door import added, of_packages
 from topo.summaries import SUMMARIES
 
 
@@ -35,7 +35,6 @@ class CommandEntry:
 
 
 GROUP = "mrclab.commands"
-PACKAGES = Path(__file__).parents[1] / "packages"
 LAB = "cli.commands.lab:register"
 SEEDS = "seeds"  # a folder
 COMPILER = ("compiler",)
@@ -92,30 +91,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
 }
 
 
-@cache
-def of_packages() -> Mapping[str, str]:
-    """The commands of the clone's packages, by name: MODULE:NAME of the entry."""
-    import tomllib
-
-    entries: dict[str, str] = {}
-    for file in sorted(PACKAGES.glob("*/pyproject.toml")):
-        entries |= tomllib.loads(file.read_text())["project"].get("entry-points", {}).get(GROUP, {})
-    return entries
-
-
-@cache
-def installed() -> Mapping[str, str]:
-    """The commands of every installed distribution; to look them up takes a tenth of a second."""
-    from importlib.metadata import entry_points
-
-    return {each.name: each.value for each in entry_points(group=GROUP)}
-
-
 def entry(name: str) -> CommandEntry | None:
     """A command of the lab or of a package; None for none."""
     if name in COMMANDS:
         return COMMANDS[name]
-    named = of_packages().get(name) or installed().get(name)
+    named = of_packages(GROUP).get(name) or added(GROUP).get(name)
     if named is None:
         return None
     module, _, attribute = named.partition(":")
@@ -126,7 +106,7 @@ def entry(name: str) -> CommandEntry | None:
 
 def commands() -> Mapping[str, CommandEntry]:
     """Every command, those of packages last."""
-    every = {name: entry(name) for name in (*COMMANDS, *of_packages(), *installed())}
+    every = {name: entry(name) for name in (*COMMANDS, *of_packages(GROUP), *added(GROUP))}
     return {name: command for name, command in every.items() if command is not None}
 
 

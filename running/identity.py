@@ -27,7 +27,7 @@ __all__ = ["CODE", "code_digest", "digest", "file_digest", "import_name", "impor
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = {
-    "transport": ("endpoint",),
+    "transport": ("endpoint", "algorithms"),
     "switch": ("switch", "p4c"),
     "lab": (
         "common",

@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING
 from common.door import lazy
 
 if TYPE_CHECKING:
-    from endpoint.mrc.algorithms import OPERATIONS, SEAMS
+    from endpoint.mrc.algorithms import OPERATIONS, SEAMS, known
     from endpoint.mrc.congestion.cc_profile import PathTraits
     from endpoint.mrc.congestion.congestion import Congestion
+    from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
     from endpoint.mrc.endpoint import Endpoint
-    from endpoint.mrc.loss.loss_detection import LossDetection
+    from endpoint.mrc.loss.loss_detection import LossDetection, PacketWindow
     from endpoint.mrc.operations import EndpointOperations
     from endpoint.mrc.parameter import Parameter, Values
-    from endpoint.mrc.paths.ev_set import EvPath, EvSet
+    from endpoint.mrc.paths.ev_set import EvPath, EvSet, PlaneEvs
+    from endpoint.mrc.paths.parked import Parked
     from endpoint.mrc.paths.selection import Selection
     from endpoint.mrc.peer import PORTS_ALL, REQUEST_IDS, Peer
     from endpoint.mrc.peers import PeerTable
@@ -20,7 +22,7 @@ else:
     __getattr__ = lazy(__name__, __file__)
 
 __all__ = [
-    "OPERATIONS", "PORTS_ALL", "REQUEST_IDS", "SEAMS", "Congestion", "Endpoint", "EndpointOperations", "EvPath",
-    "EvSet", "LossDetection", "Parameter", "PathTraits", "Peer", "PeerTable", "Selection", "Values",
-    "presets",
+    "CREDIT_UNIT", "OPERATIONS", "PORTS_ALL", "REQUEST_IDS", "SEAMS", "Congestion", "CreditGranter", "Endpoint",
+    "EndpointOperations", "EvPath", "EvSet", "LossDetection", "PacketWindow", "Parameter", "Parked", "PathTraits",
+    "Peer", "PeerTable", "PlaneEvs", "Selection", "Values", "known", "presets",
 ]  # fmt: skip

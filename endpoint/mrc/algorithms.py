@@ -1,37 +1,32 @@
 """The algorithms that a setting may name, for each seam; and making them for a queue pair or a NIC.
 
+MRC's own, its control groups, and those that packages add by entry points (`packages/algorithms`).
+
 A class from a file of the user's (`endpoint.plugins`) is behind a guard: it is asked through Python, and its errors
 name the file, the line and the rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from common.door import added, of_packages
 from endpoint.mrc.congestion.cc_profile import CcProfile, PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.congestion.dctcp import Dctcp
 from endpoint.mrc.congestion.fixed_window import FixedWindow
 from endpoint.mrc.congestion.granter import CreditGranter
 from endpoint.mrc.congestion.nscc import Nscc
-from endpoint.mrc.congestion.rccc import Rccc
-from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.loss.loss_detection import LossDetection
 from endpoint.mrc.loss.reorder import ReorderRule
-from endpoint.mrc.loss.sleek import SleekRule
 from endpoint.mrc.operations import EndpointOperations
 from endpoint.mrc.parameter import checked
 from endpoint.mrc.paths.ev_set import EvSet
-from endpoint.mrc.paths.select_bitmap import BitmapSelection
-from endpoint.mrc.paths.select_mixed import MixedSelection
 from endpoint.mrc.paths.select_mrc import MrcSelection
 from endpoint.mrc.paths.select_oblivious import ObliviousSelection
-from endpoint.mrc.paths.select_reps import RepsSelection
-from endpoint.mrc.paths.select_round_robin import RoundRobinSelection
 from endpoint.mrc.paths.select_single_path import SinglePathSelection
-from endpoint.mrc.paths.select_two_choices import TwoChoicesSelection
 from endpoint.mrc.paths.selection import Selection
 from endpoint.mrc.seams.guards import (
     USERS,
@@ -43,27 +38,18 @@ from endpoint.mrc.seams.guards import (
 )
 from endpoint.nic.config import ConfigError, Settings
 
+GROUP = "mrclab.algorithms"
+"""Entry points of packages: `SETTING.NAME = "MODULE:CLASS"`."""
 SELECTIONS: dict[str, type[Selection]] = {
     "mrc": MrcSelection,
     "oblivious": ObliviousSelection,
     "single_path": SinglePathSelection,
-    "reps": RepsSelection,
-    "bitmap": BitmapSelection,
-    "mixed": MixedSelection,
-    "round_robin": RoundRobinSelection,
-    "two_choices": TwoChoicesSelection,
 }
-CONGESTIONS: dict[str, type[Congestion]] = {
-    "nscc": Nscc,
-    "fixed_window": FixedWindow,
-    "dctcp": Dctcp,
-    "swift": Swift,
-    "rccc": Rccc,
-}
-LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule, "sleek": SleekRule}
+CONGESTIONS: dict[str, type[Congestion]] = {"nscc": Nscc, "fixed_window": FixedWindow}
+LOSSES: dict[str, type[LossDetection]] = {"reorder": ReorderRule}
 OPERATIONS: dict[str, type[EndpointOperations]] = {"mrc": EndpointOperations}
 SEAMS: dict[str, dict[str, Any]] = {"selection": SELECTIONS, "congestion": CONGESTIONS, "loss": LOSSES}
-"""By setting: the algorithms that a contest compares."""
+"""By setting: MRC's own, and those of packages and of users that were asked for."""
 
 
 WORDS = {
@@ -78,9 +64,27 @@ def find(setting: str, name: str) -> Any:
     """The algorithm of that name. Raises `ConfigError`."""
     there = SEAMS.get(setting, OPERATIONS)
     if name not in there:
+        _take(setting, of_packages(GROUP))
+    if name not in there and name not in known(setting):
         what = f"there is no {WORDS[setting]} {name!r}"
         raise ConfigError(f"{what}; valid: {', '.join(there)}, or a class of a file, FILE.py:CLASS")
     return there[name]
+
+
+def known(setting: str) -> dict[str, Any]:
+    """All algorithms of a setting by name, with those of packages."""
+    _take(setting, added(GROUP))
+    return SEAMS.get(setting, OPERATIONS)
+
+
+def _take(setting: str, entries: Mapping[str, str]) -> None:
+    """Put the algorithms of a setting that packages add among the others."""
+    there = SEAMS.get(setting, OPERATIONS)
+    for entry, place in entries.items():
+        seam, _, name = entry.partition(".")
+        if seam == setting and name not in there:
+            module, _, attribute = place.partition(":")
+            there[name] = getattr(importlib.import_module(module), attribute)
 
 
 class Chosen:

@@ -11,7 +11,7 @@ from typing import Any
 
 from common import user_code
 from endpoint import plugins
-from endpoint.mrc import SEAMS
+from endpoint.mrc import SEAMS, known
 from studies.sweeping.variant import Variant, split
 
 OPTION = "--algorithms"
@@ -65,7 +65,7 @@ def _settings(word: str) -> tuple[tuple[str, str], ...]:
             name, value = (_seam(part) if plugins.is_plugin(part) else "selection"), part
         if name in settings:
             raise ValueError(f"{OPTION}: {word!r} must choose {name} once")
-        shipped = [known for known in SEAMS.get(name, {}) if not plugins.is_plugin(known)]
+        shipped = _shipped(name) if name in SEAMS else []
         if name in SEAMS and not plugins.is_plugin(value) and value not in shipped:
             raise ValueError(f"{OPTION}: there is no {name} {value!r} (in {word!r}): {choices()}")
         settings[name] = value
@@ -74,12 +74,17 @@ def _settings(word: str) -> tuple[tuple[str, str], ...]:
 
 def choices() -> str:
     """The words that `--algorithms` takes."""
-    shipped = {seam: ", ".join(name for name in known if not plugins.is_plugin(name)) for seam, known in SEAMS.items()}
+    shipped = {seam: ", ".join(_shipped(seam)) for seam in SEAMS}
     return (
         f"valid are {shipped['selection']}; congestion= with {shipped['congestion']}; loss= with {shipped['loss']};"
         " a class of yours as FILE.py:CLASS (a path with + or , cannot be named);"
         " and several of these with + between them"
     )
+
+
+def _shipped(seam: str) -> list[str]:
+    """The names of a seam that are no files of the user's."""
+    return [name for name in known(seam) if not plugins.is_plugin(name)]
 
 
 def _seam(value: str) -> str:

@@ -1,6 +1,6 @@
 """Congestion control: how many bytes a QP may have in flight, and how fast they go out.
 
-An algorithm is one file and one line in `endpoint.mrc.algorithms`.
+An algorithm is one file, and one line of names (`endpoint.mrc.algorithms`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Loss detection: from what is acknowledged, which packets are lost, and when the peer is asked.
 
-An algorithm is one file and one line in `endpoint.mrc.algorithms`.
+An algorithm is one file, and one line of names (`endpoint.mrc.algorithms`).
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from mypy_extensions import mypyc_attr
 
 from endpoint.mrc.parameter import Values
-from endpoint.mrc.paths.entropies import Parked
 from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from endpoint.mrc.paths.parked import Parked
 from endpoint.mrc.paths.selection import Selection
 
 DRAWS_MAX: Final = 64

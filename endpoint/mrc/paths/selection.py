@@ -1,6 +1,6 @@
 """Path selection: which EV the next packet takes.
 
-An algorithm is one file and one line in `endpoint.mrc.algorithms`.
+An algorithm is one file, and one line of names (`endpoint.mrc.algorithms`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shipped path selections against decisions of the reference, and windows against their published rules."""
+"""All path selections against decisions of the reference, and windows against their published rules."""
 
 import json
 import lzma
@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from endpoint.mrc.algorithms import CONGESTIONS, SELECTIONS
+from algorithms.dctcp import Dctcp
+from algorithms.entropies import EntropySelection
+from algorithms.rccc import Rccc
+from algorithms.swift import Swift
+from endpoint.mrc.algorithms import known
 from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.dctcp import Dctcp
-from endpoint.mrc.congestion.rccc import Rccc
-from endpoint.mrc.congestion.swift import Swift
 from endpoint.mrc.parameter import checked
-from endpoint.mrc.paths.entropies import EntropySelection
 from endpoint.nic.wire import NackReason, Opcode
 from tests.helpers.transport.bench import Bench, ev_set
 from tests.helpers.transport.flows import Flow
@@ -23,6 +23,7 @@ from tests.helpers.transport.virtual_wire import Wire
 
 FILES = (Path(__file__).parent / "decisions").glob("*.json.xz")
 RECORDED = {file.name.partition(".")[0]: file for file in sorted(FILES) if not file.name.startswith("rule-")}
+SELECTIONS, CONGESTIONS = known("selection"), known("congestion")
 BDP = 150_000
 PATH = PathTraits(12_000, 12_000, 100_000_000_000, 1500)
 

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.parameter import Parameter, Values
+from endpoint.mrc import Congestion, Parameter, PathTraits, Values
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Dctcp(Congestion):
     """Once per window: alpha moves towards the share of marked bytes, and a window with marks shrinks by half of alpha.
     Otherwise the window grows by a packet. All losses of a window together halve it (RFC 8257, section 3.5), and after

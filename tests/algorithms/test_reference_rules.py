@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from endpoint.mrc.algorithms import CONGESTIONS, LOSSES
+from algorithms.rccc import Rccc, RcccReceiver
+from algorithms.sleek import SleekRule
 from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.rccc import RcccReceiver
 from endpoint.mrc.loss.loss_detection import PacketWindow
-from endpoint.mrc.loss.sleek import SleekRule
 from endpoint.mrc.parameter import checked
 from tests.helpers.transport.bench import ev_set
 
@@ -39,7 +38,7 @@ def take_acked(window: PacketWindow, psns: list[int]) -> None:
 @pytest.mark.parametrize("name", ["rule-sleek-1", "rule-sleek-2"])
 def test_sleek_takes_the_same_packets_for_lost_as_the_reference(name: str) -> None:
     recorded = json.loads(lzma.decompress((DECISIONS / f"{name}.json.xz").read_bytes()))
-    rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
+    rule = SleekRule(12_000, 0, checked("loss", "sleek", SleekRule.parameters, {}))
     flight, window_bytes = PacketWindow(0, 1024), recorded["first_window"]
     path = ev_set(8).planes[0].active[0]
     told = Counter(step[0] for step in recorded["steps"])
@@ -65,7 +64,7 @@ def test_sleek_takes_the_same_packets_for_lost_as_the_reference(name: str) -> No
 @pytest.mark.parametrize("name", ["rule-rccc-1", "rule-rccc-2"])
 def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(name: str) -> None:
     recorded = json.loads(lzma.decompress((DECISIONS / f"{name}.json.xz").read_bytes()))
-    values = checked("congestion", "rccc", CONGESTIONS["rccc"].parameters, {})
+    values = checked("congestion", "rccc", Rccc.parameters, {})
     assert (values["marks"], values["cut"]) == (recorded["target"], recorded["cut"])
     receiver = RcccReceiver(PathTraits(12_000, 12_000, 100_000_000_000, 4096), values)
     rates = [rate for *_, rate in recorded["steps"]]
@@ -76,7 +75,7 @@ def test_a_receiver_of_rccc_slows_down_and_speeds_up_as_the_reference(name: str)
 
 
 def test_sleek_hears_no_recovery_in_the_answer_of_a_background_probe() -> None:
-    rule = SleekRule(12_000, 0, checked("loss", "sleek", LOSSES["sleek"].parameters, {}))
+    rule = SleekRule(12_000, 0, checked("loss", "sleek", SleekRule.parameters, {}))
     flight, path = PacketWindow(0, 1024), ev_set(8).planes[0].active[0]
     send(flight, 4, 4096)
     take_acked(flight, [3])

@@ -14,13 +14,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any, ClassVar, Final
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.congestion.granter import CREDIT_UNIT, CreditGranter
-from endpoint.mrc.parameter import Parameter, Values
-from endpoint.nic.config import NEVER
+from endpoint.mrc import CREDIT_UNIT, Congestion, CreditGranter, Parameter, PathTraits, Values
+from endpoint.nic import NEVER
 
 OVERHEAD: Final = 150
 """Bytes of a full packet that are not payload: headers, ICRC, Ethernet's FCS."""
@@ -29,7 +24,6 @@ RAISE, MARKS_WEIGHT, RATE_MIN = 0.01, 0.5, 0.01
 GRANTS_MAX: Final = 64
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Rccc(Congestion):
     """The sender may send what it was granted; and one bandwidth-delay product at first, unasked."""
 
@@ -77,7 +71,6 @@ class Rccc(Congestion):
         self._settle(self._inflight - lost_bytes)
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class RcccReceiver(CreditGranter):
     """Grants go out at `rate`, one queue pair after the other; the fabric's marks and trims lower the rate."""
 

@@ -13,17 +13,12 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.loss.loss_detection import LossDetection, PacketWindow
-from endpoint.mrc.parameter import Parameter, Values
-from endpoint.mrc.paths.ev_set import EvPath
+from endpoint.mrc import EvPath, LossDetection, PacketWindow, Parameter, Values
 
 QUEUE_SHARE: Final = 0.75
 """Of the base round trip: the queueing delay that the reference aims at where switches trim."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class SleekRule(LossDetection):
     """PSNs are without wrap, as the flight's."""
 

@@ -10,17 +10,13 @@ from __future__ import annotations
 from random import Random
 from typing import ClassVar, Final
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.parameter import Parameter, Values
-from endpoint.mrc.paths.entropies import EntropySelection
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from algorithms.entropies import EntropySelection
+from endpoint.mrc import EvPath, EvSet, Parameter, Values
 
 EXPLORE: Final = 16
 """Random paths right after freezing."""
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class RepsSelection(EntropySelection):
     """A ring of the latest good paths. A path is fresh until it is taken; without fresh ones a random path is tried.
 

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.congestion.cc_profile import PathTraits
-from endpoint.mrc.congestion.congestion import Congestion
-from endpoint.mrc.parameter import Parameter, Values
-from endpoint.nic.config import NEVER
+from endpoint.mrc import Congestion, Parameter, PathTraits, Values
+from endpoint.nic import NEVER
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class Swift(Congestion):
     """Below the target the window grows by `increase` packets per round trip. Above, it shrinks at most once per round
     trip, by `beta` times the excess, and never by more than `cut_max`."""

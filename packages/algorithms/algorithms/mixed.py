@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections import deque
 from random import Random
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.parameter import Values
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
-from endpoint.mrc.paths.select_bitmap import BitmapSelection
+from algorithms.bitmap import BitmapSelection
+from endpoint.mrc import EvPath, EvSet, Values
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class MixedSelection(BitmapSelection):
     """Each packet acknowledged without a mark gives its path back once, in the order of acknowledgements."""
 

@@ -9,17 +9,13 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.parameter import Values
-from endpoint.mrc.paths.entropies import EntropySelection
-from endpoint.mrc.paths.ev_set import EvPath, EvSet
+from algorithms.entropies import EntropySelection
+from endpoint.mrc import EvPath, EvSet, Values
 
 PENALTY_MAX: Final = 15
 MARK, TRIM, LOSS = 1, 4, PENALTY_MAX
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class BitmapSelection(EntropySelection):
     """A mark costs a path one turn, a trim four, a loss fifteen; no path owes more than fifteen. Paths are counted
     through in an order that a random number turns around anew each round (exclusive or)."""

@@ -8,14 +8,9 @@ from __future__ import annotations
 
 from random import Random
 
-from mypy_extensions import mypyc_attr
-
-from endpoint.mrc.parameter import Values
-from endpoint.mrc.paths.ev_set import EvPath, EvSet, PlaneEvs
-from endpoint.mrc.paths.selection import Selection
+from endpoint.mrc import EvPath, EvSet, PlaneEvs, Selection, Values
 
 
-@mypyc_attr(allow_interpreted_subclasses=True)
 class TwoChoicesSelection(Selection):
     """Both EVs are of planes whose ports can send now; EVs that MRC's states take out of rotation are left out."""
 
