@@ -23,7 +23,7 @@ from common import locks
 from common.cache import open_to_others
 from common.plain_file import NotPlainError
 
-__all__ = ["Scratch", "remove_if_abandoned", "remove_leftovers"]
+__all__ = ["Scratch", "remove_if_abandoned", "remove_leftovers", "remove_tree"]
 
 USUAL = "/tmp"
 UNLOCKED_S = 3600.0
@@ -56,7 +56,7 @@ class Scratch:
     def close(self) -> None:
         """Remove the folder, and give the lock up afterwards."""
         with contextlib.suppress(OSError):
-            _remove_tree(self.path)
+            remove_tree(self.path)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -136,33 +136,31 @@ def _remove(path: Path, folder: int) -> None:
     OSError if a process that has outlived its owner still writes there; the lock file stays in that case.
     """
     for name in os.listdir(folder):
-        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-            _remove_tree(name, folder)
-        elif name != locks.OWNER:
-            _unlink(name, folder)
+        if name != locks.OWNER:
+            remove_tree(name, folder)
     if set(os.listdir(folder)) - {locks.OWNER}:
         raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
     _check_in_place(path, folder)
-    _unlink(locks.OWNER, folder)
+    remove_tree(locks.OWNER, folder)
     path.rmdir()
 
 
-def _remove_tree(path: Path | str, folder: int | None = None) -> None:
-    """Remove a folder with all in it. A user to whom root has given it may have nested folders in it deeper than Python
-    recurses, or has descriptors for."""
+def remove_tree(path: Path | str, folder: int | None = None) -> None:
+    """Remove a file, a link, or a folder with all in it, below an open `folder` if there is one; it may be gone. A user
+    may have nested folders deeper than Python recurses, or has descriptors for."""
     try:
-        shutil.rmtree(path, dir_fd=folder)
+        if stat.S_ISDIR(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(path, dir_fd=folder)
+        else:
+            os.unlink(path, dir_fd=folder)
+    except FileNotFoundError:
+        return
     except (RecursionError, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EMFILE:
             raise
         place = None if folder is None else f"/proc/self/fd/{folder}"
-        subprocess.run(["rm", "-rf", "--", path], cwd=place, stderr=subprocess.DEVNULL, check=False)
-
-
-def _unlink(name: str, folder: int) -> None:
-    """Remove a file of an open folder, unless it has gone."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=folder)
+        if subprocess.run(["rm", "-rf", "--", path], cwd=place, stderr=subprocess.DEVNULL, check=False).returncode:
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(path)) from error
 
 
 class _Abandoned:

@@ -17,7 +17,6 @@ import fcntl
 import json
 import os
 import pwd
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,7 +24,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from common import files, locks, plain_file
+from common import files, locks, plain_file, scratch
 from common.terminal.printable import printable
 from topo.emulation import labname, namespace
 from topo.emulation.labname import DEFAULT_LAB, LabName
@@ -227,8 +226,7 @@ def remove(root: Path, *, keep_lock: bool = False) -> None:
         return
     for entry in root.iterdir():
         if entry.name not in ("lab.json", "token", "lock"):
-            # A user may have nested folders deeper than Python recurses.
-            subprocess.run(["rm", "-rf", "--", entry], check=True)
+            scratch.remove_tree(entry)
     for name in ("lab.json", "token"):
         (root / name).unlink(missing_ok=True)
     if keep_lock:
