@@ -14,7 +14,7 @@ from common.plain_file import followed
 
 HIDDEN = "."
 """Begins the names of files that are written beside their place and then moved there."""
-WRITTEN = ("output", "export", "picture", "markdown", "csv", "keep", "journal", "journals", "folder")
+WRITTEN = ("output", "export", "picture", "csv", "keep", "journal", "journals", "folder")
 """Options that name what a command writes. Folders of runs are not among them: commands know which runs are theirs."""
 
 

@@ -153,7 +153,7 @@ def test_a_file_that_a_command_line_names_is_the_users(words: str, tmp_path: Pat
         ("view latest --export a.html", {"a.html"}),
         ("compare --output a.html --picture a.svg", {"a.html", "a.svg"}),
         ("report --csv figures", {"figures"}),
-        ("reproduce 16 --markdown a.md", {"a.md"}),
+        ("reproduce 16 --keep a.gz", {"a.gz"}),
         ("hunt", {"found"}),
         ("grade submissions --key k", {"graded"}),
         ("controller push --journal a.jsonl", {"a.jsonl"}),

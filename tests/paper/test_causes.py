@@ -11,7 +11,7 @@ import pytest
 from paper import catalogue, kept_runs
 from paper.outcome import BEYOND, WITHIN_NEAR, WITHIN_READING, Outcome
 from paper.random_loss import PROFILE
-from paper.report import causes, document, standing
+from paper.report import causes, standing
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -110,7 +110,7 @@ def test_causes_are_counted_by_direction_the_most_frequent_first() -> None:
     )
     assert causes.bar(made[:1]).endswith(", so 1 row is missing.")
     assert causes.bar(made[3:4]).endswith("; the bar is 1 (75%).")
-    assert document.missed(made[3:6], {}) == []
+    assert causes.table(made[3:6]) == []
 
 
 def test_a_miss_that_two_causes_claim_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

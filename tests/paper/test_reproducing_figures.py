@@ -12,9 +12,11 @@ from cli import main as cli
 from paper import catalogue, kept_runs, perform
 from paper.figure import Figure
 from paper.outcome import NOT_RUN
-from paper.report import document, table
+from paper.report import page as report
+from paper.report import table
 from paper.reproduction import Reproduction
 from studies.sweeping.sweep import RowStore
+from tests.helpers.page_text import text_of
 
 ROOT = Path(__file__).parents[2]
 DIFFERS = "What differs, and why"
@@ -28,7 +30,7 @@ BY_HAND = dict.fromkeys(("16", "17", "18", "20", "21", "htsim"), "takes many min
 @cache
 def page() -> str:
     """The page of the runs that come with the lab."""
-    return document.markdown(kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), catalogue.figures()))
+    return text_of(report.html(kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), catalogue.figures())))
 
 
 def wanted(figure: Figure, part: str) -> tuple[set[str], set[str]]:
@@ -99,7 +101,7 @@ def of_figure(page: str, name: str) -> list[str]:
     """
     found = chapters(page)
     row = row_of(found, name)
-    differs = [one for one in found.get(DIFFERS, "").strip().split("\n\n") if one.startswith(f"- **{name}: ")]
+    differs = [one for one in found.get(DIFFERS, "").splitlines() if one.startswith(f"| {name} |")]
     (chapter,) = [title for title in found if title.startswith(f"{name}: ")]
     cells = row.strip("|").split("|")[: table.SUMMARY_HEAD.index("seconds")]
     return ["|".join(cells), *differs, chapter, found[chapter]]
@@ -147,17 +149,17 @@ def test_a_recorded_figure_is_what_the_command_makes(name: str, tmp_path: Path) 
     if row_of(chapters(page()), name).endswith(("not run |", " runs |")):
         pytest.skip(f"the page says that figure {name} was not run, or not whole")
     assert cli.main(["reproduce", name, "--plain", "--workers", "1", "--runs", str(tmp_path)]) == 0
-    made = (tmp_path / "reproduction" / "reproduction.md").read_text()
+    made = text_of((tmp_path / "reproduction" / "reproduction.html").read_text())
     assert moved(of_figure(made, name), of_figure(page(), name)) == []
 
 
 def test_the_page_sums_its_figures_up_and_has_the_parameters(tmp_path: Path) -> None:
     with RowStore(tmp_path) as store:
-        unmade = chapters(document.markdown(Reproduction(catalogue.figures(), store).outcomes()))
+        unmade = chapters(text_of(report.html(Reproduction(catalogue.figures(), store).outcomes())))
     kept = chapters(page())
     assert {title for title in unmade if title in kept} == {*unmade} - {DIFFERS}
     assert kept["Parameters of the model"] == unmade["Parameters of the model"]
-    rows = [line.strip("| ").split(" | ") for line in kept["Summary"].splitlines() if line.startswith("| ")][2:]
+    rows = [line.strip("| ").split(" | ") for line in kept["Summary"].splitlines() if line.startswith("| ")][1:]
     *figures, whole = (row for row in rows if "not of the paper" not in row)
     for column in range(2, 11):
         assert sum(int(row[column]) for row in figures) == int(whole[column])

@@ -11,9 +11,10 @@ from paper.outcome import JUDGED, NOT_RUN, POWERLESS, Outcome
 from paper.perform import FigureTask
 from paper.report import short, standing
 from studies.sweeping.row import Row
+from tests.helpers.page_text import text_of
 from tests.helpers.quick_sweep import inline
 
-FIRST = "This is the short form (`--short`): its runs last seconds and only show that everything works."
+FIRST = "This is the short form (--short): its runs last seconds and only show that everything works."
 JUDGEMENTS = (*JUDGED, NOT_RUN, POWERLESS, "judged:", "calibrat", "agrees", "opposite", "order holds", "difference")
 
 
@@ -39,21 +40,18 @@ def test_the_short_form_of_figures_says_that_no_number_counts_and_judges_none(
 ) -> None:
     monkeypatch.setattr("studies.farm.pool.Pool", lambda *_: inline(made))
     monkeypatch.setattr(catalogue, "MODULES", {"14": catalogue.MODULES["14"]})
-    target = tmp_path / "page.md"
-    words = ["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path), "--markdown", str(target)]
-    assert cli.main(words) == 0
+    assert cli.main(["reproduce", *names, "--short", "--plain", "--runs", str(tmp_path)]) == 0
     told = "\n".join(line for line in capsys.readouterr().out.splitlines() if not line.startswith("["))
-    markdown, content = target.read_text(), target.with_suffix(".json").read_text()
-    html = (tmp_path / "reproduction-short" / "reproduction.html").read_text()
-    assert begins(told).startswith(FIRST.replace("`", ""))
-    assert FIRST in begins(markdown)
-    assert FIRST.replace("`", "") in html.partition("<h2")[0]
+    made_there = tmp_path / "reproduction-short"
+    html, content = ((made_there / f"reproduction.{kind}").read_text() for kind in ("html", "json"))
+    assert begins(told).startswith(FIRST)
+    assert FIRST in html.partition("<h2")[0]
     assert content.lstrip("{\n ").startswith('"short": true')
-    for text in (told, markdown, content, html.partition("<body>")[2]):
+    for text in (told, content, html.partition("<body>")[2]):
         assert not [judgement for judgement in JUDGEMENTS if judgement in text]
     assert [row["ours"] for row in json.loads(content)["rows"]] == [3.0] * 4
-    assert "| flow 1's share on EV-B | of its packets | 1 | 3 |" in markdown
-    assert "## Runs" in markdown
+    assert "| flow 1's share on EV-B | of its packets | 1 | 3 |" in text_of(html)
+    assert "## Runs" in text_of(html)
 
 
 def test_only_the_json_of_a_short_form_has_the_key_short() -> None:

@@ -33,7 +33,6 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--intervals", action="store_true", help="20 seeds for RoCE's rows on few queue pairs in figures 16 and 17")
     add("--workers", type=int, metavar="N", help="processes that make runs (one for each processor)")
     add_runs(reproduce, "results and the page are")
-    add("--markdown", type=Path, metavar="FILE", help="also write the tables to FILE, and FILE.json beside it")
     add("--keep", type=Path, metavar="FILE", help="also keep the runs in FILE (gzip), and go on from those in it")
     add("--plain", action="store_true", help="print lines instead of a bar")
 
@@ -71,8 +70,7 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
     console = LastingConsole()
     workers = arguments.workers or len(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        beside = [arguments.markdown.with_suffix(".json")] if arguments.markdown is not None else []
-        stack.enter_context(handing_over(arguments.runs, folder, *beside))
+        stack.enter_context(handing_over(arguments.runs, folder))
         store = stack.enter_context(RowStore(folder))
         rows = kept_runs.read(arguments.keep) if arguments.keep is not None and arguments.keep.exists() else {}
         if rows:
@@ -86,7 +84,9 @@ def reproduce_command(arguments: argparse.Namespace) -> int:
             """The page has every figure of which results are kept, whichever were asked for this time."""
             every = Reproduction(catalogue.figures(), store, arguments.short, **form)
             now = {outcome.figure.name: outcome for outcome in reproduction.outcomes()}
-            write_figures(arguments, folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()])
+            write_figures(
+                arguments.short, folder, [now.get(outcome.figure.name, outcome) for outcome in every.outcomes()]
+            )
             if arguments.keep is not None:
                 kept_runs.write(arguments.keep, {**rows, **every.rows, **reproduction.rows})
 
@@ -112,23 +112,19 @@ def show(arguments: argparse.Namespace, folder: Path, figures: Sequence[Figure])
     outcomes = kept_runs.outcomes(kept_runs.read(kept_runs.RECORDED), figures)
     with handing_over(arguments.runs, folder):
         files.make_folder(folder)
-        write_figures(arguments, folder, outcomes)
+        write_figures(arguments.short, folder, outcomes)
     write_out(results(arguments, outcomes) + path_line("page:", folder / "reproduction.html"))
     return 0
 
 
-def write_figures(arguments: argparse.Namespace, folder: Path, outcomes: Sequence[Outcome]) -> None:
-    """Write the page of figures, and Markdown and JSON to the folder and to the file that the user asked for."""
+def write_figures(in_short: bool, folder: Path, outcomes: Sequence[Outcome]) -> None:
+    """Write the page of figures, and the same as JSON."""
     from common import files
-    from paper.report import document, page, short, standing
+    from paper.report import page, short, standing
 
-    html, markdown, content = page.html, document.markdown, standing.document
-    if arguments.short:
-        html, markdown, content = short.html, short.markdown, short.document
+    html, content = (short.html, short.document) if in_short else (page.html, standing.document)
     files.write(folder / "reproduction.html", html(outcomes))
-    for target in [folder / "reproduction.md", *([arguments.markdown] if arguments.markdown is not None else [])]:
-        files.write(target, markdown(outcomes))
-        files.write(target.with_suffix(".json"), content(outcomes))
+    files.write(folder / "reproduction.json", content(outcomes))
 
 
 def results(arguments: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
@@ -165,26 +161,17 @@ def check_options(arguments: argparse.Namespace) -> None:
             if getattr(arguments, one):
                 raise ValueError(f"--keep: not with --{one}")
         check_file("--keep", arguments.keep)
-    if arguments.markdown is not None:
-        check_file("--markdown", arguments.markdown)
-        beside = arguments.markdown.with_suffix(".json")
-        if beside == arguments.markdown:
-            raise ValueError(f"--markdown must not end in .json: that file is written beside it (got {beside})")
-        check_file("--markdown", arguments.markdown, beside)
-    if arguments.keep is not None and arguments.markdown is not None and arguments.keep in (arguments.markdown, beside):
-        raise ValueError(f"--keep must be another file than those of --markdown (got {arguments.keep})")
 
 
-def check_file(option: str, given: Path, place: Path | None = None) -> None:
-    """ValueError for a file that could not be written, or one beside it; a temporary file in its folder shows it."""
+def check_file(option: str, given: Path) -> None:
+    """ValueError for a file that could not be written; a temporary file in its folder shows it."""
     from common import files
 
     rule = f"{option} must be a file in a folder that exists and can be written (got {given})"
-    place = place or given
     try:
-        if place.is_symlink() or (place.exists() and not place.is_file()):
-            raise ValueError(f"{rule}: {place} is not a file")
-        with files.beside(place) as (handle, *_):
+        if given.is_symlink() or (given.exists() and not given.is_file()):
+            raise ValueError(f"{rule}: {given} is not a file")
+        with files.beside(given) as (handle, *_):
             os.close(handle)
     except OSError as error:
-        raise ValueError(f"{rule}: {place}: {error.strerror}") from error
+        raise ValueError(f"{rule}: {given}: {error.strerror}") from error

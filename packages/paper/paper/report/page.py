@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from judging.reports import page
-from paper import parameters
-from paper.outcome import BEYOND, INSIDE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
+from paper import parameters, texts
+from paper.outcome import BEYOND, INSIDE, TIE, WITHIN_FAR, WITHIN_NEAR, WITHIN_READING, Outcome
 from paper.report import causes, standing, table
-from paper.report.document import KNOBS, TEXTS, apart, order_words
 from paper.report.picture import draw
 from paper.report.table import QUANTITY_HEAD
 
+TEXTS: Mapping[str, str] = texts.load(Path(__file__).parent / "texts.toml", {"tie": round(TIE * 100)})
+KNOBS = "Experiments, one knob at a time:"
 WHERE = "Where the paper has each quantity, and how it is measured here"
 MARKS = {WITHIN_NEAR: "true", **dict.fromkeys((WITHIN_READING, WITHIN_FAR, INSIDE), "unknown"), BEYOND: "false"}
 VERDICT = QUANTITY_HEAD.index("verdict")
@@ -30,7 +32,14 @@ def html(outcomes: Sequence[Outcome]) -> str:
         page.section("Summary", page.table(*table.summary(outcomes))),
         page.section(
             "Order before size",
-            *((page.paragraph(order_words(outcomes)), page.table(table.ORDER_HEAD, orders)) if orders else ()),
+            *(
+                (
+                    page.paragraph(f"{TEXTS['order']} {table.order_notes(outcomes)}"),
+                    page.table(table.ORDER_HEAD, orders),
+                )
+                if orders
+                else ()
+            ),
         ),
         page.section("What differs, and why", page.table(table.WHY_HEAD, reasons) if reasons else None),
         page.section(
@@ -55,6 +64,16 @@ def html(outcomes: Sequence[Outcome]) -> str:
             page.table(table.PARAMETER_HEAD, parameters.table()),
         ),
     )
+
+
+def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.Rows]]:
+    """The tables of rows that do not count: title, text, head and rows of each."""
+    found = [
+        ("Rows that calibrate", TEXTS["set_from"], table.CALIBRATION_HEAD, table.calibrating(outcomes)),
+        ("Rows without power", TEXTS["power"], table.POWERLESS_HEAD, table.powerless(outcomes)),
+        ("Rows out of reach", TEXTS["reach"], table.UNREACHABLE_HEAD, table.unreachable(outcomes)),
+    ]
+    return [one for one in found if one[3]]
 
 
 def section(outcome: Outcome) -> str:

@@ -9,12 +9,12 @@ from common.terminal.columns import aligned
 from judging.reports import page
 from paper.outcome import Outcome
 from paper.report import standing, table
-from paper.report.document import TEXTS, rows, wrapped
+from paper.report.page import TEXTS
 from paper.report.picture import draw
 
 TITLE = "The MRC paper, figure by figure: the short form"
-PLAIN = TEXTS["short"].replace("`", "")
-"""The beginning of pages whose numbers do not count, for a terminal or for HTML, without Markdown's marks."""
+PLAIN = TEXTS["short"]
+"""The beginning of pages whose numbers do not count."""
 RUNS_HEAD = ["figure", "", "runs", "seconds"]
 QUANTITY_HEAD = table.QUANTITY_HEAD[:4]
 KEPT = ("figure", "quantity", "unit", "paper", "reading_error", "source", "ours", "interval")
@@ -49,22 +49,6 @@ def runs(outcomes: Sequence[Outcome]) -> table.Rows:
         ]
         for outcome in outcomes
     ]
-
-
-def markdown(outcomes: Sequence[Outcome]) -> str:
-    """The document, without pictures."""
-    parts = [
-        f"# {TITLE}\n",
-        wrapped(f"**{TEXTS['short']}**"),
-        "`./lab reproduce --short` made this page; edits by hand are lost.\n",
-        "## Runs\n",
-        rows(RUNS_HEAD, runs(outcomes)),
-    ]
-    for outcome in outcomes:
-        figure = outcome.figure
-        own = [table.own(one) for one in outcome.comparisons]
-        parts += [f"## {figure.name}: {figure.title}\n", wrapped(figure.caption), rows(QUANTITY_HEAD, own)]
-    return "\n".join(parts).rstrip("\n") + "\n"
 
 
 def html(outcomes: Sequence[Outcome]) -> str:
