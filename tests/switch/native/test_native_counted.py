@@ -110,12 +110,9 @@ def test_a_program_that_parses_payload_ends_the_run_by_name(made: MakeFabric, tm
     source = (PROGRAMS / "passthrough.p4").read_text()
     deep = tmp_path / "deep.p4"
     deep.write_text(
-        source.replace("struct headers_t {\n", f"header all_t {{ bit<{bits}> all; }}\nstruct headers_t {{ all_t all;\n")
+        source.replace("struct headers_t { }", f"header all_t {{ bit<{bits}> all; }}\nstruct headers_t {{ all_t all; }}")
         .replace("transition accept;", "packet.extract(hdr.all); transition accept;")
-        .replace(
-            "control D(packet_out packet, in headers_t hdr) {\n    apply { }",
-            "control D(packet_out packet, in headers_t hdr) {\n    apply { packet.emit(hdr.all); }",
-        )
+        .replace("in headers_t hdr) { apply { }", "in headers_t hdr) { apply { packet.emit(hdr.all); }")
     )
     fabric = made(deep)
     fabric.send([HostFrame(0, 0, 0, counted())])

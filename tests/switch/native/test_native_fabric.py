@@ -146,7 +146,7 @@ def test_a_host_frame_gets_room_for_large_headers(fabric: NativeFabric, tmp_path
     fields = "".join(f"bit<128> f{number}; " for number in range(150))
     headers = f"header large_t {{ {fields}}}\nstruct headers_t {{ large_t large; }}"
     source = tmp_path / "large.p4"
-    source.write_text((PROGRAMS / "passthrough.p4").read_text().replace("struct headers_t {\n}", headers))
+    source.write_text((PROGRAMS / "passthrough.p4").read_text().replace("struct headers_t { }", headers))
     fabric.switch(0).load(load(compile_program(source).json))
     fabric.send([HostFrame(0, 0, 0, bytes(range(60)))])
     assert everything(fabric) == [HostFrame(122 * MICROSECOND, 1, 0, bytes(range(60)))]

@@ -1,6 +1,5 @@
 // A program with one of everything that P4Runtime can program, and packets that show it.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
 
@@ -24,7 +23,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
     state ethernet { packet.extract(hdr.ethernet); transition accept; }
 }
 
-control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets_and_bytes) host_hits;
@@ -111,8 +110,8 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     }
 }
 
-control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CONTROL(E, headers_t, metadata_t)
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
 control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr.packet_in); packet.emit(hdr.ethernet); } }
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

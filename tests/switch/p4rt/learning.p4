@@ -1,19 +1,13 @@
 // A learning switch: unknown senders are told to the controller, unknown receivers are flooded to.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
 struct headers_t { ethernet_t ethernet; }
 struct metadata_t { }
 struct learned_t { bit<48> address; bit<9> port; }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
-    state start {
-        packet.extract(hdr.ethernet);
-        transition accept;
-    }
-}
-control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
+PARSER_OF(ethernet, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     action learn() { digest<learned_t>(1, { hdr.ethernet.src, sm.ingress_port }); }
     action forward(bit<9> port) { sm.egress_spec = port; }
@@ -39,6 +33,6 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
 control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply { if (sm.egress_port == sm.ingress_port) mark_to_drop(sm); }
 }
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
+DEPARSER(D, headers_t)
 V1Switch(P(), V(), I(), E(), C(), D()) main;

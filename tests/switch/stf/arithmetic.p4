@@ -1,6 +1,5 @@
 // Every operator on the two numbers of the packet, in several widths and signs.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header input_t {
     bit<32> a;
@@ -48,14 +47,8 @@ struct headers_t {
 
 struct metadata_t { }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    state start {
-        packet.extract(hdr.in_);
-        transition accept;
-    }
-}
-
-control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
+PARSER_OF(in_, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(Check, headers_t, metadata_t)
 
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     action compute() {
@@ -100,15 +93,8 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
     }
 }
 
-control Out(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-
-control Update(inout headers_t hdr, inout metadata_t meta) { apply { } }
-
-control Emit(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.in_);
-        packet.emit(hdr.out_);
-    }
-}
+EMPTY_CONTROL(Out, headers_t, metadata_t)
+EMPTY_CHECKSUM(Update, headers_t, metadata_t)
+DEPARSER(Emit, headers_t)
 
 V1Switch(P(), Check(), In(), Out(), Update(), Emit()) main;

@@ -1,6 +1,5 @@
 // A header that is chosen at run time, by an index that the packet carries.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header ask_t { bit<8> index; }
 header item_t { bit<8> value; }
@@ -16,15 +15,15 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
         transition accept;
     }
 }
-control Verify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(Verify, headers_t, metadata_t)
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
         hdr.out_ = hdr.items[hdr.ask.index];
         standard.egress_spec = 1;
     }
 }
-control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CONTROL(E, headers_t, metadata_t)
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
 control D(packet_out packet, in headers_t hdr) {
     apply { packet.emit(hdr.out_); }
 }

@@ -1,6 +1,5 @@
 // Tables of every match kind, and what follows a hit, a miss or an action.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header keys_t {
     bit<8>  kind;       // which table: 0 exact, 1 lpm, 2 ternary, 3 range, 4 optional, 5 selector, 6 profile, 7 constant
@@ -25,14 +24,8 @@ struct metadata_t {
     bit<8> colour;
 }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    state start {
-        packet.extract(hdr.keys);
-        transition accept;
-    }
-}
-
-control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
+PARSER_OF(keys, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(Check, headers_t, metadata_t)
 
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets_and_bytes) exact_counter;
@@ -135,15 +128,8 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
     }
 }
 
-control Out(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-
-control Update(inout headers_t hdr, inout metadata_t meta) { apply { } }
-
-control Emit(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.keys);
-        packet.emit(hdr.verdict);
-    }
-}
+EMPTY_CONTROL(Out, headers_t, metadata_t)
+EMPTY_CHECKSUM(Update, headers_t, metadata_t)
+DEPARSER(Emit, headers_t)
 
 V1Switch(P(), Check(), In(), Out(), Update(), Emit()) main;

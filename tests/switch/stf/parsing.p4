@@ -1,6 +1,5 @@
 // Header stacks, lookahead, advance, verify, and what ends a parse early.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 error { TooDeep }
 
@@ -76,7 +75,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
     }
 }
 
-control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(Check, headers_t, metadata_t)
 
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
@@ -111,17 +110,8 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
     }
 }
 
-control Out(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
-
-control Update(inout headers_t hdr, inout metadata_t meta) { apply { } }
-
-control Emit(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.kind);
-        packet.emit(hdr.labels);
-        packet.emit(hdr.word);
-        packet.emit(hdr.report);
-    }
-}
+EMPTY_CONTROL(Out, headers_t, metadata_t)
+EMPTY_CHECKSUM(Update, headers_t, metadata_t)
+DEPARSER(Emit, headers_t)
 
 V1Switch(P(), Check(), In(), Out(), Update(), Emit()) main;

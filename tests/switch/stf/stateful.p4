@@ -1,6 +1,5 @@
 // Counters, meters, registers, random numbers, hashes and checksums.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header input_t {
     bit<8>  op;        // 0 count, 1 meter by packets, 2 meter by bytes, 3 add to a register, 4 random, 5 hash
@@ -121,7 +120,7 @@ control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t
     }
 }
 
-control Out(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) { apply { } }
+EMPTY_CONTROL(Out, headers_t, metadata_t)
 
 control Update(inout headers_t hdr, inout metadata_t meta) {
     apply {
@@ -133,13 +132,6 @@ control Update(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control Emit(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.in_);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.tail);
-        packet.emit(hdr.out_);
-    }
-}
+DEPARSER(Emit, headers_t)
 
 V1Switch(P(), Check(), In(), Out(), Update(), Emit()) main;

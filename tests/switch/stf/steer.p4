@@ -1,6 +1,5 @@
 // A packet says what shall be done with it, and comes out telling what the switch knew about it.
-#include <core.p4>
-#include <v1model.p4>
+#include "../blocks.p4"
 
 header steer_t {
     bit<8>  op;          // see the constants
@@ -53,14 +52,8 @@ struct metadata_t {
     bit<32> lost;
 }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
-    state start {
-        packet.extract(hdr.steer);
-        transition accept;
-    }
-}
-
-control Check(inout headers_t hdr, inout metadata_t meta) { apply { } }
+PARSER_OF(steer, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(Check, headers_t, metadata_t)
 
 control In(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
     apply {
@@ -143,13 +136,7 @@ control Out(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     }
 }
 
-control Update(inout headers_t hdr, inout metadata_t meta) { apply { } }
-
-control Emit(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.steer);
-        packet.emit(hdr.report);
-    }
-}
+EMPTY_CHECKSUM(Update, headers_t, metadata_t)
+DEPARSER(Emit, headers_t)
 
 V1Switch(P(), Check(), In(), Out(), Update(), Emit()) main;

@@ -1,6 +1,5 @@
 // Looking ahead: at parts, at structures, in keys and under conditions. What is looked at must be there as a whole.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header choice_t {
     bit<8> way;
@@ -102,7 +101,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
     }
 }
 
-control V(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
@@ -116,14 +115,8 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     }
 }
 
-control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
-
-control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
-
-control D(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr);
-    }
-}
+EMPTY_CONTROL(E, headers_t, metadata_t)
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
+DEPARSER(D, headers_t)
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

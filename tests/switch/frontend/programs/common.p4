@@ -1,12 +1,8 @@
-// What most of these programs share: Ethernet and IPv4, and blocks that do nothing.
+// What most of these programs share beyond their blocks: Ethernet and IPv4.
 #ifndef COMMON_P4
 #define COMMON_P4
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
-#define EMPTY_CONTROL(NAME, HEADERS, METADATA) \
-    control NAME(inout HEADERS hdr, inout METADATA meta, inout standard_metadata_t sm) { apply { } }
-#define EMPTY_CHECKSUM(NAME, HEADERS, METADATA) control NAME(inout HEADERS hdr, inout METADATA meta) { apply { } }
 #define SWITCH V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main
 
 typedef bit<48> mac_t;

@@ -1,6 +1,5 @@
 // Equality of headers: two invalid headers are equal, an invalid and a valid one are not (specification, section 8.17).
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header kind_t { bit<8> kind; }
 header item_t { bit<8> value; }
@@ -22,7 +21,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
     state only_y { packet.extract(hdr.y); transition accept; }
     state both { packet.extract(hdr.x); transition only_y; }
 }
-control MyVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         hdr.result.setValid();
@@ -45,8 +44,8 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         sm.egress_spec = 2;
     }
 }
-control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
-control MyCompute(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CONTROL(MyEgress, headers_t, metadata_t)
+EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
 control MyDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.result);

@@ -119,11 +119,5 @@ control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 }
 EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.packet_in);
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
-    }
-}
+DEPARSER(MyDeparser, headers_t)
 SWITCH;

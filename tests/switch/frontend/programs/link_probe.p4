@@ -77,12 +77,5 @@ control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 }
 EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.probe);
-        packet.emit(hdr.records);
-        packet.emit(hdr.forwards);
-    }
-}
+DEPARSER(MyDeparser, headers_t)
 SWITCH;

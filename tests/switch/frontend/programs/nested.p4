@@ -88,11 +88,5 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
 }
 EMPTY_CONTROL(MyEgress, headers_t, metadata_t)
 EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.inner);
-        packet.emit(hdr.three);
-    }
-}
+DEPARSER(MyDeparser, headers_t)
 SWITCH;

@@ -80,13 +80,5 @@ control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_meta
     }
 }
 EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.ipv4);
-        packet.emit(hdr.option);
-        packet.emit(hdr.count);
-        packet.emit(hdr.hops);
-    }
-}
+DEPARSER(MyDeparser, headers_t)
 SWITCH;

@@ -47,12 +47,5 @@ control MyCompute(inout headers_t hdr, inout metadata_t meta) {
                                      HashAlgorithm.csum16);
     }
 }
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.ethernet);
-        packet.emit(hdr.number);
-        packet.emit(hdr.options);
-        packet.emit(hdr.copy);
-    }
-}
+DEPARSER(MyDeparser, headers_t)
 SWITCH;

@@ -1,6 +1,5 @@
 // Headers as wholes: compared, copied to an element of a stack that is known at run time only, counted, and logged.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header item_t {
     bit<8> kind;
@@ -21,7 +20,7 @@ parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inou
         transition select(hdr.rest.last.kind) { 0: accept; default: more; }
     }
 }
-control MyVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+EMPTY_CHECKSUM(MyVerify, headers_t, metadata_t)
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) {
     apply {
         if (hdr.first == hdr.second) {
@@ -31,13 +30,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
         sm.egress_spec = 2;
     }
 }
-control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t sm) { apply { } }
-control MyCompute(inout headers_t hdr, inout metadata_t meta) { apply { } }
-control MyDeparser(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.first);
-        packet.emit(hdr.second);
-        packet.emit(hdr.rest);
-    }
-}
+EMPTY_CONTROL(MyEgress, headers_t, metadata_t)
+EMPTY_CHECKSUM(MyCompute, headers_t, metadata_t)
+DEPARSER(MyDeparser, headers_t)
 V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;

@@ -1,6 +1,5 @@
 // Widths, signs, casts, shifts, slices, stacks, varbit, lookahead, hashes, checksums, registers and random numbers.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 error {
     TooOdd
@@ -140,13 +139,6 @@ control C(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control D(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.numbers);
-        packet.emit(hdr.items);
-        packet.emit(hdr.options);
-        packet.emit(hdr.sums);
-    }
-}
+DEPARSER(D, headers_t)
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

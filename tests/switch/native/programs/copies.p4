@@ -1,7 +1,6 @@
 // Every way to make a second packet, chosen by the packet itself, so that random frames reach them all.
 // Only new packets are multicast and cloned in ingress, and rounds are few, or copies would breed without end.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header order_t {
     bit<8> verb;
@@ -43,9 +42,7 @@ parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout stand
     }
 }
 
-control V(inout headers_t hdr, inout metadata_t meta) {
-    apply { }
-}
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<bit<32>>(8) kinds;
@@ -105,9 +102,7 @@ control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     }
 }
 
-control C(inout headers_t hdr, inout metadata_t meta) {
-    apply { }
-}
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
 
 control D(packet_out packet, in headers_t hdr) {
     apply {

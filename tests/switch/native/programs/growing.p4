@@ -1,6 +1,5 @@
 // Each round in egress puts 64 bytes behind the order and sends the frame round again; a checksum covers the whole.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header order_t {
     bit<8> rounds;
@@ -20,19 +19,10 @@ struct headers_t {
     filler_t filler;
 }
 
-struct metadata_t {
-}
+struct metadata_t { }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    state start {
-        packet.extract(hdr.order);
-        transition accept;
-    }
-}
-
-control V(inout headers_t hdr, inout metadata_t meta) {
-    apply { }
-}
+PARSER_OF(order, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
@@ -58,11 +48,6 @@ control C(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-control D(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.order);
-        packet.emit(hdr.filler);
-    }
-}
+DEPARSER(D, headers_t)
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

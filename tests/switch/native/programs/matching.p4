@@ -1,6 +1,5 @@
 // Every kind of match, direct counters and meters, action profiles and selectors.
-#include <core.p4>
-#include <v1model.p4>
+#include "../../blocks.p4"
 
 header key_t {
     bit<8> a;
@@ -22,16 +21,8 @@ struct metadata_t {
     bit<8> sum;
 }
 
-parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
-    state start {
-        packet.extract(hdr.key);
-        transition accept;
-    }
-}
-
-control V(inout headers_t hdr, inout metadata_t meta) {
-    apply { }
-}
+PARSER_OF(key, P, headers_t, metadata_t)
+EMPTY_CHECKSUM(V, headers_t, metadata_t)
 
 control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) exact_hits;
@@ -150,14 +141,7 @@ control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     }
 }
 
-control C(inout headers_t hdr, inout metadata_t meta) {
-    apply { }
-}
-
-control D(packet_out packet, in headers_t hdr) {
-    apply {
-        packet.emit(hdr.key);
-    }
-}
+EMPTY_CHECKSUM(C, headers_t, metadata_t)
+DEPARSER(D, headers_t)
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;
