@@ -1,4 +1,4 @@
-"""Every refusal's code and words, golden: `golden/*.txt` hold an update each and what the server answers.
+"""Every refusal's code and words, golden: `golden/*.txt` hold updates, each above what the server answers.
 
 Each case runs alone on the state of PRELUDE. After a change of words, look at the difference that
 `UPDATE_GOLDEN=1 pytest tests/switch/p4rt/test_p4rt_messages.py` makes.
@@ -56,10 +56,12 @@ def answer(store, update):
 
 
 def cases(path):
-    """Title, update and answer, a line each."""
+    """The comment above an update, the update and its answer, a line each."""
     lines = path.read_text().splitlines()
-    for title, update, expected in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
-        yield title.removeprefix("# "), update, expected.removeprefix("=> ")
+    for at, line in enumerate(lines):
+        if line.startswith("=> "):
+            comment = lines[at - 2] if at > 1 and lines[at - 2].startswith("# ") else ""
+            yield comment, lines[at - 1], line.removeprefix("=> ")
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
@@ -67,12 +69,12 @@ def test_every_refusal_names_the_thing_the_rule_and_the_choices(path, store):
     insert(store, *PRELUDE)
     pristine = store
     actual = []
-    for title, update, _ in cases(path):
+    for comment, update, _ in cases(path):
         store = deepcopy(pristine)
-        if title == "table full":
+        if comment == "# table full":
             insert(store, *FULL)
-        actual.append((title, update, answer(store, update)))
+        actual.append((comment, update, answer(store, update)))
     if os.environ.get("UPDATE_GOLDEN"):
-        path.write_text("".join(f"# {t}\n{u}\n=> {a}\n" for t, u, a in actual))
-    for (title, update, expected), (_, _, got) in zip(cases(path), actual, strict=True):
-        assert got == expected, f"{title}: {update}"
+        path.write_text("".join(f"{comment}\n{update}\n=> {said}\n".lstrip("\n") for comment, update, said in actual))
+    for (_, update, expected), (_, _, said) in zip(cases(path), actual, strict=True):
+        assert said == expected, update
