@@ -9,12 +9,13 @@ __all__ = ["EvEvent", "QPState"]
 
 
 class QPState(Enum):
-    """InfiniBand Architecture, volume 1, chapter 10, without the SQ states."""
+    """InfiniBand Architecture, volume 1, chapter 10, without SQE, which reliable connections do not have."""
 
     RESET = "reset"
     INIT = "init"
     RTR = "rtr"
     RTS = "rts"
+    SQD = "sqd"
     ERROR = "error"
     ERR = ERROR  # as verbs call it
 

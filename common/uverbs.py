@@ -64,6 +64,7 @@ STATUSES = (
     "remote_access_error",
     "remote_operation_error",
     "local_protection_error",
+    "remote_invalid_request",
 )
 """How a request ended; a completion has the place in this list."""
 STATES = tuple(state.value for state in QPState)

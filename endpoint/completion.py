@@ -13,6 +13,7 @@ class CompletionStatus(Enum):
     FLUSHED = "flushed"  # the QP went to ERROR before this request was done
     RETRY_EXCEEDED = "retry_exceeded"
     REMOTE_ACCESS_ERROR = "remote_access_error"
+    REMOTE_INVALID_REQUEST = "remote_invalid_request"
     REMOTE_OPERATION_ERROR = "remote_operation_error"
     LOCAL_PROTECTION_ERROR = "local_protection_error"
 

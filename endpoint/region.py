@@ -101,7 +101,8 @@ class MemoryRegion:
     """The numbers that a peer needs to write to registered memory, and its owner's view.
 
     `buffer` is None where payload is counted: nothing is kept of what arrives, but `landed` notes where. `sink` puts
-    what arrives at an offset instead of the buffer, and is False where it cannot.
+    what arrives at an offset instead of the buffer, and is False where it cannot. Queue pairs of the same `domain`
+    reach it.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class MemoryRegion:
         buffer: memoryview | None,
         *,
         sink: Callable[[int, memoryview], bool] | None = None,
+        domain: int = 0,
     ) -> None:
         self.va = va
         self.length = length
@@ -121,6 +123,7 @@ class MemoryRegion:
         self.buffer = buffer
         self.landed = Landed()
         self.sink = sink
+        self.domain = domain
 
     @classmethod
     def of_bytes(cls, data: bytes) -> MemoryRegion:

@@ -77,6 +77,14 @@ class QueuePair(Protocol):
         """The syndrome with which this end has refused a request of the peer, and gone to ERROR; 0: it has not."""
 
     @property
+    def drained(self) -> bool:
+        """In SQD: whether all writes that were posted before are done."""
+
+    @property
+    def forgiven(self) -> int:
+        """Packets of the peer that were taken although a stricter NIC would have refused them."""
+
+    @property
     def values(self) -> Mapping[str, int]:
         """The attributes of now, by the names that `modify` takes."""
 
@@ -145,9 +153,11 @@ class Transport(Protocol):
         remote_write: bool = True,
         va: int | None = None,
         sink: Callable[[int, memoryview], bool] | None = None,
+        domain: int = 0,
     ) -> MemoryRegion:
-        """Let writes come from `buffer`, and with `remote_write` into it, or into `sink`. Peers know its first byte by
-        the address `va`; None: the NIC's choice. Raises ValueError if the buffer is read-only."""
+        """Let writes come from `buffer`, and with `remote_write` into it, or into `sink`, by queue pairs of the same
+        `domain`. Peers know its first byte by the address `va`; None: the NIC's choice. Raises ValueError if the buffer
+        is read-only."""
 
     def register_counted(self, length: int, *, remote_write: bool = True) -> MemoryRegion:
         """The same for `length` bytes of which none is kept. Raises ValueError where payload is carried."""

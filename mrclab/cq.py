@@ -21,6 +21,7 @@ class WCStatus(enum.Enum):
     REM_ACCESS_ERR = "remote_access_error"
     REM_OP_ERR = "remote_operation_error"
     LOC_PROT_ERR = "local_protection_error"
+    REM_INV_REQ_ERR = "remote_invalid_request"
 
 
 class WCOpcode(enum.Enum):

@@ -124,7 +124,8 @@ class QP:
         **attributes: Any,
     ) -> None:
         """One step of the state machine, or none, with attributes: the names that are given are the API's mask.
-        `cur_state` is the state that the QP must be in. Raises `RefusedError`, with what is valid; nothing is changed.
+        `cur_state` is the state that the QP must be in. In SQD what was posted before ends, and later
+        posts wait for RTS. Raises `RefusedError`, with what is valid; nothing is changed.
         """
         extra: dict[str, Any] = {"attributes": attributes} if attributes else {}
         if peer is not None:
@@ -166,8 +167,8 @@ class QP:
 
     def post_send(self, *requests: SendWR) -> None:
         """Post writes, any number in one go. Raises `RefusedError` or `QueueFullError`; then none is posted."""
-        if self.state not in (QPState.RTS, QPState.ERR):
-            raise RefusedError(f"QP {self.qp_num} is in {self.state.name}; writes can be posted in RTS only")
+        if self.state not in (QPState.RTS, QPState.SQD, QPState.ERR):
+            raise RefusedError(f"QP {self.qp_num} is in {self.state.name}; writes can be posted in RTS and SQD only")
         rows = [self._row(request) for request in requests]
         self._room("writes", self._sends, self.max_send_wr, len(rows))
         self._connection.post(rows)

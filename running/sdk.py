@@ -16,7 +16,7 @@ from typing import BinaryIO
 from common import files, plain_file
 from switch.native import EngineBuildError, compiler
 
-__all__ = ["INCLUDE", "environment", "flags", "library", "search_path", "uses_verbs"]
+__all__ = ["INCLUDE", "STRICT", "environment", "flags", "library", "search_path", "uses_verbs"]
 
 ROOM = Path(__file__).resolve().parents[1] / "libmrc"
 SOURCE, INCLUDE = ROOM / "source", ROOM / "include"
@@ -34,6 +34,8 @@ FLAGS = (
     "-Wall",
     "-Wextra",
 )
+STRICT = "MRCLAB_STRICT"
+"""The environment variable with which the library refuses what a NIC refuses (`libmrc/source/strict.c`)."""
 _MARKS = (b"libibverbs.so", b"libmrc.so", *(name.encode() for name in NAMES))
 _CONNECTING = {"connect", "accept", "accept4"}
 _HEADER_MISSING = "infiniband/verbs.h"

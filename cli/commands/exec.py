@@ -18,6 +18,7 @@ from topo.emulation import Lab, front_end, labname, namespace
 def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = add(subparsers, "exec", exec_command, __file__)
     run.add_argument("--verbs", action="store_true", help="treat a script as a program that uses verbs")
+    run.add_argument("--strict", action="store_true", help="refuse what a NIC refuses and the lab takes")
     run.add_argument("--sdk", action="store_true", help="print the flags that compile and link a C program with libmrc")
     run.add_argument("node", metavar="NODE", nargs="?")
     run.add_argument("words", nargs=argparse.REMAINDER, metavar="-- COMMAND")
@@ -43,8 +44,10 @@ def exec_command(arguments: argparse.Namespace) -> int:
     os.environ["PATH"] = sdk.search_path()
     hosts = {host.name: host for host in lab.plan.hosts()}
     addresses = {name: str(host_address(lab.plan, host)) for name, host in hosts.items()}
-    if isinstance(node, Host) and (arguments.verbs or sdk.uses_verbs(shutil.which(words[0]))):
+    if isinstance(node, Host) and (arguments.verbs or arguments.strict or sdk.uses_verbs(shutil.which(words[0]))):
         os.environ.update(sdk.environment(sdk.library()))
+        if arguments.strict:
+            os.environ[sdk.STRICT] = "1"
         named = [hosts[word] for word in words[1:] if word in hosts]
         for other in named:
             front_end.connect(node, other, lab.name.netns(node), lab.name.netns(other))

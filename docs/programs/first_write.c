@@ -49,8 +49,8 @@ int main(int count, char **words)
     struct ibv_mr *mr = ibv_reg_mr(pd, text, sizeof sent, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     CHECK(qp && mr);
 
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT};
-    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE, NULL, 0));
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS, NULL, 0));
     struct ibv_recv_wr *bad_recv, take = {.wr_id = 1};
     CHECK(!receiving || !mrc_post_recv(qp, &take, &bad_recv)); /* before the peer may write: MRC has no RNR */
     struct end mine = {.addr = (uintptr_t)text, .rkey = mr->rkey, .psn = (uint32_t)getpid() & 0xffffff};

@@ -11,7 +11,7 @@ from endpoint.transport import CompletionStatus
 
 NAK_STATUS: dict[int, CompletionStatus] = {
     Syndrome.NAK_REMOTE_ACCESS_ERROR: CompletionStatus.REMOTE_ACCESS_ERROR,
-    Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_OPERATION_ERROR,
+    Syndrome.NAK_INVALID_REQUEST: CompletionStatus.REMOTE_INVALID_REQUEST,
     Syndrome.NAK_REMOTE_OPERATIONAL_ERROR: CompletionStatus.REMOTE_OPERATION_ERROR,
 }
 """How the refused write completes, by the syndrome of a negative transport acknowledgement."""

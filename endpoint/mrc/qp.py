@@ -59,6 +59,7 @@ def _usual_attributes(context: Context) -> dict[str, Any]:
         "dynamic_mpr": False,
         "qp_hint": 0,
         "ev_profile_id": 0,
+        "strict": False,
     }
 
 
@@ -101,6 +102,7 @@ class QueuePair(VerbQueuePair):
             "timeout": limits.timeout,
             "linear_cnt": settings.retry_linear,
             "exp_cnt": settings.retry_exponential,
+            "domain": 0,
         }
         super().__init__(
             qpn,
@@ -195,6 +197,7 @@ class QueuePair(VerbQueuePair):
             self.work,
             self.reverse,
             Answers(peer.qpn, context.classes.control),
+            self.rights,
             self.fail,
             epsn=peer.psn,
             pmtu=self.pmtu,

@@ -16,7 +16,7 @@ from endpoint.mrc.reverse import ReverseEvs
 from endpoint.nic import codec, icrc, packet, wire
 from endpoint.nic.config import NEVER
 from endpoint.nic.headers import Header
-from endpoint.nic.memory import place
+from endpoint.nic.memory import Rights, place
 from endpoint.nic.packet import VARIANT_MASKED, Route
 from endpoint.nic.port import Port
 from endpoint.nic.verbs import Fail
@@ -119,6 +119,7 @@ class Responder:
         work: WorkQueue,
         reverse: ReverseEvs,
         answers: Answers,
+        rights: Rights,
         fail: Fail,
         *,
         epsn: int,
@@ -130,6 +131,7 @@ class Responder:
         self._work = work
         self._reverse = reverse
         self._answers = answers
+        self._rights = rights
         self._fail = fail
         self._penalty = context.penalty
         self._crediting = context.crediting if context.crediting.grants_anything else None
@@ -194,7 +196,11 @@ class Responder:
             self._crediting.arrived(now_ns, self, size, bool(mark))
         region = self._memory.written(write.rkey)
         at = write.va - region.va if region is not None else -1
-        if size and (region is None or at < 0 or at + size > region.length):  # C9-88: no key of an empty write
+        rights = self._rights
+        wrong = region is None or at < 0 or at + size > region.length or region.domain != rights.domain
+        if (
+            wrong and (size or rights.domain < 0) and not rights.admit(region, at, size)
+        ):  # C9-88: no key of an empty write
             return self._refuse_access(now_ns, f"write of {size} bytes to {write.va:#x} rkey {write.rkey:#x}")
         if write.opcode >= wire.OP_WRITE_LAST:
             if not self._may_end(now_ns, write, psn):
@@ -241,7 +247,9 @@ class Responder:
         return True
 
     def _refuse_access(self, now_ns: int, what: str) -> bool:
-        self.refuse(now_ns, Syndrome.NAK_REMOTE_ACCESS_ERROR, what)
+        no_writes = self._rights.domain < 0
+        syndrome = Syndrome.NAK_INVALID_REQUEST if no_writes else Syndrome.NAK_REMOTE_ACCESS_ERROR
+        self.refuse(now_ns, syndrome, what)
         return False
 
     def receive_trimmed(self, now_ns: int, write: Arrived, lasthop: bool) -> None:

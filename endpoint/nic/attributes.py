@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from endpoint.nic.config import QUEUE_MAX, RETRIES_WITHOUT_END, TIMEOUT_MAX, WRITE_IMM_MAX
+from endpoint.nic.memory import NO_WRITES
 from endpoint.transport import QPInfo, QPState
 
 PMTU_MIN, PMTU_MAX = 256, 65535
@@ -41,6 +42,7 @@ RANGES: dict[str, tuple[int, int]] = {
     "retry_cnt": (0, 7),
     "cap": (0, CAP_TRIM_NACK_DEST_UNSUPPORTED | CAP_DYNAMIC_MPR | CAP_SVC_TIME_DEST_UNSUPPORTED),
     "sq_psn": (0, (1 << 24) - 1),
+    "domain": (NO_WRITES, (1 << 31) - 1),
 }
 """The range of each integer attribute of a QP."""
 
@@ -63,8 +65,9 @@ class When:
 
 _INIT = When((QPState.INIT,), (QPState.INIT,))
 _RTR = When((QPState.INIT, QPState.RTR), (QPState.INIT,))
-_RTS = When((QPState.RTS,), (QPState.RTS,))
+_RTS = When((QPState.RTS,), (QPState.RTS, QPState.SQD))
 _SQ_PSN = When((QPState.INIT, QPState.RTS), (QPState.INIT,))  # verbs set it on the way to RTS
+_DOMAIN = When((QPState.INIT, QPState.RTR, QPState.RTS), (QPState.INIT, QPState.RTS, QPState.SQD))
 
 MRC_ATTRIBUTES: Mapping[str, When] = {
     "ev_profile_id": _INIT,
@@ -79,10 +82,12 @@ MRC_ATTRIBUTES: Mapping[str, When] = {
     "timeout": _RTS,
     "linear_cnt": _RTS,
     "exp_cnt": _RTS,
+    "domain": _DOMAIN,
 }
-"""Of an MRC queue pair. `mpr_dest` of a QP in RTR or RTS needs the dynamic MPR, at both ends."""
+"""Of an MRC queue pair. `mpr_dest` of a QP in RTR or RTS needs the dynamic MPR, at both ends. A QP reaches the
+memory of its `domain`; -1: it takes no remote writes."""
 
-ROCE_ATTRIBUTES: Mapping[str, When] = {"sq_psn": _SQ_PSN, "timeout": _RTS, "retry_cnt": _RTS}
+ROCE_ATTRIBUTES: Mapping[str, When] = {"sq_psn": _SQ_PSN, "timeout": _RTS, "retry_cnt": _RTS, "domain": _DOMAIN}
 """Of the baseline's queue pair."""
 
 

@@ -20,6 +20,27 @@ FOREIGN: Final = MemoryRegion(0, 1 << 64, -2, -2, None)
 """Memory that is not the writer's own: a write from it fails when its turn comes."""
 
 
+NO_WRITES: Final = -1
+"""The domain of a queue pair that takes no remote writes."""
+
+
+class Rights:
+    """Which memory peers reach by a queue pair: that of its protection domain. One that is not `strict` takes a write
+    to other memory all the same, and counts its packet."""
+
+    def __init__(self, strict: bool) -> None:
+        self._strict = strict
+        self.domain = 0
+        self.forgiven = 0
+
+    def admit(self, region: MemoryRegion | None, at: int, size: int) -> bool:
+        """Whether a packet's bytes may be placed, of which something is wrong: place, key, domain or no writes."""
+        if self._strict or (size and (region is None or at < 0 or at + size > region.length)):
+            return False
+        self.forgiven += 1
+        return True
+
+
 class MemoryTable:
     """The regions of one NIC by rkey. Virtual addresses that the NIC chooses never overlap and are not used twice."""
 
@@ -38,13 +59,14 @@ class MemoryTable:
         remote_write: bool,
         va: int | None = None,
         sink: Callable[[int, memoryview], bool] | None = None,
+        domain: int = 0,
     ) -> MemoryRegion:
         """Raises `ValueError` for a buffer that is empty, read-only or not contiguous, or does not fit behind `va`."""
         view = memoryview(buffer)
         if view.readonly or not view.c_contiguous or view.nbytes == 0:
             raise ValueError("registered memory must be a writable, contiguous buffer of at least one byte")
         view = view.cast("B")
-        return self._register(view, view.nbytes, remote_write, va, sink)
+        return self._register(view, view.nbytes, remote_write, va, sink, domain)
 
     def register_counted(self, length: int, remote_write: bool) -> MemoryRegion:
         """Memory of `length` bytes without bytes. Raises `ValueError` for none."""
@@ -59,6 +81,7 @@ class MemoryTable:
         remote_write: bool,
         va: int | None = None,
         sink: Callable[[int, memoryview], bool] | None = None,
+        domain: int = 0,
     ) -> MemoryRegion:
         key = self._rng.getrandbits(32)
         while key in self._regions:
@@ -68,7 +91,7 @@ class MemoryTable:
             self._va += -(-length // VA_ALIGN) * VA_ALIGN + VA_ALIGN
         elif not 0 <= va <= (1 << 64) - length:
             raise ValueError(f"{length} bytes from address {va:#x} on do not fit 64 bits")
-        region = MemoryRegion(va, length, key, key, view, sink=sink)
+        region = MemoryRegion(va, length, key, key, view, sink=sink, domain=domain)
         self._regions[key] = region
         if remote_write:
             self.writable[key] = region

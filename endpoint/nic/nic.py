@@ -100,8 +100,9 @@ class Nic(Turns, Generic[Q]):
         remote_write: bool = True,
         va: int | None = None,
         sink: Callable[[int, memoryview], bool] | None = None,
+        domain: int = 0,
     ) -> MemoryRegion:
-        return self.memory.register(buffer, remote_write, va, sink)
+        return self.memory.register(buffer, remote_write, va, sink, domain)
 
     def note_left_out(self, arrival: Port, count: int) -> None:
         """The frame at hand leaves out `count` bytes of payload, which have come by the port like its other bytes."""

@@ -1,7 +1,8 @@
 """Queue pairs as verbs see them, for any transport: the state machine, posting, completions (OCP MRC API names).
 
-RESET → INIT → RTR → RTS, ERROR from anywhere, and RESET from anywhere but RESET. INIT takes nothing from the peer; RTR
-needs the peer's attributes, exchanged out of band. Only writes exist; everything else is refused.
+RESET → INIT → RTR → RTS ⇄ SQD, and from anywhere ERROR and RESET. INIT takes nothing from the peer; RTR needs the
+peer's attributes, exchanged out of band. In SQD all writes that were posted before end, and those posted there begin in
+RTS. Only writes exist; everything else is refused.
 
 A QP that was reset has the same number and begins a new life: nothing is posted, nothing is counted, and the PSNs start
 far behind those of the life before, so that both ends take packets of that life for what they are.
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 from endpoint.nic.attributes import PMTU_MAX, PMTU_MIN, VerbError, When, check_modification
 from endpoint.nic.cq import CompletionQueue
 from endpoint.nic.events import EventLog
-from endpoint.nic.memory import FOREIGN, NOTHING, MemoryTable
+from endpoint.nic.memory import FOREIGN, NOTHING, MemoryTable, Rights
 from endpoint.nic.message import Message
 from endpoint.nic.scheduler import Agenda, Scheduler
 from endpoint.nic.wire import PSN_MASK
@@ -35,9 +36,12 @@ STEPS: dict[QPState, tuple[QPState, ...]] = {
     QPState.RESET: (QPState.INIT, QPState.ERROR),
     QPState.INIT: (QPState.RTR, QPState.ERROR, QPState.RESET),
     QPState.RTR: (QPState.RTS, QPState.ERROR, QPState.RESET),
-    QPState.RTS: (QPState.ERROR, QPState.RESET),
+    QPState.RTS: (QPState.SQD, QPState.ERROR, QPState.RESET),
+    QPState.SQD: (QPState.RTS, QPState.ERROR, QPState.RESET),
     QPState.ERROR: (QPState.RESET, QPState.ERROR),
 }
+STAYS = (QPState.RESET, QPState.INIT, QPState.RTS, QPState.SQD)
+"""A step from one of these to itself changes attributes only."""
 
 
 class Fail(Protocol):
@@ -84,9 +88,10 @@ class VerbQueuePair:
         """Payload bytes of a full packet: ours, and from RTR on what both ends have agreed on."""
         self.state = QPState.RESET
         self.receiving = False
-        """In RTR or RTS."""
+        """In RTR, RTS or SQD."""
         self.sending = False
-        """In RTS."""
+        """In RTS or SQD."""
+        self.rights = Rights(taken["strict"])
         self.started = False
         """RTS was reached: there is a requester."""
         self.cause = ""
@@ -95,6 +100,14 @@ class VerbQueuePair:
     def silenced(self) -> int:
         """Unsignaled writes that are done, since the QP was in RESET."""
         return self.work.silenced
+
+    @property
+    def drained(self) -> bool:
+        return self.state is QPState.SQD and not self.work.pending
+
+    @property
+    def forgiven(self) -> int:
+        return self.rights.forgiven
 
     @property
     def peer_name(self) -> str | None:
@@ -173,6 +186,8 @@ class VerbQueuePair:
         """
         if cur_state is not None and cur_state is not self.state:
             raise VerbError(f"QP {self.qpn} is in {self.state.name}, not in {cur_state.name}; nothing was modified")
+        if state is self.state and state in STAYS:
+            state = None
         if state is not None and state not in STEPS[self.state]:
             valid = ", ".join(step.name for step in STEPS[self.state])
             raise VerbError(f"QP {self.qpn} is in {self.state.name} and cannot go to {state.name}; valid: {valid}")
@@ -187,6 +202,7 @@ class VerbQueuePair:
             self._changed(attributes, now_ns)
         else:
             self._step(state, now_ns, peer, attributes)
+        self.rights.domain = self.values["domain"]
 
     def _step(self, state: QPState, now_ns: int, peer: QPInfo | None, attributes: Mapping[str, Any]) -> None:
         before = dict(self.values)
@@ -196,13 +212,18 @@ class VerbQueuePair:
                 if peer is None:
                     raise VerbError(f"QP {self.qpn}: RTR needs the peer's attributes (its QPInfo)")
                 self._make_responder(peer, now_ns)
-            elif state is QPState.RTS:
+            elif state is QPState.RTS and not self.started:
                 self._make_requester()
                 self.started = True
         except VerbError:
             self.values.update(before)
             raise
         self._enter(state, now_ns, "modify")
+        if self.work.waiting:
+            self._scheduler.now_ns = now_ns
+            for message in self.work.resume():
+                self._enqueue(message)
+            self.agenda.wake()
 
     def _reset(self, now_ns: int) -> None:
         """Begin a new life. Posted work disappears without completions; completed work stays to be polled.
@@ -223,8 +244,8 @@ class VerbQueuePair:
 
     def _enter(self, state: QPState, now_ns: int, cause: str) -> None:
         old, self.state = self.state, state
-        self.receiving = state in (QPState.RTR, QPState.RTS)
-        self.sending = state is QPState.RTS
+        self.sending = state in (QPState.RTS, QPState.SQD)
+        self.receiving = self.sending or state is QPState.RTR
         self._log.emit(now_ns, "qp", qp=self.qpn, peer=self.peer_name, old=old.value, new=state.value, cause=cause)
 
     def fail(self, now_ns: int, status: CompletionStatus, cause: str, message: Message | None = None) -> None:
@@ -266,7 +287,7 @@ class VerbQueuePair:
         and keys are checked by neither end (InfiniBand, C9-88).
         """
         if not self.sending:
-            raise VerbError(f"QP {self.qpn} is in {self.state.name}; writes can be posted in RTS only")
+            raise VerbError(f"QP {self.qpn} is in {self.state.name}; writes can be posted in RTS and SQD only")
         if not 0 <= length <= MESSAGE_MAX:
             raise VerbError(f"a write of {length} bytes; its length must be from 0 to {MESSAGE_MAX}")
         if not length:
@@ -285,6 +306,9 @@ class VerbQueuePair:
         message = Message(wr_id, region, offset, length, remote_va, rkey & 0xFFFFFFFF, immediate, self.pmtu)
         message.signaled = signaled or self._sq_sig_all
         message.solicited = solicited and immediate is not None
+        if self.state is QPState.SQD:
+            self.work.waiting.append(message)
+            return
         self.work.add_write(message)
         self._enqueue(message)
         self.agenda.wake()

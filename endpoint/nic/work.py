@@ -31,12 +31,14 @@ class WorkQueue:
         """Signaled writes that are done, behind an unsignaled one that is not."""
         self.silenced = 0
         """Unsignaled writes that are done."""
+        self.waiting: list[Message] = []
+        """Writes that were posted in SQD and begin in RTS."""
         self.receives: deque[int] = deque()
         """The work request ids of the posted receives, oldest first."""
 
     def reserve_write(self) -> None:
         """Room for one more write and its completion. Raises `QueueFull`."""
-        if len(self.pending) + len(self._held) >= self._max_send_wr:
+        if len(self.pending) + len(self._held) + len(self.waiting) >= self._max_send_wr:
             raise QueueFull(f"QP {self._qpn} has {self._max_send_wr} writes posted; wait for completions")
         self._cq.reserve()
 
@@ -49,6 +51,13 @@ class WorkQueue:
         self.pending[message.index] = message
         if not message.signaled:
             self._silent[message.index] = None
+
+    def resume(self) -> list[Message]:
+        """Number the writes that have waited, which it returns."""
+        resumed, self.waiting = self.waiting, []
+        for message in resumed:
+            self.add_write(message)
+        return resumed
 
     def add_receive(self, wr_id: int) -> None:
         """Accept one write with immediate. Raises `QueueFull`."""
@@ -98,6 +107,7 @@ class WorkQueue:
         Writes that were done behind an unsignaled one are flushed as well, in their places: their success would say
         that the other had succeeded.
         """
+        self.resume()
         guilty = message or next(iter(self.pending.values()), None)
         ended = {**self.pending, **self._held}
         for index in sorted(ended) if self._held else ended:
@@ -109,10 +119,11 @@ class WorkQueue:
 
     def discard(self) -> None:
         """Forget all work without completions: the QP is destroyed."""
-        for _ in range(len(self.pending) + len(self._held) + len(self.receives)):
+        for _ in range(len(self.pending) + len(self._held) + len(self.waiting) + len(self.receives)):
             self._cq.release()
         self.pending, self._held, self._silent = {}, {}, {}
         self.receives.clear()
+        self.waiting.clear()
 
     def _report(self, message: Message, status: CompletionStatus) -> None:
         opcode = "write" if message.immediate is None else "write_imm"

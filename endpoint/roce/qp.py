@@ -33,10 +33,12 @@ class QueuePair(VerbQueuePair):
             "psn": context.rng.getrandbits(24),
             "pmtu": context.limits.pmtu,
             "sq_sig_all": False,
+            "strict": False,
         }
         taken = take_attributes("a RoCE QP", known, attributes)
         check_pmtu(taken["pmtu"], context.limits.pmtu)
-        values = {"sq_psn": taken["psn"], "timeout": context.limits.timeout, "retry_cnt": settings.retry_count}
+        values = {"sq_psn": taken["psn"], "timeout": context.limits.timeout, "domain": 0}
+        values["retry_cnt"] = settings.retry_count
         super().__init__(
             qpn,
             cq,
@@ -86,7 +88,7 @@ class QueuePair(VerbQueuePair):
         self._peer_name = peer.host
         self._dest_qpn = peer.qpn
         answers = Answers(self.route, peer.qpn, context.control_class)
-        self.responder = Responder(context, self.work, answers, self.fail, peer.psn, self.pmtu)
+        self.responder = Responder(context, self.work, answers, self.rights, self.fail, peer.psn, self.pmtu)
 
     def _make_requester(self) -> None:
         assert self._peer_name is not None  # RTR came before

@@ -31,7 +31,7 @@ HEADER_BYTES_MAX = 136
 """Ethernet, two IPv6 headers, UDP, BTH, RETH, immediate, pad and ICRC."""
 NAK_STATUS = {
     wire.SYNDROME_NAK_ACCESS: CompletionStatus.REMOTE_ACCESS_ERROR,
-    wire.SYNDROME_NAK_INVALID: CompletionStatus.REMOTE_OPERATION_ERROR,
+    wire.SYNDROME_NAK_INVALID: CompletionStatus.REMOTE_INVALID_REQUEST,
     wire.SYNDROME_NAK_OPERATIONAL: CompletionStatus.REMOTE_OPERATION_ERROR,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from endpoint.nic import wire as shared
-from endpoint.nic.memory import place
+from endpoint.nic.memory import Rights, place
 from endpoint.nic.packet import Route
 from endpoint.nic.verbs import Fail
 from endpoint.nic.wire import PSN_HALF, PSN_MASK
@@ -22,8 +22,11 @@ class Responder:
     Selective repeat: the packet is kept, and each one brings a NAK that names the gap and the packet.
     """
 
-    def __init__(self, context: Context, work: WorkQueue, answers: Answers, fail: Fail, epsn: int, pmtu: int) -> None:
+    def __init__(
+        self, context: Context, work: WorkQueue, answers: Answers, rights: Rights, fail: Fail, epsn: int, pmtu: int
+    ) -> None:
         self._work = work
+        self._rights = rights
         self._answers = answers
         self._fail = fail
         self._writable = context.memory.writable
@@ -102,9 +105,13 @@ class Responder:
             return
         region = self._writable.get(self._rkey)
         at = self._va - region.va if region is not None else -1
-        if size and (region is None or at < 0 or at + size > region.length):  # C9-88: no key of an empty write
+        rights = self._rights
+        wrong = region is None or at < 0 or at + size > region.length or region.domain != rights.domain
+        if (
+            wrong and (size or rights.domain < 0) and not rights.admit(region, at, size)
+        ):  # C9-88: no key of an empty write
             what = f"write of {size} bytes to {self._va:#x} rkey {self._rkey:#x}"
-            self._refuse(now_ns, wire.SYNDROME_NAK_ACCESS, what)
+            self._refuse(now_ns, wire.SYNDROME_NAK_INVALID if rights.domain < 0 else wire.SYNDROME_NAK_ACCESS, what)
             return
         if size and region is not None and not place(region, at, frame, start, size):
             what = f"write of {size} bytes to {self._va:#x}, where the program has no memory any more"

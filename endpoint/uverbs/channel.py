@@ -14,10 +14,10 @@ from common import uverbs
 from common.fields import Fields
 from endpoint.uverbs.refusal import RefusedError, has_room
 
-QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, PORT_ACTIVE, PORT_ERR = 1, 2, 3, 9, 10
+CQ_ERR, QP_FATAL, QP_REQ_ERR, QP_ACCESS_ERR, SQ_DRAINED, PORT_ACTIVE, PORT_ERR = 0, 1, 2, 3, 5, 9, 10
 """Asynchronous events, by verbs' numbers (`ibv_event_type`)."""
 EVENT_SHIFT = 24
-"""An event of the asynchronous channel is its number above the queue pair's, which has 24 bits."""
+"""An event of the asynchronous channel is its number above the queue pair's or queue's, which has 24 bits."""
 
 
 class Channel:

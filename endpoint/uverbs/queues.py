@@ -48,6 +48,8 @@ class GuestQp:
         self.silenced = 0
         self.told_refusal = False
         """Whether the program has been told that this end has refused a request."""
+        self.tell_drained = False
+        """Whether the program waits to be told that the queue pair, in SQD, has drained."""
 
     def forget(self) -> None:
         """The queue pair goes, or begins a new life: nothing of the old one is told any more."""
@@ -55,7 +57,7 @@ class GuestQp:
         if self.receives is not self.completions:
             self.receives.forget(self)
         self.outstanding = self.receiving = self.silenced = 0
-        self.told_refusal = False
+        self.told_refusal = self.tell_drained = False
 
 
 class Armed:

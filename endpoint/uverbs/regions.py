@@ -119,9 +119,10 @@ class Regions:
             proof = request.integer("proof", 0, ADDRESSES - SECRET_BYTES)
             va = request.integer("iova", 0, (1 << 64) - length, address)
             sink = self._memory.sink(address, proof)
+        domain = request.integer("domain", 0, (1 << 31) - 1, 0)
         descriptor, buffer = self._make_memory(length)
         try:
-            region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink)
+            region = self._transport.register_memory(buffer, remote_write=remote_write, va=va, sink=sink, domain=domain)
         except ValueError:
             os.close(descriptor)
             raise

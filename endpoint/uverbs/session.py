@@ -10,8 +10,7 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
-from ipaddress import IPv6Address
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from common import uverbs
@@ -19,19 +18,22 @@ from common.fields import Fields
 from endpoint.nic.attributes import BusyError
 from endpoint.nic.memory import FOREIGN
 from endpoint.nic.wire import Syndrome
-from endpoint.transport import MemoryRegion, QPInfo, QPState, QueueFull, Transport
+from endpoint.transport import MemoryRegion, QPState, QueueFull, Transport
 from endpoint.uverbs.channel import (
+    CQ_ERR,
     EVENT_SHIFT,
     PORT_ACTIVE,
     PORT_ERR,
     QP_ACCESS_ERR,
     QP_FATAL,
     QP_REQ_ERR,
+    SQ_DRAINED,
     Channel,
     Channels,
     MakeChannel,
 )
 from endpoint.uverbs.control import EVENTS_MAX, ControlVerbs, EventQueue
+from endpoint.uverbs.peers import named_peer
 from endpoint.uverbs.queues import Armed, Completions, GuestQp
 from endpoint.uverbs.refusal import RefusedError, Violation, has_room, of_kernel
 from endpoint.uverbs.regions import MakeMemory, ProgramMemory, Regions
@@ -97,6 +99,7 @@ class Session:
             "modify_qp": self._modify_qp,
             "query_qp": self._query_qp,
             "destroy_qp": self._destroy_qp,
+            "overrun_cq": self._overrun_cq,
             "create_ev_event_cq": self._create_ev_event_cq,
             "poll_ev_event": self._poll_ev_event,
             **self._control.operations,
@@ -163,6 +166,9 @@ class Session:
             if guest.qp.refusal and not guest.told_refusal:
                 guest.told_refusal = True
                 channel.fire(_REFUSALS.get(guest.qp.refusal, QP_FATAL) << EVENT_SHIFT | guest.qp.qpn)
+            if guest.tell_drained and guest.qp.drained:
+                guest.tell_drained = False
+                channel.fire(SQ_DRAINED << EVENT_SHIFT | guest.qp.qpn)
         if self._linked != self._transport.linked:
             self._linked = not self._linked
             channel.fire((PORT_ACTIVE if self._linked else PORT_ERR) << EVENT_SHIFT)
@@ -372,6 +378,16 @@ class Session:
         self._let_go(cq.armed)
         return {}
 
+    def _overrun_cq(self, request: Fields, now_ns: int) -> Any:
+        """The program's NIC is a strict one, and found no place in a queue: the queue pairs that use it fail."""
+        cq = self._cq(request)
+        for guest in self.qps.values():
+            if cq in (guest.completions, guest.receives):
+                guest.qp.modify(QPState.ERROR, now_ns)
+        if self._async is not None:
+            self._async.fire(CQ_ERR << EVENT_SHIFT | cq.number)
+        return {}
+
     def _let_go(self, armed: Armed) -> None:
         if armed.channel is not None:
             armed.channel.users -= 1
@@ -415,10 +431,13 @@ class Session:
         given = self._attributes(request, "self", "state", "now_ns", "peer", "cur_state")
         if "qp_hint" in given:
             self._control.check_hint(given["qp_hint"])
+        drained = request.boolean("tell_drained", False)
         guest.qp.modify(state, now_ns, peer=peer, cur_state=cur_state, **given)
         if state is QPState.RESET:
             self._drain()
             guest.forget()
+        if state is QPState.SQD:
+            guest.tell_drained = drained
         return {"state": guest.qp.state.value, "info": asdict(guest.qp.info())}
 
     def _query_qp(self, request: Fields, now_ns: int) -> Any:
@@ -426,6 +445,7 @@ class Session:
         return {
             "state": qp.state.value,
             "cause": qp.cause,
+            "drained": qp.drained,
             "info": asdict(qp.info()),
             "attributes": dict(qp.values),
             "counters": dict(qp.counters()),
@@ -437,7 +457,7 @@ class Session:
         guest.forget()
         del self.qps[guest.qp.qpn]
         self._transport.destroy_qp(guest.qp, now_ns)
-        return {}
+        return {"forgiven": guest.qp.forgiven}
 
     # --- what requests name ------------------------------------------------------------------------------------------
 
@@ -448,49 +468,3 @@ class Session:
     def _qp(self, request: Fields) -> GuestQp:
         guest = self.qps.get(request.integer("qpn"))
         return guest if guest is not None else request.fail("qpn", f"one of this program's: {sorted(self.qps)[:16]}")
-
-
-def named_peer(given: Fields, hosts: Mapping[str, str], own: QPInfo) -> QPInfo:
-    """The peer, whose values may have come from anywhere. Raises `RefusedError`.
-
-    Either all that `info` said at the other end, or, with `address` in place of the host, the values of verbs: address,
-    QP number, PSN, PMTU. All else is then taken to be as at this end, `own`.
-    """
-    if given.has("address"):
-        return _by_address(given, hosts, own)
-    known = {field.name: field for field in fields(QPInfo)}
-    values = Fields(given.name, given.values, RefusedError, list(known))
-    for name, field in known.items():
-        if name == "host":
-            values.choice("host", list(hosts))
-        elif "bool" in str(field.type):
-            values.boolean(name, True)
-        elif "str" in str(field.type):
-            if values.has(name):
-                values.string(name)
-        elif values.has(name) or (name in values.values and "None" not in str(field.type)):
-            values.integer(name, 0, 1 << 63)
-    try:
-        return QPInfo(**values.values)
-    except TypeError as error:
-        raise RefusedError(f"{given.name} lacks attributes; it must be what the peer's info said: {error}") from error
-
-
-def _by_address(given: Fields, hosts: Mapping[str, str], own: QPInfo) -> QPInfo:
-    values = Fields(given.name, given.values, RefusedError, ["address", "qpn", "psn", "pmtu"])
-    address = values.string("address")
-    try:
-        canonical = str(IPv6Address(address))
-    except ValueError:
-        canonical = ""
-    host = next((name for name, known in hosts.items() if known == canonical), None)
-    if host is None:
-        valid = ", ".join(f"{known} ({name})" for name, known in list(hosts.items())[:16])
-        raise RefusedError(f"the peer's address is {address}; it must be one of {valid}")
-    return replace(
-        own,
-        host=host,
-        qpn=values.integer("qpn", 0, (1 << 24) - 1),
-        psn=values.integer("psn", 0, (1 << 24) - 1),
-        pmtu=values.integer("pmtu", 1, 1 << 16) if values.has("pmtu") else own.pmtu,
-    )

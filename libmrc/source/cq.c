@@ -11,7 +11,7 @@
 
 #include "nic.h"
 
-static struct mrc_cq *cq_by_number(struct nic *nic, uint32_t number)
+struct mrc_cq *cq_by_number(struct nic *nic, uint32_t number)
 {
     struct mrc_cq *cq = nic->cqs;
     while (cq && cq->number != number)
@@ -40,7 +40,8 @@ static struct ibv_wc *cq_slot(struct mrc_cq *cq)
 int cq_push(struct nic *nic, const struct completion_row *row)
 {
     static const enum ibv_wc_status statuses[] = {IBV_WC_SUCCESS,         IBV_WC_WR_FLUSH_ERR, IBV_WC_RETRY_EXC_ERR,
-                                                  IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,   IBV_WC_LOC_PROT_ERR};
+                                                  IBV_WC_REM_ACCESS_ERR, IBV_WC_REM_OP_ERR,   IBV_WC_LOC_PROT_ERR,
+                                                  IBV_WC_REM_INV_REQ_ERR};
     struct mrc_qp *qp = pair_by_number(nic, row->qpn);
     bool receive = row->opcode == DONE_RECV_WITH_IMM;
     if (!qp)
@@ -55,6 +56,11 @@ int cq_push(struct nic *nic, const struct completion_row *row)
     if (row->opcode == DONE_SILENT)
         return 0;
     struct mrc_cq *cq = receive ? qp->recv_cq : qp->send_cq;
+    if (cq->count >= (unsigned int)cq->cq.cqe)
+        cq->overrun |= strictly(ENOMEM, "a completion queue of %d places with completions that were not polled gets one more",
+                                cq->cq.cqe) != 0;
+    if (cq->overrun)
+        return 0;
     struct ibv_wc *wc = cq_slot(cq);
     if (!wc)
         return ENOMEM;
@@ -108,6 +114,10 @@ int cq_poll(struct ibv_cq *verbs, int count, struct ibv_wc *wc)
         int error = taken ? 0 : uverbs_take(nic);
         if (!taken)
             taken = take(cq, count, wc);
+        if (cq->overrun && !cq->told_overrun && !error) {
+            cq->told_overrun = true;
+            error = uverbs_call(nic, "overrun_cq", ",\"cq\":%u", cq->number);
+        }
         bool again = !taken && !error && !round && count > 0;
         if (again && nic->stepped)
             error = stepped_wait(nic, EMPTY_WAIT_MS * NS_PER_MS);

@@ -334,10 +334,17 @@ PUBLIC int ibv_get_async_event(struct ibv_context *context, struct ibv_async_eve
         if (event->event_type == IBV_EVENT_PORT_ACTIVE || event->event_type == IBV_EVENT_PORT_ERR)
             return 0;
         pthread_mutex_lock(&nic->lock);
-        struct mrc_qp *qp = pair_by_number(nic, told & ((1u << EVENT_SHIFT) - 1));
-        if (qp)
+        uint32_t number = told & ((1u << EVENT_SHIFT) - 1);
+        bool of_queue = event->event_type == IBV_EVENT_CQ_ERR;
+        struct mrc_cq *cq = of_queue ? cq_by_number(nic, number) : NULL;
+        struct mrc_qp *qp = of_queue ? NULL : pair_by_number(nic, number);
+        if (qp && event->event_type != IBV_EVENT_SQ_DRAINED)
             qp->verbs.state = IBV_QPS_ERR;
         pthread_mutex_unlock(&nic->lock);
+        if (cq) {
+            event->element.cq = &cq->cq;
+            return 0;
+        }
         if (qp) {
             event->element.qp = &qp->verbs;
             return 0;

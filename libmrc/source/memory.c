@@ -14,11 +14,14 @@
 
 #include "nic.h"
 
+enum { PAGE_BYTES = 4096 }; /* or a part of a page: what is mapped is whole pages */
+
 PUBLIC struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
+    static uint32_t count;
     struct ibv_pd *pd = calloc(1, sizeof *pd);
     if (pd)
-        pd->context = context;
+        *pd = (struct ibv_pd){context, ((uint32_t)getpid() << 8 | (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) & 0xff)) & INT32_MAX};
     return pd;
 }
 
@@ -105,18 +108,21 @@ PUBLIC struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len
         refuse(EINVAL, "ibv_reg_mr: remote write access needs local write access");
         return NULL;
     }
+    uintptr_t first = (uintptr_t)addr & ~(uintptr_t)(PAGE_BYTES - 1);
+    bool mapped = !msync((void *)first, (uintptr_t)addr + length - first, MS_ASYNC) || errno != ENOMEM; /* only looks */
     struct region *region = calloc(1, sizeof *region);
     if (!region)
         return NULL;
     pthread_mutex_lock(&nic->lock);
     let_agent_in(nic);
-    int error = uverbs_call(nic, "reg_mr", ",\"length\":%zu,\"remote_write\":%s,\"addr\":%lu,\"iova\":%lu,\"proof\":%lu",
+    int error = uverbs_call(nic, "reg_mr", ",\"length\":%zu,\"remote_write\":%s,\"addr\":%lu,\"iova\":%lu,\"proof\":%lu,\"domain\":%u",
                           length, access & IBV_ACCESS_REMOTE_WRITE ? "true" : "false", (unsigned long)addr,
-                          (unsigned long)iova, (unsigned long)nic->secret);
+                          (unsigned long)iova, (unsigned long)nic->secret, pd->handle);
     if (!error && (!text_integer(text_find(nic->answer, "result.lkey"), &lkey) ||
                    !text_integer(text_find(nic->answer, "result.rkey"), &rkey)))
         error = EPROTO;
-    if (!error && (error = map_shadow(nic, region, length)))
+    if (!error && ((!mapped && (error = strictly(EFAULT, "ibv_reg_mr: %zu bytes from %p on are not all mapped", length, addr))) ||
+                   (error = map_shadow(nic, region, length))))
         uverbs_call(nic, "dereg_mr", ",\"lkey\":%u", (uint32_t)lkey);
     if (!error) {
         region->mr = (struct ibv_mr){.context = pd->context, .pd = pd, .addr = addr, .length = length};

@@ -364,6 +364,8 @@ PUBLIC int mrc_get_async_event(struct mrc_context *context, struct mrc_async_eve
     *event = (struct mrc_async_event){.event_type = found.event_type};
     if (found.event_type == IBV_EVENT_PORT_ACTIVE || found.event_type == IBV_EVENT_PORT_ERR)
         event->element.port_num = found.element.port_num;
+    else if (found.event_type == IBV_EVENT_CQ_ERR)
+        event->element.cq = (struct mrc_cq *)found.element.cq;
     else if (found.event_type != IBV_EVENT_DEVICE_FATAL)
         event->element.qp = pair_of(found.element.qp);
     return 0;

@@ -65,6 +65,7 @@ struct mrc_cq {
     bool of_events; /* of EV events, not of completions */
     struct ibv_wc *ring;
     unsigned int room, first, count;
+    bool overrun, told_overrun; /* of a strict NIC: it had a completion too many, and takes no more */
     uint64_t seen; /* completions that have come */
     unsigned int unacknowledged;
     unsigned int users; /* queue pairs */
@@ -150,6 +151,7 @@ void stepped_told(uint64_t now_ns);                  /* by the agent */
 int stepped_wait(struct nic *, int64_t wait_ns);     /* locked: until there is news, but no longer; 0 or errno */
 
 /* cq.c */
+struct mrc_cq *cq_by_number(struct nic *, uint32_t number); /* locked */
 int cq_push(struct nic *, const struct completion_row *); /* locked; false row: EPROTO */
 void cq_forget(struct mrc_cq *, uint32_t qpn);            /* locked */
 struct mrc_cq *cq_make(struct nic *, const char *op, int cqe, void *context, struct ibv_comp_channel *);
@@ -161,6 +163,13 @@ ssize_t channel_read(struct nic *, int fd, uint32_t *event); /* of a channel of 
 struct region *region_of(struct nic *, const struct ibv_sge *); /* locked; NULL where its key or range is wrong */
 int region_load(struct region *, uint64_t addr, uint32_t length); /* what is about to be sent; 0 or errno */
 int own_read(void *to, const void *from, size_t length);          /* of this process: EFAULT where it is not mapped */
+
+/* strict.c */
+bool strict_mode(void);
+/* A call that a NIC refuses and the lab takes: with --strict refused like any other, else 0 and told at the end, by `format`. */
+__attribute__((format(printf, 2, 3))) int strictly(int error, const char *format, ...);
+int strict_step(const struct mrc_qp *, const struct ibv_qp_attr *, int mask, bool mrc); /* 0 or errno */
+void strict_forked(void);                                                               /* in the child */
 
 /* qp.c */
 struct mrc_qp *pair_by_number(struct nic *, uint32_t qpn); /* locked */

@@ -37,8 +37,8 @@ static bool is_inline(const struct ibv_send_wr *wr)
 /* Whether a request can be posted after `ahead` others that are not counted yet; copies its bytes for the agent if so. */
 static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct ibv_send_wr *wr, unsigned int ahead)
 {
-    if (qp->verbs.state != IBV_QPS_RTS && qp->verbs.state != IBV_QPS_ERR)
-        return refuse(EINVAL, "a write on a queue pair in state %d: writes can be posted in RTS only", qp->verbs.state);
+    if (qp->verbs.state != IBV_QPS_RTS && qp->verbs.state != IBV_QPS_SQD && qp->verbs.state != IBV_QPS_ERR)
+        return refuse(EINVAL, "a write on a queue pair in state %d: writes can be posted in RTS and SQD only", qp->verbs.state);
     if (wr->opcode != IBV_WR_RDMA_WRITE && wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
         return refuse(EOPNOTSUPP, "opcode %d of a work request: MRC carries RDMA writes, with and without immediate", wr->opcode);
     if (wr->num_sge != 0 && wr->num_sge != 1)
@@ -60,6 +60,9 @@ static int prepare_send(struct nic *nic, const struct mrc_qp *qp, const struct i
     if (!region)
         log_line(LOG_WARN, "%u bytes from %#lx on are in no region with lkey %#x: a local protection error", length_of(wr),
                  (unsigned long)wr->sg_list->addr, wr->sg_list->lkey);
+    else if (region->mr.pd != qp->verbs.pd &&
+             strictly(EINVAL, "lkey %#x is of another protection domain than the queue pair", wr->sg_list->lkey))
+        return 0;
     return !region ? 0 : region_load(region, wr->sg_list->addr, wr->sg_list->length);
 }
 
@@ -69,6 +72,8 @@ static void add_send(struct nic *nic, struct mrc_qp *qp, const struct ibv_send_w
     bool immediate = wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     bool ranged = length_of(wr) && !is_inline(wr);
     const struct region *region = ranged ? region_of(nic, wr->sg_list) : NULL;
+    if (region && region->mr.pd != qp->verbs.pd && strict_mode())
+        region = NULL;
     batch->rows[batch->head.rows++] = (struct request_row){
         .wr_id = wr->wr_id,
         .offset = region ? wr->sg_list->addr - region->iova : 0,

@@ -9,7 +9,7 @@
 
 static const char *const state_names[] = {
     [IBV_QPS_RESET] = "reset", [IBV_QPS_INIT] = "init", [IBV_QPS_RTR] = "rtr",
-    [IBV_QPS_RTS] = "rts",     [IBV_QPS_ERR] = "error",
+    [IBV_QPS_RTS] = "rts",     [IBV_QPS_SQD] = "sqd",   [IBV_QPS_ERR] = "error",
 };
 enum { STATES = sizeof state_names / sizeof *state_names };
 
@@ -71,10 +71,10 @@ struct mrc_qp *pair_make(struct nic *nic, struct ibv_pd *pd, struct ibv_qp_init_
         return NULL;
     pthread_mutex_lock(&nic->lock);
     error = uverbs_call(nic, "create_qp",
-                      ",\"cq\":%u,\"recv_cq\":%u,\"attributes\":{\"max_send_wr\":%u,\"max_recv_wr\":%u,\"sq_sig_all\":%s}",
+                      ",\"cq\":%u,\"recv_cq\":%u,\"attributes\":{\"max_send_wr\":%u,\"max_recv_wr\":%u,\"sq_sig_all\":%s,\"strict\":%s}",
                       ((struct mrc_cq *)attr->send_cq)->number, ((struct mrc_cq *)attr->recv_cq)->number,
                       attr->cap.max_send_wr ? attr->cap.max_send_wr : 1, attr->cap.max_recv_wr ? attr->cap.max_recv_wr : 1,
-                      attr->sq_sig_all ? "true" : "false");
+                      attr->sq_sig_all ? "true" : "false", strict_mode() ? "true" : "false");
     if (!error && (!text_integer(text_find(nic->answer, "result.qpn"), &qpn) || qpn >> 24 ||
                    pair_by_number(nic, (uint32_t)qpn)))
         error = EPROTO;
@@ -106,6 +106,10 @@ PUBLIC int ibv_destroy_qp(struct ibv_qp *verbs)
     struct mrc_qp *qp = pair_of(verbs);
     pthread_mutex_lock(&nic->lock);
     int error = nic->fd >= 0 ? uverbs_call(nic, "destroy_qp", ",\"qpn\":%u", verbs->qp_num) : 0;
+    uint64_t forgiven = 0;
+    if (!error && nic->fd >= 0 && text_integer(text_find(nic->answer, "result.forgiven"), &forgiven) && forgiven)
+        strictly(EINVAL, "%lu packets of a peer to memory of another protection domain, or to a queue pair whose"
+                         " qp_access_flags have no REMOTE_WRITE", (unsigned long)forgiven);
     if (error == EIO)
         error = 0;
     if (!error) {
@@ -160,13 +164,13 @@ static int check_modification(const struct ibv_qp_attr *attr, int mask)
     const int known = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS | IBV_QP_AV |
                       IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
                       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC |
-                      IBV_QP_MIN_RNR_TIMER;
+                      IBV_QP_MIN_RNR_TIMER | IBV_QP_EN_SQD_ASYNC_NOTIFY;
     if (mask & ~known)
         return refuse(EINVAL, "the attributes %#x of a queue pair cannot be modified", mask & ~known);
     if (mask & IBV_QP_STATE && ((unsigned int)attr->qp_state >= STATES || !state_names[attr->qp_state]))
-        return refuse(EINVAL, "state %d: MRC has RESET, INIT, RTR, RTS and ERR", attr->qp_state);
+        return refuse(EINVAL, "state %d: MRC has RESET, INIT, RTR, RTS, SQD and ERR", attr->qp_state);
     if (mask & IBV_QP_CUR_STATE && ((unsigned int)attr->cur_qp_state >= STATES || !state_names[attr->cur_qp_state]))
-        return refuse(EINVAL, "current state %d: MRC has RESET, INIT, RTR, RTS and ERR", attr->cur_qp_state);
+        return refuse(EINVAL, "current state %d: MRC has RESET, INIT, RTR, RTS, SQD and ERR", attr->cur_qp_state);
     if (mask & IBV_QP_PORT && attr->port_num != PORT)
         return refuse(EINVAL, "port %u: a device has one, port %d, for all planes", attr->port_num, PORT);
     if (mask & IBV_QP_PATH_MTU && (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096))
@@ -219,11 +223,16 @@ static int retry_text(struct mrc_qp *qp, const struct ibv_qp_attr *set, int mask
 int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const char *more)
 {
     struct nic *nic = nic_of(qp->verbs.context);
-    char state[64] = "", current[64] = "", peer[256] = "", psn[48] = "", retries[96] = "";
+    char state[64] = "", current[64] = "", peer[256] = "", psn[48] = "", retries[96] = "", domain[48] = "", drained[32] = "";
     int error = check_modification(attr, mask);
     if (error)
         return error;
     pthread_mutex_lock(&nic->lock);
+    error = strict_step(qp, attr, mask, more);
+    if (error) {
+        pthread_mutex_unlock(&nic->lock);
+        return error;
+    }
     struct ibv_qp_attr set = merged(qp, attr, mask);
     if (mask & IBV_QP_STATE)
         snprintf(state, sizeof state, ",\"state\":\"%s\"", state_names[attr->qp_state]);
@@ -233,12 +242,16 @@ int pair_modify(struct mrc_qp *qp, struct ibv_qp_attr *attr, int mask, const cha
         peer_text(&set, peer, sizeof peer);
     if (mask & IBV_QP_SQ_PSN)
         snprintf(psn, sizeof psn, ",\"sq_psn\":%u", set.sq_psn);
+    if (mask & IBV_QP_ACCESS_FLAGS || (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_INIT))
+        snprintf(domain, sizeof domain, ",\"domain\":%d", set.qp_access_flags & IBV_ACCESS_REMOTE_WRITE ? (int)qp->verbs.pd->handle : -1);
+    if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
+        snprintf(drained, sizeof drained, ",\"tell_drained\":true");
     char attributes[1024];
     if (!more)
         error = retry_text(qp, &set, mask, retries, sizeof retries);
-    snprintf(attributes, sizeof attributes, "%s%s", psn, more ? more : retries);
-    error = error ? error : uverbs_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current, peer,
-                      attributes[0] ? attributes + 1 : "");
+    snprintf(attributes, sizeof attributes, "%s%s%s", psn, domain, more ? more : retries);
+    error = error ? error : uverbs_call(nic, "modify_qp", ",\"qpn\":%u%s%s%s%s,\"attributes\":{%s}", qp->verbs.qp_num, state, current,
+                      peer, drained, attributes[0] ? attributes + 1 : "");
     if (!error) {
         qp->set = set;
         if (mask & IBV_QP_STATE)
@@ -274,6 +287,7 @@ int pair_query(struct mrc_qp *qp, struct ibv_qp_attr *attr, struct ibv_qp_init_a
         *attr = qp->set;
         attr->qp_state = attr->cur_qp_state = qp->verbs.state;
         attr->cap = qp->made.cap;
+        attr->sq_draining = qp->verbs.state == IBV_QPS_SQD && !text_true(text_find(nic->answer, "result.drained"));
         if (text_integer(text_find(nic->answer, "result.info.psn"), &psn))
             attr->sq_psn = (uint32_t)psn;
     }

@@ -30,6 +30,7 @@ static void leave_child(void)
     }
     pthread_mutex_init(&opened_lock, NULL);
     stepped_forked();
+    strict_forked();
 }
 
 static void watch_forks(void)

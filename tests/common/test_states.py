@@ -11,7 +11,7 @@ from endpoint import transport
 
 def test_all_parts_in_python_have_the_same_states() -> None:
     assert mrclab.QPState is transport.QPState is QPState
-    assert uverbs.STATES == ("reset", "init", "rtr", "rts", "error")  # docs/uverbs.md
+    assert uverbs.STATES == ("reset", "init", "rtr", "rts", "sqd", "error")  # docs/uverbs.md
 
 
 def test_the_library_in_c_spells_the_same_states_in_the_same_order() -> None:

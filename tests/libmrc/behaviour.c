@@ -340,7 +340,7 @@ static void refusals(struct end *ends)
     struct mrc_qp_attr mrc = {.timeout = 25};
     CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_TIMEOUT) == EINVAL);
     CHECK(mrc_modify_qp(ends[0].qp, NULL, 0, &mrc, MRC_QP_VENDOR_CFG) == EINVAL);
-    CHECK(step(ends[0].qp, IBV_QPS_SQD) == EINVAL);
+    CHECK(step(ends[0].qp, IBV_QPS_SQE) == EINVAL);
 }
 
 static void attributes(struct end *ends)

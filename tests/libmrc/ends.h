@@ -106,8 +106,8 @@ static inline int step(struct mrc_qp *qp, enum ibv_qp_state state)
 
 static inline void connect_qp(struct mrc_qp *qp, const struct end *own, const struct end *peer, struct mrc_qp *peer_qp)
 {
-    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX, NULL, 0));
+    struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE};
+    CHECK(!mrc_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS, NULL, 0));
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024, .rq_psn = peer->psn};
     CHECK(!mrc_get_qpn(peer_qp, &attr.dest_qp_num));
     attr.ah_attr.is_global = 1;

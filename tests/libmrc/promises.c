@@ -223,6 +223,67 @@ static void events(struct end *ends)
     }
 }
 
+/* A queue pair in SQD ends what was posted before, says so once if that was asked for, and begins what it gets in RTS. */
+static void drained(struct end *ends)
+{
+    struct ibv_qp *qp = *(struct ibv_qp **)ends[0].qp;
+    struct pollfd one = {.fd = ends[0].verbs->async_fd, .events = POLLIN};
+    struct ibv_qp_attr attr;
+    struct ibv_wc wc;
+    fill(&ends[0], 9);
+    for (int round = 0; round < 4; round++) {
+        bool told = round % 2;
+        memset(ends[1].memory, 0, LENGTH);
+        for (uint64_t number = 0; round && number < 8; number++)
+            CHECK(!post(&ends[0], &ends[1], number, 0, LENGTH / 2, number % 2 ? IBV_SEND_SIGNALED : 0, -1));
+        attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = told};
+        CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY));
+        CHECK(!post(&ends[0], &ends[1], 100, LENGTH / 2, LENGTH / 2, IBV_SEND_SIGNALED, -1));
+        for (int number = 0; round && number < 4; number++)
+            CHECK(next(ends[0].sent).status == IBV_WC_SUCCESS);
+        if (told) {
+            struct ibv_async_event event;
+            CHECK(poll(&one, 1, 20000) == 1 && !ibv_get_async_event(ends[0].verbs, &event));
+            CHECK(event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp == qp);
+            ibv_ack_async_event(&event);
+        }
+        CHECK(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &(struct ibv_qp_init_attr){0}));
+        CHECK(attr.qp_state == IBV_QPS_SQD && !attr.sq_draining && poll(&one, 1, 100) == 0);
+        CHECK(!ibv_poll_cq((struct ibv_cq *)ends[0].sent, 1, &wc) && !ends[1].memory[LENGTH - 1]);
+        attr = (struct ibv_qp_attr){.timeout = 15, .retry_cnt = 5};
+        CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT)); /* where verbs let them change */
+        if (round == 3) {
+            CHECK(!step(ends[0].qp, IBV_QPS_ERR));
+            wc = next(ends[0].sent);
+            CHECK(wc.wr_id == 100 && wc.status == IBV_WC_WR_FLUSH_ERR);
+            break;
+        }
+        attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQD};
+        CHECK(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE));
+        wc = next(ends[0].sent);
+        CHECK(wc.wr_id == 100 && wc.status == IBV_WC_SUCCESS);
+        CHECK(!memcmp(ends[0].memory + LENGTH / 2, ends[1].memory + LENGTH / 2, LENGTH / 2));
+    }
+}
+
+/* Memory is deregistered under writes that were not sent: the first completion that is no success has the cause. */
+static void withdrawn(struct end *ends)
+{
+    struct end from = ends[0];
+    from.mr = ibv_reg_mr(ends[0].pd, ends[0].memory, LENGTH, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(from.mr);
+    for (uint64_t number = 0; number < 40; number++)
+        CHECK(!post(&from, &ends[1], number, 0, LENGTH, IBV_SEND_SIGNALED, -1));
+    CHECK(!ibv_dereg_mr(from.mr));
+    uint64_t number = 0;
+    struct ibv_wc wc = next(ends[0].sent);
+    for (; number < 40 && wc.status == IBV_WC_SUCCESS; number++, wc = next(ends[0].sent))
+        CHECK(wc.wr_id == number);
+    CHECK(wc.status == IBV_WC_LOC_PROT_ERR && wc.wr_id == number);
+    while (++number < 40)
+        CHECK((wc = next(ends[0].sent)).status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == number);
+}
+
 static void interrupt(int number)
 {
     (void)number;
@@ -262,6 +323,7 @@ int main(int count, char **words)
 {
     static const struct end_case cases[] = {
         {"inlined", inlined}, {"wrong", wrong}, {"retries", retries}, {"signals", signals}, {"events", events},
+        {"drained", drained}, {"withdrawn", withdrawn},
     };
     static const uint32_t psns[] = {0x123456, 0xfffffe}; /* PSNs wrap */
     return run_case(cases, sizeof cases / sizeof *cases, count, words, psns);

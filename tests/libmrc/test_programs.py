@@ -1,4 +1,4 @@
-"""Programs that were not written for these tests, over two NICs in memory: the one of the docs, perftest's, OCP's."""
+"""Programs that were not written for these tests, over two strict NICs in memory: the docs' own, perftest's, OCP's."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ def compiled(folder: Path, *sources: Path, include: Path = sdk.INCLUDE) -> str:
 
 def ends(server: list[str], client: list[str], devices: list[str]) -> list[tuple[int, str]]:
     """Status and output of both; `{0}` and `{1}` in their words are the devices, `{2}` a free port."""
-    environment = {**os.environ, **sdk.environment(sdk.library())}
+    environment = {**os.environ, **sdk.environment(sdk.library()), sdk.STRICT: "1"}
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = int(found.getsockname()[1])
     commands = [[word.format(*devices, port) for word in words] for words in (server, client)]
@@ -91,7 +91,7 @@ def test_ib_write_bw_runs_as_debian_ships_it(words: list[str], tmp_path: Path) -
 def test_what_is_no_write_is_refused_with_the_reason(program: str, opcode: int) -> None:
     with rig() as made:
         devices = [f"mrc_{name}" for name in made.names]
-        environment = {**os.environ, **sdk.environment(sdk.library())}
+        environment = {**os.environ, **sdk.environment(sdk.library()), sdk.STRICT: "1"}
         with socket.create_server(("127.0.0.1", 0)) as found:
             port = str(found.getsockname()[1])
         server = subprocess.Popen([program, "-d", devices[0], "-p", port], env=environment, stdout=subprocess.DEVNULL)
@@ -115,7 +115,7 @@ def test_ocps_test_runs_as_it_is(tmp_path: Path) -> None:
         pytest.skip("MRCLAB_OCP names no checkout of OCP-Multipath-Reliable-Connection")
     ocp = Path(os.environ["MRCLAB_OCP"])
     program = compiled(tmp_path, ocp / "test" / "mrc_test.c", include=ocp)
-    environment = {**os.environ, **sdk.environment(sdk.library())}
+    environment = {**os.environ, **sdk.environment(sdk.library()), sdk.STRICT: "1"}
     with rig() as made:
         words = [program, "-d", f"mrc_{made.names[0]}"]
         done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)

@@ -60,7 +60,7 @@ def test_reset_from_error_keeps_flushed_completions_and_reset_from_rts_drops_the
     flow.qp.post_recv(7)
     flow.qp.modify(QPState.RESET, 0)
     assert flow.cq.poll() == []
-    with pytest.raises(VerbError, match="is in RESET; writes can be posted in RTS only"):
+    with pytest.raises(VerbError, match="is in RESET; writes can be posted in RTS and SQD only"):
         flow.post(1000)
     for _ in range(flow.cq.capacity):
         flow.cq.reserve()  # all room is back
@@ -129,13 +129,65 @@ def test_a_new_life_begins_where_every_psn_of_the_last_one_lies_beyond_the_windo
             assert RESET_PSNS - 30 <= ahead < 1 << 23  # of the 2^24: neither in a window nor taken for a duplicate
 
 
+def test_a_step_to_the_same_state_sets_attributes() -> None:
+    bench = Bench()
+    qp = bench.a.create_qp(bench.cq_a)
+    qp.modify(QPState.RESET, 0)
+    qp.modify(QPState.INIT, 0)
+    qp.modify(QPState.INIT, 0, sq_psn=77)
+    assert qp.state is QPState.INIT
+    assert qp.info().psn == 77
+    bench.qp_a.modify(QPState.RTS, 0, timeout=9)
+    assert bench.qp_a.values["timeout"] == 9
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_in_sqd_what_was_posted_ends_and_what_is_posted_waits_for_rts(make: Any) -> None:
+    wire = Wire(make=make)
+    flow = Flow(wire)
+    flow.post(20_000)
+    flow.qp.post_write(50, flow.region, 0, 20_000, flow.target.va, flow.target.rkey, signaled=False)
+    flow.qp.modify(QPState.SQD, wire.now_ns)
+    wire.kick("h0")
+    assert not flow.qp.drained
+    flow.post(5000)
+    flow.post(5000)
+    wire.run(wire.now_ns + 400 * wire.base_rtt_ns)
+    assert flow.qp.drained
+    assert [done.status for done in flow.cq.poll()] == [CompletionStatus.SUCCESS]
+    assert flow.qp.silenced == 1
+    wire.run(wire.now_ns + 4000 * wire.base_rtt_ns)  # nothing waits for an answer
+    assert flow.qp.state is QPState.SQD
+    flow.qp.modify(QPState.RTS, wire.now_ns)
+    wire.kick("h0")
+    wire.run(wire.now_ns + 400 * wire.base_rtt_ns)
+    assert [done.status for done in flow.cq.poll()] == [CompletionStatus.SUCCESS] * 2
+    assert flow.remote.counters()["received_bytes"] == 50_000
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("target", [QPState.ERROR, QPState.RESET])
+def test_what_waits_in_sqd_is_flushed_by_error_and_forgotten_by_reset(make: Any, target: QPState) -> None:
+    wire = Wire(make=make)
+    flow = Flow(wire)
+    flow.qp.modify(QPState.SQD, wire.now_ns)
+    assert flow.qp.drained
+    flow.post(5000)
+    flow.post(5000)
+    flow.qp.modify(target, wire.now_ns)
+    flushed = [CompletionStatus.FLUSHED] * 2 if target is QPState.ERROR else []
+    assert [done.status for done in flow.cq.poll()] == flushed
+    for _ in range(flow.cq.capacity):
+        flow.cq.reserve()  # all room is back
+
+
 @pytest.mark.parametrize(
     ("states", "target", "valid"),
     [
         ([], QPState.RTS, "RESET and cannot go to RTS; valid: INIT, ERROR"),
         ([], QPState.RTR, "RESET and cannot go to RTR; valid: INIT, ERROR"),
-        ([], QPState.RESET, "RESET and cannot go to RESET; valid: INIT, ERROR"),
         ([QPState.INIT], QPState.RTS, "INIT and cannot go to RTS; valid: RTR, ERROR, RESET"),
+        ([QPState.INIT], QPState.SQD, "INIT and cannot go to SQD; valid: RTR, ERROR, RESET"),
         ([QPState.ERROR], QPState.RTS, "ERROR and cannot go to RTS; valid: RESET"),
     ],
 )

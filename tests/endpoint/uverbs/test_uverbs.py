@@ -102,7 +102,7 @@ def test_states_are_taken_one_by_one_and_a_wrong_step_names_the_right_one(pair):
     rig_, one, other = pair
     with mrclab.Context(rig_.names[0]) as context:
         qp = context.create_qp(context.create_cq(4))
-        with pytest.raises(mrclab.RefusedError, match="RTS only"):
+        with pytest.raises(mrclab.RefusedError, match="RTS and SQD only"):
             qp.post_send(SendWR(1, one.mr, 0, 1, 0, 0))
         with pytest.raises(mrclab.RefusedError, match="RESET and cannot go to RTS; valid: INIT"):
             qp.to_rts()
