@@ -15,7 +15,8 @@ lock() { # lock FROM TO [FURTHER OPTION]...
 lock locks/uv.in locks/uv.txt "$@"
 lock locks/shell.in locks/shell.txt "$@"
 # Users get what is tested: their lock is a part of the developers'.
-lock pyproject.toml locks/dev.txt --all-extras "$@"
+lock pyproject.toml locks/dev.txt locks/mcp.in --all-extras "$@"
+lock locks/mcp.in locks/mcp.txt --constraint locks/dev.txt "$@"
 lock locks/build.in locks/build.txt --constraint locks/dev.txt "$@"
 lock pyproject.toml locks/user.txt --constraint locks/dev.txt --extra view --extra compiled --extra cluster --extra parallel "$@"
 python3 -I - <<'PYTHON'

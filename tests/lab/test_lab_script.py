@@ -369,6 +369,18 @@ def test_the_shell_is_installed_where_nothing_else_is_missing(machine: Machine) 
     assert pip_lines(machine)[-1].endswith("locks/shell.txt")
 
 
+def test_what_serves_agents_is_installed_once_and_by_its_command_only(machine: Machine) -> None:
+    machine.run("list")
+    assert machine.run("mcp", "--help").returncode == 0
+    assert pip_lines(machine) == []
+    assert machine.run("mcp").returncode == 0
+    (line,) = pip_lines(machine)
+    assert line.endswith("locks/mcp.txt")
+    assert "--require-hashes" in line
+    assert machine.run("mcp").returncode == 0
+    assert pip_lines(machine) == []
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("broken", [False, True], ids=["whole", "broken off"])
 def test_what_sudo_installed_is_the_users(machine: Machine, broken: bool) -> None:

@@ -51,13 +51,13 @@ def missing(wanted: Requirement, there: list[Requirement], python: str) -> str |
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell"])
+@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell", "mcp"])
 def test_each_lock_meets_what_is_asked_for(name: str, python: str) -> None:
     there = pinned(name)
     assert [why for wanted in asked(name) if (why := missing(wanted, there, python))] == [], "run locks/renew.sh"
 
 
-@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell"])
+@pytest.mark.parametrize("name", ["uv", "build", "user", "dev", "shell", "mcp"])
 def test_every_package_is_pinned_to_one_version_and_has_digests(name: str) -> None:
     text = (LOCKS / f"{name}.txt").read_text()
     blocks = re.findall(r"^[a-z0-9][^\n]*(?:\n +[^\n]*)*", text, re.MULTILINE)
@@ -72,6 +72,13 @@ def test_users_get_the_versions_that_developers_test() -> None:
     assert "--requirement user.txt" in (LOCKS / "dev.txt").read_text()
     names = [canonicalize_name(pin.name) for pin in pinned("dev") if pin.marker is None]
     assert sorted(names) == sorted(set(names))
+
+
+def test_the_lock_for_agents_is_that_of_the_extra_and_is_tested() -> None:
+    package = tomllib.loads((ROOT / "packages" / "operations" / "pyproject.toml").read_text())["project"]
+    assert [str(wanted) for wanted in asked("mcp")] == package["optional-dependencies"]["mcp"]
+    mine, tested = ({f"{pin.name}{pin.specifier}" for pin in pinned(name)} for name in ("mcp", "dev"))
+    assert mine <= tested
 
 
 def test_no_lock_names_an_index_or_a_path() -> None:

@@ -51,33 +51,39 @@ SWAP = Hidden("swapped-cables", "p0l0-p0s0", 0.0, names={"other": "p0l0-p0s1"})
 
 
 @pytest.mark.parametrize(
-    ("hidden", "named", "word", "points"),
+    ("hidden", "named", "word", "points", "net"),
     [
-        ((), (), "right", 1.0),
-        ((), (("p0l0-p0s0", "dead-cable"),), "wrong", 0.0),
-        ((LOSS,), (("p0l0>p0s0", "one-way-loss"),), "right", 1.0),
-        ((LOSS,), (("p0s0>p0l0", "one-way-loss"),), "partly right", 0.5),
-        ((LOSS,), (("p0l0-p0s0", "dead-cable"),), "partly right", 0.5),
-        ((LOSS,), (("p0l0>p0s0", "slow-port"),), "partly right", 0.5),
-        ((LOSS,), (("p0l0>p0s1", "one-way-loss"),), "partly right", 0.5),
-        ((LOSS,), (("p1l1>p1s1", "one-way-loss"),), "wrong", 0.0),
-        ((LOSS,), (("p0l0>p0s0", "one-way-loss"), ("h0", "late-host")), "partly right", 1.0),
-        ((LOSS,), (), "wrong", 0.0),
-        ((SWAP,), (("p0l0-p0s1", "swapped-cables"),), "right", 1.0),
-        ((LOSS, SWAP), (("p0l0-p0s1", "swapped-cables"),), "partly right", 0.5),
+        ((), (), "right", 1.0, 1.0),
+        ((), (("p0l0-p0s0", "dead-cable"),), "wrong", 0.0, -1.0),
+        ((LOSS,), (("p0l0>p0s0", "one-way-loss"),), "right", 1.0, 1.0),
+        ((LOSS,), (("p0s0>p0l0", "one-way-loss"),), "partly right", 0.5, 0.5),
+        ((LOSS,), (("p0l0-p0s0", "dead-cable"),), "partly right", 0.5, 0.5),
+        ((LOSS,), (("p0l0>p0s0", "slow-port"),), "partly right", 0.5, 0.5),
+        ((LOSS,), (("p0l0>p0s1", "one-way-loss"),), "partly right", 0.5, 0.5),
+        ((LOSS,), (("p1l1>p1s1", "one-way-loss"),), "wrong", 0.0, -1.0),
+        ((LOSS,), (("p0l0>p0s0", "one-way-loss"), ("h0", "late-host")), "partly right", 1.0, 0.0),
+        ((LOSS,), (), "wrong", 0.0, -1.0),
+        ((SWAP,), (("p0l0-p0s1", "swapped-cables"),), "right", 1.0, 1.0),
+        ((LOSS, SWAP), (("p0l0-p0s1", "swapped-cables"),), "partly right", 0.5, 0.5),
+        ((LOSS, SWAP), (("p0l0-p0s1", "swapped-cables"), ("h1", "late-host")), "partly right", 0.5, 0.0),
+        ((), (("h0", "late-host"), ("h1", "late-host"), ("h2", "late-host")), "wrong", 0.0, -1.0),
     ],
 )
 def test_answers_are_scored_by_component_and_kind(
-    hidden: tuple[Hidden, ...], named: tuple[Named, ...], word: str, points: float
+    hidden: tuple[Hidden, ...], named: tuple[Named, ...], word: str, points: float, net: float
 ) -> None:
     found = score(TINY, hidden, named)
-    assert (found.word, found.points) == (word, points)
+    assert (found.word, found.points, found.net) == (word, points, net)
 
 
 def test_two_answers_do_not_share_one_fault() -> None:
     other = Hidden("one-way-loss", "p1l0>p1s0", 5.0)
     found = score(TINY, (LOSS, other), (("p1l0>p1s0", "one-way-loss"), ("p0l0>p0s0", "one-way-loss")))
     assert found.word == "right"
+    assert [answered for _, _, answered in found.matched] == [
+        ("p0l0>p0s0", "one-way-loss"),
+        ("p1l0>p1s0", "one-way-loss"),
+    ]
 
 
 @pytest.mark.parametrize(

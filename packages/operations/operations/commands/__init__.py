@@ -14,3 +14,8 @@ REHEARSE = CommandEntry(
     "operations.commands.rehearse:register",
     needs=VIRTUAL,
 )
+MCP = CommandEntry(
+    "incidents and rehearsals for agents, over the Model Context Protocol",
+    "operations.commands.mcp:register",
+    needs=VIRTUAL,
+)

@@ -156,9 +156,9 @@ def _scores(arguments: argparse.Namespace) -> int:
         if not found:
             raise ValueError(f"{name} must hold an incident that was answered: ./lab incident --runs {quoted(name)}")
         try:
-            sums = {key: sum(float(one[key]) for one in found) for key in ("points", "commands", "lab_s")}
+            sums = {key: sum(float(one[key]) for one in found) for key in ("points", "net", "commands", "lab_s")}
         except (KeyError, TypeError) as error:
-            raise ValueError(f"{name}: an answer must have numbers of points, commands and lab_s") from error
+            raise ValueError(f"{name}: an answer must have numbers of points, net, commands and lab_s") from error
         rows.append({"name": folder.name, "incidents": len(found), **sums})
     return _say(arguments, {"people": rows}, "scores")
 

@@ -36,7 +36,7 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
     """
     _, document = session.answer(named or [], because)
     if named is None:
-        document |= {"verdict": "given up", "points": 0.0, "answer": None}
+        document |= {"verdict": "given up", "points": 0.0, "net": 0.0, "answer": None}
     folder = session.directory.path
     document |= {"page": str(folder / PAGE), "evidence": [], "not_written": []}
     session.keep(document)  # before anything else: from here on the truth is not lost
@@ -83,7 +83,9 @@ def html(document: Mapping[str, Any], asked: Sequence[AskedCommand]) -> str:
     used = f"{document['lab_s']:g} s of lab time, {document['commands']} commands"
     parts = [
         f"<h1>Incident, level {document['level']} {page.text(mark)}</h1>",
-        page.paragraph(f"seed {document['seed']} · {used} · {document['points']:.0%} of the truth"),
+        page.paragraph(
+            f"seed {document['seed']} · {used} · {document['points']:.0%} of the truth, net score {document['net']:+g}"
+        ),
         page.paragraph(f"Because: {document['because']}") if document["because"] else "",
         page.paragraph(page.Raw(f'<a href="{REPLAY}">replay</a>')),
         page.section("What was wrong", truth(document)),
@@ -99,22 +101,24 @@ def html(document: Mapping[str, Any], asked: Sequence[AskedCommand]) -> str:
 
 def truth(document: Mapping[str, Any]) -> str:
     """The hidden faults beside what was answered."""
-    if not document["truth"]:
-        text = "Nothing was wrong." if not document["extra"] else "Nothing was wrong; the answer named a fault."
-        return page.paragraph(text)
-    points = {(one["component"], one["kind"]): one["points"] for one in document["matched"]}
+    if not document["truth"] and not document["extra"]:
+        return page.paragraph("Nothing was wrong.")
+    answers = {(one["component"], one["kind"]): one["answer"] for one in document["matched"]}
     rows = [
         [
             one["component"],
             one["kind"],
             KINDS[one["kind"]].meaning,
             f"{document['called_s'] - one['onset_s']:.1f} s",
-            {1.0: "found", 0.5: "half found"}.get(points[one["component"], one["kind"]], "not found"),
+            answers[one["component"], one["kind"]] or "none",
         ]
         for one in document["truth"]
     ]
-    rows += [[one["component"], one["kind"], "is not there", "", "named"] for one in document["extra"]]
-    return page.table(["component", "kind", "meaning", "before the call", "answer"], rows)
+    rows += [
+        [one["component"], "", "nothing is wrong there", "", f"{one['component']} {one['kind']}"]
+        for one in document["extra"]
+    ]
+    return page.table(["component", "kind", "meaning", "before the call", "your answer"], rows)
 
 
 def _evidence(one: Mapping[str, Any]) -> str:

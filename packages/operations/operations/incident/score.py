@@ -17,13 +17,24 @@ Named = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """`points` is the share of the truth that was named, 0 to 1; `extra` are named faults that do not exist."""
+    """`points` is the share of the truth that was named, 0 to 1; `extra` are named faults that do not exist.
+
+    `net` makes guessing worthless: the points, less a fault's share for each one that does not exist, at least -1. To
+    answer falsely that nothing is wrong is -1 as well, and who gives up has 0.
+    """
 
     word: Word
     points: float
-    matched: tuple[tuple[Named, float], ...]
-    """Each hidden fault with its points: 1 for component and kind, 0.5 for one of them at the right place."""
+    matched: tuple[tuple[Named, float, Named | None], ...]
+    """Each hidden fault with its points, and the answer that earned them: 1 for component and kind, 0.5 for one of them
+    at the right place."""
     extra: tuple[Named, ...]
+
+    @property
+    def net(self) -> float:
+        if not self.points and not self.extra:
+            return -1.0
+        return max(-1.0, self.points - len(self.extra) / max(1, len(self.matched)))
 
 
 def score(plan: Plan, hidden: Sequence[Hidden], named: Sequence[Named]) -> Score:
@@ -34,8 +45,8 @@ def score(plan: Plan, hidden: Sequence[Hidden], named: Sequence[Named]) -> Score
         worth = 0.0 if best is None else points(plan, one, best)
         if best is not None and worth:
             left.remove(best)
-        matched.append(((one.component, one.kind), worth))
-    total = sum(worth for _, worth in matched)
+        matched.append(((one.component, one.kind), worth, best if worth else None))
+    total = sum(worth for _, worth, _ in matched)
     share = total / len(matched) if matched else float(not named)
     word: Word = "right" if share == 1 and not left else "partly right" if total else "wrong"
     return Score(word, share, tuple(matched), tuple(left))

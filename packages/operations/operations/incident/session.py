@@ -138,10 +138,14 @@ class IncidentSession:
         document = {
             "verdict": result.word,
             "points": round(result.points, 3),
+            "net": round(result.net, 3),
             "answer": [{"component": component, "kind": kind} for component, kind in named],
             "because": because,
             "truth": described(self.incident),
-            "matched": [{"component": c, "kind": k, "points": worth} for (c, k), worth in result.matched],
+            "matched": [
+                {"component": component, "kind": kind, "points": worth, "answer": " ".join(answered or ())}
+                for (component, kind), worth, answered in result.matched
+            ],
             "extra": [{"component": component, "kind": kind} for component, kind in result.extra],
             "oddities": [{"kind": odd.kind, "component": odd.component} for odd in self.incident.oddities],
             "level": self.incident.level,

@@ -117,7 +117,7 @@ def briefing(status: Answer) -> list[str]:
 
 def result(document: Answer) -> list[str]:
     """The end of an incident."""
-    lines = [f"{document['verdict']}: {used(document)}"]
+    lines = [f"{document['verdict']}: {used(document)}; net score {document['net']:+g}"]
     if not document["truth"]:
         lines.append("nothing was wrong")
     for one in document["evidence"]:
@@ -132,11 +132,11 @@ def result(document: Answer) -> list[str]:
 def scores(document: dict[str, Any]) -> list[str]:
     """The answers of each person of a group, and of all together."""
     rows = document["people"]
-    sums = {key: sum(one[key] for one in rows) for key in ("incidents", "points", "commands", "lab_s")}
+    sums = {key: sum(one[key] for one in rows) for key in ("incidents", "points", "net", "commands", "lab_s")}
     return [
         printable(
             f"{one['name']}: {one['points']:g} of {one['incidents']} points,"
-            f" {one['commands']:g} commands, {one['lab_s']:g} s of lab time"
+            f" net score {one['net']:+g}, {one['commands']:g} commands, {one['lab_s']:g} s of lab time"
         )
         for one in (*rows, {"name": "together", **sums})
     ]

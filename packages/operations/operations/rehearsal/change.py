@@ -89,7 +89,11 @@ class Planned:
 
 def read(path: Path) -> Planned:
     """The change in a file. ChangeError or OSError."""
-    text = plain_file.read_named(path, TOML_BYTES_MAX)
+    return parsed(plain_file.read_named(path, TOML_BYTES_MAX), path)
+
+
+def parsed(text: str, path: Path) -> Planned:
+    """The change in a text; complaints name `path`. ChangeError."""
     return _Reader(path, text).planned(parse_toml(text, str(path), ChangeError))
 
 
