@@ -153,8 +153,11 @@ class HostNic:
         self._step(now_ns)
         if self._sample_interval_ns and now_ns >= self._sample_ns:
             self._sample_ns = max(self._sample_ns + self._sample_interval_ns, now_ns)
-            self._journal(now_ns, "sample", self.counters())
-            self.on_sample(now_ns)
+            self._sample(now_ns)
+
+    def _sample(self, now_ns: int) -> None:
+        self._journal(now_ns, "sample", self.counters())
+        self.on_sample(now_ns)
 
     def next_timer_ns(self) -> int | None:
         due_ns = self.due_ns()
@@ -243,9 +246,12 @@ class HostNic:
         }
 
     def close(self, now_ns: int) -> None:
-        """End every workload: their `stop` lines are written, their QPs destroyed."""
+        """End every workload: a last sample and their `stop` lines are written, their QPs destroyed."""
         for workload in self._in_turn:
             workload.fail("the agent ended", now_ns)
+        if self._sample_interval_ns:
+            self._sample(now_ns)
+        for workload in self._in_turn:
             workload.close(now_ns)
         if self.guest is not None:
             self.guest.close(now_ns)
@@ -313,6 +319,8 @@ class HostNic:
 
     def _remove(self, request: Mapping[str, Any]) -> dict[str, Any]:
         workload = self._workloads.named(request)
+        if self._sample_interval_ns:  # the last counters of its queue pairs
+            self._sample(self._now_ns)
         workload.fail("removed before it was over", self._now_ns)
         status = workload.status()
         self._step(self._now_ns)  # callers that wait for the workload are answered

@@ -206,7 +206,9 @@ def faults_felt(run: Run, phase: str = "faults") -> Finding:
     span = run.phases.get(phase)
     if span is None:
         return Finding("faults felt", None, f"there was no phase {phase!r}")
-    again = counters.qp_totals(run, Span(phase, span.start_ns, run.end_ns))["retransmits"]
+    if not run.agent_samples:
+        return Finding("faults felt", None, "no host reported its queue pairs")
+    again = counters.qp_totals(run, Span(phase, span.start_ns, run.end_ns)).get("retransmits", 0)
     errors = len(qp_errors(run))
     figures = {"retransmits": again, "errors": errors}
     if not again and not errors:
@@ -307,7 +309,7 @@ def retransmission_timeouts(run: Run, at_most: int = 0) -> Finding:
     """At most so many retransmission timeouts fired in the whole run."""
     if not run.agent_samples:
         return Finding("timeouts", None, "no host reported its queue pairs")
-    fired = counters.qp_totals(run)["rto"]
+    fired = counters.qp_totals(run).get("rto", 0)
     reason = f"{fired} retransmission timeouts fired (at most {at_most})"
     finding = Finding("timeouts", fired <= at_most, reason, {"rto": fired})
     return evidence.blamed(finding, stalls.describe(run, run.span) or evidence.behind(run, run.span))
@@ -316,7 +318,9 @@ def retransmission_timeouts(run: Run, at_most: int = 0) -> Finding:
 @check
 def switches_trimmed(run: Run, at_least: int = 1) -> Finding:
     """Switches trimmed at least so many packets; a run without trimmed packets shows nothing of trimming."""
-    trims = counters.qp_totals(run)["trims"]
+    trims = counters.qp_totals(run).get("trims")
+    if trims is None:
+        return Finding("trimming", None, "no host reported its queue pairs")
     holds = True if trims >= at_least else None
     return Finding(
         "trimming", holds, f"{trims} packets were trimmed (at least {at_least} are needed)", {"trims": trims}

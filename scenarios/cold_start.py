@@ -58,8 +58,8 @@ def losses_fade(run: Run, share: float = 0.1) -> Finding:
     if span is None:
         return Finding("losses fade", None, "there was no phase 'faults'")
     quarter = span.length_ns // 4
-    first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter))["retransmits"]
-    last = counters.qp_totals(run, Span("last", span.stop_ns - quarter, span.stop_ns))["retransmits"]
+    first = counters.qp_totals(run, Span("first", span.start_ns, span.start_ns + quarter)).get("retransmits", 0)
+    last = counters.qp_totals(run, Span("last", span.stop_ns - quarter, span.stop_ns)).get("retransmits", 0)
     figures = {"first_quarter": first, "last_quarter": last}
     if not first:
         return Finding("losses fade", None, "nothing was lost at the start, so nothing was shown", figures)

@@ -89,8 +89,8 @@ def losses_end(run: Run, setting: Setting, limit: float = 0.05) -> Finding:
     if setting.single_plane:
         return Finding("losses end", None, "the baseline cannot be told to leave a plane")
     settled = Span("policy", policy.start_ns + SETTLE_ROUND_TRIPS * setting.plan.base_rtt_ns, policy.stop_ns)
-    again = [counters.qp_totals(run, span)["retransmits"] / span.length_ns for span in (lossy, settled)]
-    before, without, with_it = (goodput.of_phase(run, span) for span in (reference, lossy, policy))
+    again = [counters.qp_totals(run, span).get("retransmits", 0) / span.length_ns for span in (lossy, settled)]
+    before, without, with_it = (goodput.of_phase(run, span) or 0.0 for span in (reference, lossy, policy))
     if before <= 0 or again[0] <= 0:
         return Finding("losses end", None, "nothing was carried, or nothing was lost")
     least = (setting.plan.planes - 1) / setting.plan.planes

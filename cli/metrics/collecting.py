@@ -118,6 +118,6 @@ def host_metrics(counters: Mapping[str, Mapping[str, Any] | None]) -> list[Expos
                 if name in qp:
                     metric.add(qp[name], **labels)
             for name, metric in gauges.items():
-                if name in qp:
-                    metric.add(qp[name] * QP_GAUGES[name][2] if qp[name] else 0, **labels)
+                if qp.get(name) is not None:
+                    metric.add(qp[name] * QP_GAUGES[name][2], **labels)
     return [up, port_up, *ports.values(), *totals.values(), *gauges.values()]

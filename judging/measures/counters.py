@@ -14,18 +14,16 @@ __all__ = ["qp_totals", "switch_drops"]
 
 
 def qp_totals(run: Run, span: Span | None = None) -> dict[str, int]:
-    """Sums over all QPs of all hosts of the counters that a reader asks about first."""
+    """Sums over all QPs of all hosts of the counters that a reader asks about first, without those that no QP has."""
     span = span or Span("run", 0, run.end_ns)
     edges = np.array([span.start_ns, span.stop_ns], dtype=float)
-    counted = [totals(run, host) for host in run.agent_samples]
-    sums: dict[str, int] = {}
-    for field in QP_FIELDS:
-        total = 0.0
-        for host in counted:
-            first, last = at(host.times, host.qps[field], edges)
-            total += last - (first if span.start_ns >= host.times[0] else 0)
-        sums[field] = round(total)
-    return sums
+    by_field: dict[str, float] = {}
+    for host in run.agent_samples:
+        counted = totals(run, host)
+        for field, sums in counted.qps.items():
+            first, last = at(counted.times, sums, edges)
+            by_field[field] = by_field.get(field, 0.0) + last - first
+    return {field: round(by_field[field]) for field in QP_FIELDS if field in by_field}
 
 
 # A packet that a switch received and neither sent nor lost in these ways was dropped by its P4 program. A port that is

@@ -1,7 +1,7 @@
 """Goodput: bytes that peers acknowledged, over time and over a span.
 
 Agents sample totals; between two samples the total is taken to grow evenly, so that hosts sampled at different instants
-can be added up. A QP that is destroyed keeps its last total.
+can be added up. All totals are 0 when the first phase begins. A QP that is destroyed keeps its last total.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Totals:
     """Arrays with an entry for each sample. A queue pair that has gone counts with its last total."""
 
     times: Floats  # ns
-    qps: Mapping[str, Floats]  # by field of QP_FIELDS: the sum over all queue pairs
+    qps: Mapping[str, Floats]  # by those of QP_FIELDS that any queue pair counts: the sum over all
     planes: Mapping[int, Floats]  # by plane: bytes that ports sent
 
 
@@ -33,19 +33,21 @@ def totals(run: Run, host: str) -> Totals:
     """Those of a host with samples; kept with the run."""
     kept: Totals | None = run.totals.get(host)
     if kept is None:
-        kept = run.totals[host] = folded(run.agent_samples[host])
+        kept = run.totals[host] = folded(run.agent_samples[host], run.start_ns)
     return kept
 
 
-def folded(samples: Sequence[Line]) -> Totals:
-    """One pass over a host's samples."""
+def folded(samples: Sequence[Line], start_ns: int) -> Totals:
+    """One pass over a host's samples, from nothing at `start_ns` on."""
     qps: dict[Any, Mapping[str, Any]] = {}
     ports: dict[Any, Mapping[str, Any]] = {}
-    times: list[float] = []
-    counted: dict[str, list[float]] = {field: [] for field in QP_FIELDS}
+    times = [float(min(start_ns, samples[0]["t_ns"]))]
+    counted = {field: [0.0] for field in QP_FIELDS}
     sent: dict[int, list[float]] = {}
+    known: set[str] = set()
     for line in samples:
         qps.update((qp["qp"], qp) for qp in line["qps"])
+        known.update(*line["qps"])
         ports.update(((port["plane"], port["port"]), port) for port in line["ports"])
         for field, sums in counted.items():
             sums.append(float(sum(int(qp.get(field, 0)) for qp in qps.values())))
@@ -57,15 +59,13 @@ def folded(samples: Sequence[Line]) -> Totals:
         times.append(float(line["t_ns"]))
     return Totals(
         np.array(times),
-        {field: np.array(sums) for field, sums in counted.items()},
+        {field: np.array(sums) for field, sums in counted.items() if field in known},
         {plane: np.array(values) for plane, values in sorted(sent.items())},
     )
 
 
 def at(times: Floats, sums: Floats, when: Floats) -> Floats:
-    """The total at each instant of `when`; before the first sample, the first sample's total."""
-    if not len(times):
-        return np.zeros_like(when)
+    """The total at each instant of `when`; before the first, the first total."""
     return np.interp(when, times, sums)
 
 
@@ -75,7 +75,7 @@ def acknowledged(run: Run, when: Floats, hosts: Sequence[str] | None = None) -> 
     for host in run.agent_samples:
         if hosts is None or host in hosts:
             counted = totals(run, host)
-            total += at(counted.times, counted.qps["acked_bytes"], when)
+            total += at(counted.times, counted.qps["acked_bytes"], when) if "acked_bytes" in counted.qps else 0.0
     return total
 
 
@@ -88,9 +88,10 @@ def over(run: Run, span: Span, hosts: Sequence[str] | None = None) -> float:
     return float((stop - start) * 8 * SECOND_NS / span.length_ns)
 
 
-def of_phase(run: Run, phase: Span, hosts: Sequence[str] | None = None) -> float:
-    """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge."""
-    return over(run, steps.span_of_steps(run, phase), hosts)
+def of_phase(run: Run, phase: Span | None) -> float | None:
+    """Mean goodput of a phase, bit/s: over its training steps where there are some, else from edge to edge. None
+    without the phase, and where no host wrote samples."""
+    return over(run, steps.span_of_steps(run, phase)) if phase is not None and run.agent_samples else None
 
 
 def sliding(run: Run, window_ns: int, every_ns: int, span: Span) -> tuple[Floats, Floats]:

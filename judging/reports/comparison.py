@@ -182,8 +182,7 @@ def outcome(name: str, run: Run) -> RunOutcome:
     all_steps = steps.steps(run)
     during = steps.times(steps.of_phase(all_steps, span))
     p99_ns = max(during.p99_ns, steps.stalled_ns(all_steps, span)) if during else None
-    bps = goodput.of_phase(run, span)
-    before = goodput.of_phase(run, reference) if reference else 0.0
+    bps, before = goodput.of_phase(run, span) or 0.0, goodput.of_phase(run, reference)
     kept = bps / before if before and run.faults else None
     return RunOutcome(name, errors, p99_ns, bps, kept, slowest_flow(run, span), unsound)
 
@@ -305,7 +304,7 @@ def harm(run: Run) -> Harm:
     totals, drops, span = counters.qp_totals(run), counters.switch_drops(run), faulty_span(run)
     seen = [flows.within(run, span, workload) for workload in flows.workloads(run)] if span else []
     return Harm(
-        timeouts=totals["rto"],
+        timeouts=totals.get("rto", 0),
         vanished=drops["drop_program"] + drops["drop_trimmed_share"] + drops["drop_queue_full"],
         abandoned=paths.abandoned(run)[0],
         began_ns=max((flow.first_ns or 0 for flow in seen if flow), default=0),
@@ -317,12 +316,12 @@ def trimming_matters(trimmed: tuple[str, Run], dropped: tuple[str, Run]) -> Find
     """Without trimming, congested switches drop packets silently; hosts wait for timeouts or give up sound paths."""
     check = "worse without trimming"
     for name, run in (trimmed, dropped):
-        unsound = outcome(name, run).unsound
+        unsound = outcome(name, run).unsound or ("" if run.switch_samples else "no switch wrote samples")
         if unsound:
             return Finding(check, None, f"{name}: {unsound}")
     with_, without = harm(trimmed[1]), harm(dropped[1])
     reason = f"with: {with_.sentence()}; without: {without.sentence()}"
-    if not counters.qp_totals(trimmed[1])["trims"] or not without.vanished:
+    if not counters.qp_totals(trimmed[1]).get("trims") or not without.vanished:
         return Finding(check, None, f"no queue was ever full enough to tell ({reason})")
     worse = without.timeouts > with_.timeouts or without.abandoned > with_.abandoned
     return Finding(check, worse and without.vanished > with_.vanished, reason)
@@ -372,7 +371,7 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
         if phase in tables.UNJUDGED:
             continue
         spans = [(run, run.phases.get(phase)) for run in runs]
-        row(f"goodput, {phase}", (span and goodput.of_phase(run, span) for run, span in spans), tables.rate)
+        row(f"goodput, {phase}", (goodput.of_phase(run, span) for run, span in spans), tables.rate)
         times = [span and steps.times(steps.of_phase(steps.steps(run), span)) for run, span in spans]
         for title, field in (("median", "median_ns"), ("p99", "p99_ns"), ("slowest", "slowest_ns")):
             row(f"step time {title}, {phase}", (time and getattr(time, field) for time in times), brief)
@@ -388,13 +387,14 @@ def rows(runs: Sequence[Run]) -> list[list[str]]:
             row(f"{title}: last flow began after", (flow and flow.first_ns for flow in seen), brief)
     totals = [counters.qp_totals(run) for run in runs]
     for field, title in tables.COUNTER_TITLES.items():
-        row(title, (total[field] for total in totals), "{:,}".format)
+        row(title, (total.get(field) for total in totals), "{:,}".format)
     abandoned = [(run, *paths.abandoned(run)) for run in runs]
     row("paths abandoned", (count for _, count, _ in abandoned), "{:,}".format)
     row("for so long, all of them together", (run.lasting(for_ns) for run, _, for_ns in abandoned), str)
     drops = [counters.switch_drops(run) for run in runs]
     for reason in sorted({reason for counted in drops for reason, count in counted.items() if count}):
-        row(f"switch drops: {tables.drop_title(reason)}", (counted[reason] for counted in drops), "{:,}".format)
+        counts = (counted[reason] if run.switch_samples else None for run, counted in zip(runs, drops, strict=True))
+        row(f"switch drops: {tables.drop_title(reason)}", counts, "{:,}".format)
     row("queue pairs that failed", (len(qp_errors(run)) for run in runs), str)
     return result
 

@@ -18,9 +18,9 @@ CSV_BIN_NS = 250_000_000
 
 def figures(run: Run) -> dict[str, Any]:
     """Goodput and steps by phase, cost and recovery by fault, counters of the whole run. Without a phase or step its
-    lists are empty."""
-    reference = run.phases.get("reference")
-    normal = goodput.of_phase(run, reference) if reference else 0.0
+    lists are empty. None is a number that was not read."""
+    normal = goodput.of_phase(run, run.phases.get("reference"))
+    totals = dict.fromkeys(goodput.QP_FIELDS) | counters.qp_totals(run)
     all_steps, costs = steps.steps(run), cost.by_fault(run)
     count, for_ns = paths.abandoned(run)
     return {
@@ -29,8 +29,8 @@ def figures(run: Run) -> dict[str, Any]:
                 "phase": name,
                 "start_s": run.seconds(span.start_ns),
                 "length_s": span.length_ns / 1e9,
-                "goodput_bps": round(bps := goodput.of_phase(run, span)),
-                "goodput_share_of_reference": bps / normal if normal else None,
+                "goodput_bps": None if (bps := goodput.of_phase(run, span)) is None else round(bps),
+                "goodput_share_of_reference": bps / normal if normal and bps is not None else None,
             }
             for name, span in run.phases.items()
         ],
@@ -61,11 +61,11 @@ def figures(run: Run) -> dict[str, Any]:
             for fault in run.faults
         ],
         "counters_packets": {
-            **{name: count for name, count in counters.qp_totals(run).items() if name != "acked_bytes"},
+            **{name: count for name, count in totals.items() if name != "acked_bytes"},
             **dict(sorted(counters.switch_drops(run).items())),
         },
         "flow_control": dict(sorted(counters.switch_pauses(run).items())),
-        "acked_bytes": counters.qp_totals(run)["acked_bytes"],
+        "acked_bytes": totals["acked_bytes"],
         **({"completions": own} if (own := completions.times(run)) else {}),
         "paths_abandoned": count,
         "paths_abandoned_ns": for_ns,
@@ -80,7 +80,7 @@ def write_csv(run: Run, folder: Path) -> list[Path]:
     files.make_folder(folder)
     series = figures(run)
     rows: list[Sequence[Any]] = []
-    if run.phases:
+    if run.phases and run.agent_samples:
         seconds, rates = goodput.series(run, CSV_BIN_NS, run.judged)
         rows = [(f"{second:.3f}", round(bps)) for second, bps in zip(seconds, rates, strict=True)]
     step_rows = [

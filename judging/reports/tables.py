@@ -27,6 +27,7 @@ PAUSE_TITLES = {
     "pause_watchdog": "pauses longer than the watchdog allows",
     "pause_ignored": "MAC control frames ignored by switches",
 }
+NOT_READ = "not read"
 UNJUDGED = ("warmup", "heal")
 
 
@@ -40,13 +41,12 @@ def rate(bits_per_second: float) -> str:
 
 def goodput_rows(run: Run) -> list[list[str]]:
     """Phase, length, goodput, share of the reference phase's."""
-    reference = run.phases.get("reference")
-    normal = goodput.of_phase(run, reference) if reference else 0.0
+    normal = goodput.of_phase(run, run.phases.get("reference"))
     rows = []
     for name, span in run.phases.items():
         value = goodput.of_phase(run, span)
-        share = f"{value / normal:.1%}" if normal else ""
-        rows.append([name, run.lasting(span.length_ns), rate(value), share])
+        share = f"{value / normal:.1%}" if normal and value is not None else ""
+        rows.append([name, run.lasting(span.length_ns), NOT_READ if value is None else rate(value), share])
     return rows
 
 
@@ -104,9 +104,12 @@ def plane_rows(run: Run) -> list[list[str]]:
 def counter_rows(run: Run) -> list[list[str]]:
     """Counters of queue pairs over the whole run, paths abandoned, and packets that switches dropped."""
     totals = counters.qp_totals(run)
-    rows = [[title, f"{totals[field]:,}"] for field, title in COUNTER_TITLES.items()]
+    rows = [[title, f"{totals[field]:,}" if field in totals else NOT_READ] for field, title in COUNTER_TITLES.items()]
     count, for_ns = paths.abandoned(run)
-    rows.append(["paths abandoned", f"{count:,}" + (f" (for {run.lasting(for_ns)} together)" if count else "")])
+    told = f"{count:,}" if count or run.agent_samples else NOT_READ
+    rows.append(["paths abandoned", told + (f" (for {run.lasting(for_ns)} together)" if count else "")])
+    if not run.switch_samples:
+        rows.append(["switch drops", NOT_READ])
     for reason, count in sorted(counters.switch_drops(run).items()):
         if count:
             rows.append([f"switch drops: {drop_title(reason)}", f"{count:,}"])

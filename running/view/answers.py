@@ -41,9 +41,10 @@ def programs(view: LabView, chosen: Sequence[PortRef]) -> Mapping[str, Cells | N
 
 
 def rows_of(view: LabView, chosen: Sequence[PortRef], told: Mapping[str, Cells | None] | None = None) -> Rows:
-    """A row per port in `ports`, a row per port and class in `classes`; numbers are packets. `told` is what `programs`
-    has said, where it was asked already."""
-    program = {name: cells for name, cells in (programs(view, chosen) if told is None else told).items() if cells}
+    """A row per port in `ports`, a row per port and class in `classes`; numbers are packets. What only a program counts
+    is None at a switch that runs none. `told` is what `programs` has said, where it was asked already."""
+    known = programs(view, chosen) if told is None else told
+    program = {name: cells for name, cells in known.items() if cells}
     managers, own = view.managers(), dict[Node, Mapping[int, Mapping[str, int]]]()
     rows: Rows = {"ports": [], "classes": []}
     for ref in chosen:
@@ -55,6 +56,8 @@ def rows_of(view: LabView, chosen: Sequence[PortRef], told: Mapping[str, Cells |
             rows["ports"].append(plain_row(view.plan, ref, own[ref.node][ref.port], classes))
         else:
             rows["ports"].append(managed_row(view.plan, ref, manager, classes))
+        if known.get(ref.node.name, {}) is None:
+            rows["ports"][-1].update(TRIM_PKTS=None, ECN_MARKED=None)
         rows["classes"] += class_rows(ref, classes)
     return rows
 

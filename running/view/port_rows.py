@@ -107,7 +107,7 @@ def difference(before: Row, now: Row) -> Row:
             old = before.get(name, {})
             return {cause: more for cause, count in value.items() if (more := rise(old.get(cause, 0), count))}
         counts = isinstance(value, int) and name not in GAUGES
-        return rise(before.get(name, 0), value) if counts else value
+        return rise(before.get(name) or 0, value) if counts else value
 
     return {name: less(name, value) for name, value in now.items()}
 

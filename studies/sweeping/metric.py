@@ -22,15 +22,13 @@ class Metric:
 
 def goodput_kept(run: Run) -> float | None:
     """Goodput under faults as a share of the reference phase's."""
-    reference, faults = run.phases.get("reference"), run.phases.get("faults")
-    before = goodput.of_phase(run, reference) if reference else 0.0
-    return goodput.of_phase(run, faults) / before if faults is not None and faults.length_ns and before else None
+    before, during = (goodput.of_phase(run, run.phases.get(name)) for name in ("reference", "faults"))
+    return during / before if before and during is not None and run.phases["faults"].length_ns else None
 
 
 def goodput_bps(run: Run) -> float | None:
     """Goodput in the reference phase, bit/s of all hosts."""
-    reference = run.phases.get("reference")
-    return goodput.of_phase(run, reference) if reference else None
+    return goodput.of_phase(run, run.phases.get("reference"))
 
 
 def p99_step(run: Run) -> float | None:

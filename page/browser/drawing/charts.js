@@ -11,7 +11,14 @@ export function curves(record) {
   for (const line of record.lines) {
     if (line.kind !== "sample" || !line.qps) continue;
     let host = hosts.get(line.node);
-    if (!host) hosts.set(line.node, host = { times: [], acked: [], planes: [], last: new Map() });
+    if (!host) {
+      hosts.set(line.node, host = { times: [], acked: [], planes: [], last: new Map() });
+      if (record.phases.length && line.t_ns > record.start) { // all totals are 0 when the first phase begins
+        host.times.push(record.start);
+        host.acked.push(0);
+        for (const port of line.ports) host.planes[port.plane] = [0];
+      }
+    }
     for (const qp of line.qps) host.last.set(qp.qp, qp.acked_bytes ?? 0);
     let acked = 0;
     for (const bytes of host.last.values()) acked += bytes;

@@ -18,7 +18,7 @@ export function aboutNode(scene, state, node) {
     if (pair[0] !== pair[1]) for (const [field, words] of [["trims", "trimmed"], ["ecn", "marked"], ["retransmits", "sent again"], ["rto", "timeouts"], ["nacks", "NACKs"]]) {
       rows.push([words, `${counted(pair, field)} since the sample before`]);
     }
-    for (const qp of pair[1].qps) rows.push([`QP ${qp.qp} → ${qp.peer ?? "?"}`, `cwnd ${qp.cwnd_bytes ?? "?"} B, in flight ${qp.inflight_bytes ?? "?"} B, RTT ${span(qp.rtt_ns ?? 0)}`]);
+    for (const qp of pair[1].qps) rows.push([`QP ${qp.qp} → ${qp.peer ?? "?"}`, `cwnd ${qp.cwnd_bytes ?? "?"} B, in flight ${qp.inflight_bytes ?? "?"} B, RTT ${qp.rtt_ns === undefined ? "?" : span(qp.rtt_ns)}`]);
   }
   if (known) for (const { port } of known[1].ports) rows.push([`port ${port}`, rates(pair, port)]);
   else rows.push(["counters", "none journalled up to here"]);

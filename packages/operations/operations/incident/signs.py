@@ -173,11 +173,11 @@ def slow_ports(seen: CollectedAnswers) -> Iterator[Sign]:
                     key = (ref.node.role, link.a.node.index)
                     alike.setdefault(key, []).append((ref, seen.counts[ref.interface]))
     for group in alike.values():
-        marks = sorted(row["ECN_MARKED"] for _, row in group)
+        marks = sorted(row["ECN_MARKED"] or 0 for _, row in group)
         usual = marks[len(marks) // 2]
         sent = sorted(seen.data[ref.interface] for ref, _ in group)
         for ref, row in group:
-            many = row["ECN_MARKED"] >= max(MARKS_MIN, MARKS_TIMES * usual)
+            many = (row["ECN_MARKED"] or 0) >= max(MARKS_MIN, MARKS_TIMES * usual)
             busy = seen.data[ref.interface] >= sent[len(sent) // 2]
             queued, used = _queued(seen, ref, row)
             if (queued or (many and not busy)) and name(link_at(seen.plan, ref)) not in known:
@@ -196,7 +196,7 @@ def _queued(seen: CollectedAnswers, ref: PortRef, row: Mapping[str, Any]) -> tup
     if not watched_s:
         return False, 0.0
     used = 8 * data * seen.plan.packets.pmtu_bytes / (watched_s * link_at(seen.plan, ref).rate_bps)
-    return row["ECN_MARKED"] >= max(MARKS_MIN, MARKED_SHARE * data) and used < USED_SHARE, used
+    return (row["ECN_MARKED"] or 0) >= max(MARKS_MIN, MARKED_SHARE * data) and used < USED_SHARE, used
 
 
 def wrong_tables(seen: CollectedAnswers) -> Iterator[Sign]:

@@ -234,7 +234,7 @@ def seen(seed: int, folder: FilePath) -> Seen:
             if took_ns / usual.median_ns > slowest:
                 slowest, at_s = took_ns / usual.median_ns, end_s
     before_bps = goodput.of_phase(run, reference)
-    kept = goodput.of_phase(run, during) / before_bps if before_bps else 0.0
+    kept = (goodput.of_phase(run, during) or 0.0) / before_bps if before_bps else 0.0
     errors = sum(1 for line in run.kind("qp") if line.get("new") == "error")
     return Seen(seed, slowest, at_s, kept, errors, "")
 
