@@ -230,12 +230,13 @@ class NativeDevice:
         return self._array_counter(name, index, None)
 
     def read_packet_counts(self, name: str, first: int, count: int) -> list[int]:
-        packets = words([0] * count)
+        packets = u64_array([0] * count)
         with self._guard:
             counter = self._loaded.counter(name)
             rules.check_cells("counter", name, counter.size, first, count)
             self._c.access_packet_counts(self.device, counter.index, first, count, packets)
-        return packets[:count]
+        counts: list[int] = packets[:count]
+        return counts
 
     def write_counter(self, name: str, index: int, value: CounterValue) -> None:
         self._array_counter(name, index, value)

@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 from cli import workers_for
-from common.outcome import told
+from common.outcome import error_line
 from common.terminal.standard_streams import write_error
 from operations.incident.client import ask, newest, start
 from operations.incident.kind import NONE, check_level, kinds_of
@@ -143,6 +143,6 @@ def _complaining(tool: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return tool(**given)
         except (OSError, RuntimeError, ValueError) as error:
-            raise ToolError(told(error)) from error
+            raise ToolError(error_line(error)) from error
 
     return call

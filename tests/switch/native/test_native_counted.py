@@ -110,7 +110,7 @@ def test_a_program_that_parses_payload_ends_the_run_by_name(made: MakeFabric, tm
     source = (PROGRAMS / "passthrough.p4").read_text()
     deep = tmp_path / "deep.p4"
     deep.write_text(
-        source.replace("struct headers_t { }", f"header all_t {{ bit<{bits}> all; }}\nstruct headers_t {{ all_t all; }}")
+        source.replace("struct headers_t { }", f"header all_t {{ bit<{bits}> all; }} struct headers_t {{ all_t all; }}")
         .replace("transition accept;", "packet.extract(hdr.all); transition accept;")
         .replace("in headers_t hdr) { apply { }", "in headers_t hdr) { apply { packet.emit(hdr.all); }")
     )
