@@ -41,8 +41,8 @@ def programs(view: LabView, chosen: Sequence[PortRef]) -> Mapping[str, Cells | N
 
 
 def rows_of(view: LabView, chosen: Sequence[PortRef], told: Mapping[str, Cells | None] | None = None) -> Rows:
-    """A row per port in `ports`, a row per port and class in `classes`; numbers are packets. What only a program counts
-    is None at a switch that runs none. `told` is what `programs` has said, where it was asked already."""
+    """A row per port in `ports`, a row per port and class in `classes`; numbers are packets. A program's
+    counts are None at a switch that runs none. `told` is what `programs` has said, where it was asked already."""
     known = programs(view, chosen) if told is None else told
     program = {name: cells for name, cells in known.items() if cells}
     managers, own = view.managers(), dict[Node, Mapping[int, Mapping[str, int]]]()
