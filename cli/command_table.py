@@ -8,12 +8,11 @@ Only the module of the command that was given is imported: `--help` and `status`
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.door import added, of_packages
+from common.door import added, of_packages, thing
 from topo.summaries import SUMMARIES
 
 
@@ -98,8 +97,7 @@ def entry(name: str) -> CommandEntry | None:
     named = of_packages(GROUP).get(name) or added(GROUP).get(name)
     if named is None:
         return None
-    module, _, attribute = named.partition(":")
-    command = getattr(importlib.import_module(module), attribute)
+    command = thing(named)
     assert isinstance(command, CommandEntry), name
     return command
 

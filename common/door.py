@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-__all__ = ["added", "lazy", "of_packages"]
+__all__ = ["added", "lazy", "of_packages", "thing"]
 
 
 def lazy(door: str, file: str) -> Callable[[str], Any]:
@@ -72,3 +72,9 @@ def added(group: str) -> Mapping[str, str]:
     from importlib.metadata import entry_points
 
     return {**of_packages(group), **{each.name: each.value for each in entry_points(group=group)}}
+
+
+def thing(place: str) -> Any:
+    """The thing that an entry point names, MODULE:NAME."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

@@ -8,12 +8,11 @@ name the file, the line and the rule.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from common.door import added, of_packages
+from common.door import added, of_packages, thing
 from endpoint.mrc.congestion.cc_profile import CcProfile, PathTraits
 from endpoint.mrc.congestion.congestion import Congestion
 from endpoint.mrc.congestion.fixed_window import FixedWindow
@@ -83,8 +82,7 @@ def _take(setting: str, entries: Mapping[str, str]) -> None:
     for entry, place in entries.items():
         seam, _, name = entry.partition(".")
         if seam == setting and name not in there:
-            module, _, attribute = place.partition(":")
-            there[name] = getattr(importlib.import_module(module), attribute)
+            there[name] = thing(place)
 
 
 class Chosen:

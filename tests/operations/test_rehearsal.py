@@ -182,7 +182,7 @@ def test_the_command_says_what_its_runs_show_and_ends_with_the_verdict(
         return tmp_path / "run"
 
     monkeypatch.setattr("studies.farm.Pool", lambda workers, work: Inline(made_up))
-    monkeypatch.setattr("operations.rehearsal.report.made", kept)
+    monkeypatch.setattr("operations.rehearsal.report.make_run", kept)
     monkeypatch.setattr("operations.rehearsal.report.export.beside_report", lambda folder: None)
     change = written(tmp_path, HEAD + "safe = 0.9\n[noticed]\nstep_time = 2\ngoodput = 0.5\n" + STEP + "for_s = 2\n")
     words = ["rehearse", str(change), "--seeds", "60", "--hunt", "1", "--runs", str(tmp_path)]

@@ -28,7 +28,6 @@ OTHER_MEANINGS = {
     ("judging/reports/plots.py", "loss"): "what a training job minimises",
     ("switch/reference/externs.py", "rate"): "a slot of a meter's bucket",
     ("endpoint/mrc/paths/ev_state.py", "loss"): "why a path's state changed",
-    ("endpoint/mrc/congestion/rccc.py", "rate"): "a parameter of the receiver's grants",
     ("endpoint/mrc/algorithms.py", "loss"): "the setting that names a loss rule",
     ("endpoint/mrc/seams/guards.py", "loss"): "the setting that names a loss rule",
     ("endpoint/plugins.py", "loss"): "the setting that names a loss rule",

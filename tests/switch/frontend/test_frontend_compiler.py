@@ -84,7 +84,7 @@ def test_macros_and_include_paths_are_taken_from_the_command_line(tmp_path: Path
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text())
+    (tmp_path / "common.p4").write_text((PROGRAMS / "common.p4").read_text().replace("../..", str(PROGRAMS.parents[1])))
     target = tmp_path / "tunnel.p4"
     target.write_text((PROGRAMS / "tunnel.p4").read_text())
     return target
