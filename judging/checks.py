@@ -218,10 +218,11 @@ def faults_felt(run: Run, phase: str = "faults") -> Finding:
 
 @check
 def fault_cost(
-    run: Run, phase: str = "faults", at_most: float | None = None, away_ns: Callable[[FaultSpan], float] | None = None
+    run: Run, phase: str = "faults", repairs: int = 1, away_ns: Callable[[FaultSpan], float] | None = None
 ) -> Finding:
     """The law (`judging.measures.cost`): a burst of faults costs at most so many base round trips, and none costs
-    `cost.WORST` times as many. The limit is `sample_size.repair_round_trips`, if none is given.
+    `cost.WORST` times as many. The limit is that of `sample_size.repair_round_trips`, for so many `repairs` in turn:
+    more than one where a copy may be lost as well.
 
     `away_ns` is what a fault may cost beside that, because hosts have fewer ports meanwhile.
     """
@@ -231,7 +232,7 @@ def fault_cost(
         return Finding(name, None, f"phase {phase!r} has no quiet part with which its faults could be compared")
     if not phase_cost.costs:
         return Finding(name, None, f"no fault began in phase {phase!r}")
-    limit = sample_size.repair_round_trips(run) if at_most is None else at_most
+    limit = repairs * sample_size.repair_round_trips(run)
     every, most_ns = phase_cost.together, limit * rtt_ns
     judged = [(every, most_ns * every.bursts), *((c, cost.WORST * most_ns * c.bursts) for c in phase_cost.costs)]
     holds: bool | None = None

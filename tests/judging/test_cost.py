@@ -206,6 +206,13 @@ def test_lost_ports_cost_what_they_carried_beside() -> None:
     assert "beside 10 for ports that were away" in finding.reason
 
 
+def test_a_limit_is_that_of_as_many_repairs_as_may_be_needed_in_turn() -> None:
+    run = run_of({3: 5.9, 8: 5.9, 13: 5.9})
+    assert judged(run).holds is False
+    assert checks.fault_cost(repairs=2)(run).holds is True
+    assert checks.fault_cost(repairs=2)(run_of({3: 6.2, 8: 6.2, 13: 6.2})).holds is not True
+
+
 def test_the_report_says_round_trips_steps_bytes_and_the_hardware() -> None:
     run = run_of({3: 2.0, 8: 1.0, 13: 3.0})
     assert judged(run).reason == (
