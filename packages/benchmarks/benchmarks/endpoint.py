@@ -55,8 +55,8 @@ def bare(seconds: float) -> dict[str, float]:
             frame = bytes(12) + b"\x86\xdd" + bytes(FRAME_BYTES - 14)
             count, began_ns, end_ns = 0, time.process_time_ns(), time.monotonic_ns() + int(seconds * 1e9)
             while time.monotonic_ns() < end_ns:
-                for one in sockets:
-                    one.ring.send(frame)
+                for packet_socket in sockets:
+                    packet_socket.ring.send(frame)
                 count += PORTS
             os.write(result_write, b"%d " % ((time.process_time_ns() - began_ns) // count))
             os._exit(0)
@@ -73,11 +73,11 @@ def _bare_receive(go: int) -> dict[str, float]:
     count, first_ns, began_ns = 0, time.monotonic_ns(), time.process_time_ns()
     last_ns = first_ns
     while select.select(sockets, [], [], 0.3)[0]:
-        for one in sockets:
-            frames = one.ring.receive(64)
+        for packet_socket in sockets:
+            frames = packet_socket.ring.receive(64)
             count += len(frames)
             frames.clear()
-            one.ring.release()
+            packet_socket.ring.release()
         last_ns = time.monotonic_ns()
     spent_ns = time.process_time_ns() - began_ns
     rate = count / max(last_ns - first_ns, 1) * 1e9
@@ -102,7 +102,7 @@ def endpoint(transport: str, seconds: float) -> dict[str, float]:
             "receiver_us": spent_ns[1] / packets / 1e3,
             "packets": packets,
             "retransmits": counters[0]["qps"][0].get("retransmits", 0),
-            "drop_socket": sum(port["drop_socket"] for one in counters for port in one["ports"]),
+            "drop_socket": sum(port["drop_socket"] for agent in counters for port in agent["ports"]),
         }
 
 

@@ -55,30 +55,30 @@ def in_python(made: Rig, size: int, count: int) -> float:
 
 def python_writes(names: Sequence[str], size: int, count: int) -> int:
     """Posts as the program in C does."""
-    one, other = (End(name, size, max_send_wr=DEPTH) for name in names)
-    one.qp.connect(other.qp.info())
-    other.qp.connect(one.qp.info())
+    sender, other = (End(name, size, max_send_wr=DEPTH) for name in names)
+    sender.qp.connect(other.qp.info())
+    other.qp.connect(sender.qp.info())
     before_ns = time.process_time_ns()
     posted = told = 0
     while told < count // SIGNALED:
         if posted < count and posted - told * SIGNALED < DEPTH:
             signaled = posted % SIGNALED == SIGNALED - 1
-            one.qp.post_send(SendWR(1, one.mr, 0, size, other.mr.addr, other.mr.rkey, signaled=signaled))
+            sender.qp.post_send(SendWR(1, sender.mr, 0, size, other.mr.addr, other.mr.rkey, signaled=signaled))
             posted += 1
         else:
-            told += len(one.cq.wait(num_entries=DEPTH))
+            told += len(sender.cq.wait(num_entries=DEPTH))
     return time.process_time_ns() - before_ns
 
 
 def measured(run: Callable[[Rig, int, int], float], size: int, repeat: int) -> tuple[float, float]:
     """Nanoseconds per write, of the program and of the NICs: the best of several."""
-    found = []
+    timings = []
     for _ in range(repeat):
         with rig() as made:
             count, before_ns = COUNTS[size], time.process_time_ns()
             program_ns = run(made, size, count)
-            found.append((program_ns / count, (time.process_time_ns() - before_ns) / count))
-    return min(program for program, _ in found), min(nics for _, nics in found)
+            timings.append((program_ns / count, (time.process_time_ns() - before_ns) / count))
+    return min(program for program, _ in timings), min(nics for _, nics in timings)
 
 
 def print_costs(repeat: int) -> None:

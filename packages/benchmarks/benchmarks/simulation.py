@@ -89,8 +89,8 @@ def divided(processes: int, measured: Callable[[Callable[..., SimulatedWorld]], 
     rows = ranks.comm.allgather(measured(make_part(ranks)))
     ranks.meet(None)
     whole = dict(rows[0])
-    whole |= {name: max(one[name] for one in rows) for name in ("seconds", "build_s", "prepare_s")}
-    whole |= {name: sum(one[name] for one in rows) for name in ("hops", "megabytes")}
+    whole |= {name: max(row[name] for row in rows) for name in ("seconds", "build_s", "prepare_s")}
+    whole |= {name: sum(row[name] for row in rows) for name in ("hops", "megabytes")}
     return {**whole, "rank": ranks.rank}
 
 
@@ -270,8 +270,8 @@ def main() -> None:
             flush=True,
         )
         rates.setdefault("ours", []).append(ours["hops"] / ours["seconds"])
-    for program, found in rates.items():
-        print(f"packet-hops a second, {program}: {best_and_median(found)}")
+    for program, per_second in rates.items():
+        print(f"packet-hops a second, {program}: {best_and_median(per_second)}")
     if "uet-htsim" in rates:
         best, middle = (kind(rates["ours"]) / kind(rates["uet-htsim"]) for kind in (max, median))
         print(

@@ -211,7 +211,7 @@ def search() -> Search:
 
 def take_turns(searches: Mapping[str, Search], trial: Callable[[str, float], Trial]) -> dict[str, Best]:
     """Run the searches side by side, a trial of each in turn until it has found its rate."""
-    found: dict[str, Best] = {}
+    best: dict[str, Best] = {}
     rates = {name: next(running) for name, running in searches.items()}
     while rates:
         for name, rate in list(rates.items()):
@@ -219,9 +219,9 @@ def take_turns(searches: Mapping[str, Search], trial: Callable[[str, float], Tri
             try:
                 rates[name] = searches[name].send(tried)
             except StopIteration as end:
-                found[name] = end.value
+                best[name] = end.value
                 del rates[name]
-    return found
+    return best
 
 
 def measure(devices: Mapping[str, Device], size: int, seconds: float) -> list[Result]:
