@@ -24,14 +24,14 @@ class OpenBox(Box):
         try:
             self._loaded = inside.Loaded(name, source)
         except Exception as error:
-            raise BoxError(self._told(inside.told(error, name, ""))) from None
+            raise BoxError(self._told(inside.error_entry(error, name, ""))) from None
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         answer = self._loaded.answer(json.loads(json.dumps(request)))
         try:
             answer = json.loads(inside.written(answer, ""))
         except (TypeError, ValueError) as error:
-            answer = {"error": inside.told(error, self._name, str(request["calls"][-1][0]).lstrip("?"))}
+            answer = {"error": inside.error_entry(error, self._name, str(request["calls"][-1][0]).lstrip("?"))}
         if "error" in answer:
             raise BoxError(self._told(answer["error"]))
         return dict(answer)

@@ -20,7 +20,7 @@ from course.catalogue import LABS, find
 from course.grading import formats, packing, tables
 from course.grading.grading import Grading, part
 from course.grading.similarity import similar, tokens
-from course.grading.submissions import Submission, found
+from course.grading.submissions import Submission, find_submissions
 from course.result import CheckResult, Gate, TestOutcome, TestResult
 from course.student import Student
 from course.student_folder import CourseError, StudentFolder, reference
@@ -90,14 +90,14 @@ def test_hostile_folders_are_read_with_suspicion(tmp_path: Path) -> None:
     (tmp_path / "large" / "usids.py").write_bytes(b"x" * 100_000)
     (tmp_path / "good" / "usids.py").write_text("ANSWERS = {}\n")
     (tmp_path / "outside").symlink_to("/etc")
-    submissions = {one.student: one for one in found(tmp_path, [USIDS], "k")[0]}
+    submissions = {one.student: one for one in find_submissions(tmp_path, [USIDS], "k")[0]}
     assert set(submissions) == {"link", "pipe", "large", "good"}
     assert submissions["good"].source() == "ANSWERS = {}\n"
     for name in ("link", "pipe", "large"):
         with pytest.raises(OSError, match=r"must be a regular file|must have at most"):
             submissions[name].source()
     with pytest.raises(CourseError, match="no submission"):
-        found(tmp_path / "good", [USIDS], "k")
+        find_submissions(tmp_path / "good", [USIDS], "k")
 
 
 def test_every_folder_and_link_that_is_left_out_is_listed_with_the_reason(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_every_folder_and_link_that_is_left_out_is_listed_with_the_reason(tmp_pa
         (tmp_path / name / "usids.py").write_text("ANSWERS = {}\n")
     (tmp_path / "ben\nnot graded: carl").symlink_to("anna")
     (tmp_path / "dora").symlink_to("/none")
-    submissions, left_out = found(tmp_path, [USIDS], "k")
+    submissions, left_out = find_submissions(tmp_path, [USIDS], "k")
     assert [one.student for one in submissions] == ["anna"]
     links = [
         f"{tmp_path / name} must be a directory (it is a symbolic link)"
@@ -121,7 +121,7 @@ def test_every_folder_and_link_that_is_left_out_is_listed_with_the_reason(tmp_pa
 def test_a_file_that_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
     (tmp_path / "anna").mkdir()
     (tmp_path / "anna" / "usids.py").symlink_to("/etc/passwd")
-    (submission,) = found(tmp_path, [USIDS], "k")[0]
+    (submission,) = find_submissions(tmp_path, [USIDS], "k")[0]
     trouble = Grading(tmp_path / "out", "k").grade(submission).trouble
     assert trouble == f"{submission.path} must be a regular file (it is a symbolic link)"
 
@@ -200,7 +200,7 @@ def test_a_grading_that_was_killed_goes_on(tmp_path: Path) -> None:
 def test_grading_goes_on_after_what_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "in" / "x").mkdir(parents=True)
     (tmp_path / "in" / "x" / "usids.py").symlink_to("/etc/passwd")
-    submissions, _ = found(tmp_path / "in", list(LABS.values()), "k")
+    submissions, _ = find_submissions(tmp_path / "in", list(LABS.values()), "k")
     graded = Grading(tmp_path / "out", "k").all(submissions, 1, lambda *_: None)
     assert graded[0][1].status == 2
     assert "root:" not in (tmp_path / "out" / "pages" / "x" / "usids.html").read_text()

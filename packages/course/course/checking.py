@@ -66,8 +66,8 @@ def check(
         "parent": os.getpid(),
         "only": list(only),
     }
-    found = carried_out(request, tell)
-    return not_run(lab, student, number, found) if isinstance(found, str) else found
+    result = carried_out(request, tell)
+    return not_run(lab, student, number, result) if isinstance(result, str) else result
 
 
 def carried_out(request: dict[str, Any], tell: Callable[[str], None]) -> CheckResult | str:

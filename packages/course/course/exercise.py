@@ -24,7 +24,7 @@ HINTS = 3
 """Steps of hints for each test: the place to look at, the idea, the code."""
 
 
-def shown(path: Path) -> Path:
+def typed(path: Path) -> Path:
     """A path as a reader types it: from the current folder, where the path is inside."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
@@ -56,8 +56,8 @@ class StudentWork:
         """The result of `make`, made once for all tests of the check."""
         if name not in self.kept:
             self.kept[name] = make()
-        found: T = self.kept[name]
-        return found
+        result: T = self.kept[name]
+        return result
 
     def rng(self, purpose: str) -> Random:
         """The generator for one purpose, always at its beginning."""
@@ -129,12 +129,12 @@ class Exercise:
     @cached_property
     def hints(self) -> dict[str, tuple[str, ...]]:
         """By test: the steps of `hints.md`, a section for each test and a numbered list in it."""
-        found: dict[str, tuple[str, ...]] = {}
+        by_test: dict[str, tuple[str, ...]] = {}
         for section in re.split(r"^## ", (self.folder / "hints.md").read_text(), flags=re.MULTILINE)[1:]:
             name, _, text = section.partition("\n")
             steps = re.split(r"^\d\. ", text.strip(), flags=re.MULTILINE)[1:]
-            found[name.strip()] = tuple(" ".join(step.split()) for step in steps)
-        return found
+            by_test[name.strip()] = tuple(" ".join(step.split()) for step in steps)
+        return by_test
 
     @property
     def points(self) -> int:

@@ -53,7 +53,7 @@ def bar(gate: Gate) -> str:
     """A gate as a bar with a line at its limit."""
     most = max(gate.value, gate.limit, 1e-9) * 1.25
     kind = "ok" if gate.open else "no"
-    words = escape(gate.words[len(gate.name) + 1 :])
+    words = escape(gate.description[len(gate.name) + 1 :])
     return (
         f'<div class="gate {kind}"><span>{escape(gate.name)}</span>'
         f'<span class="bar"><i style="width:{100 * max(gate.value, 0) / most:.1f}%"></i>'

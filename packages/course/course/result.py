@@ -33,10 +33,10 @@ class Gate:
         return self.value <= self.limit if self.at_most else self.value >= self.limit
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The value and the limit, as printed."""
         relation = "≤" if self.at_most else "≥"
-        return f"{self.name} {shown(self.value)}{self.unit} ({relation} {shown(self.limit)}{self.unit})"
+        return f"{self.name} {four_digits(self.value)}{self.unit} ({relation} {four_digits(self.limit)}{self.unit})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ class CheckResult:
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
-        found: dict[str, Any] = document(self)
-        return found
+        encoded: dict[str, Any] = document(self)
+        return encoded
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> CheckResult:
@@ -152,12 +152,12 @@ def judged(
     `happened` is a fact, and is told in any case; `look` and `advice` are for a student whose test failed.
     """
     closed = [gate for gate in gates if not gate.open]
-    told = f"{happened}; {closed[0].words} fails" if closed else happened
+    told = f"{happened}; {closed[0].description} fails" if closed else happened
     advice = (closed[0].cause or advice) if closed else ""
     told = f"{told}: {advice}" if advice else told
     return TestOutcome(not closed, expected, told, tuple(gates), tuple(look) if closed else ())
 
 
-def shown(value: float) -> str:
+def four_digits(value: float) -> str:
     """A number with four significant digits at most."""
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"

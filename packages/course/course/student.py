@@ -43,7 +43,7 @@ class Student:
         return hashlib.sha256(f"mrclab course {self.seed(lab)}".encode()).hexdigest()[:8]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Whose questions these are, and whether they count in a class."""
         if self.key != OWN_KEY:
             return f"{self.name!r}, with the course key"
@@ -51,11 +51,11 @@ class Student:
 
     def other_start(self, lab: int, source: str) -> str:
         """Why a file must not be checked against this student's questions; "" if it may, or does not say who it is."""
-        found = STARTED.search(source)
-        if found is None or found[1] == self.mark(lab):
+        match = STARTED.search(source)
+        if match is None or match[1] == self.mark(lab):
             return ""
         keyless = {Student(name).mark(lab) for name in (OWN_NAME, self.name)}
-        how = "without the course key" if found[1] in keyless else "under another name or key"
+        how = "without the course key" if match[1] in keyless else "under another name or key"
         return (
             f"this file was started {how}, so it has other questions than those of {self.name!r}. Join with"
             f" ./lab course join NAME@KEY, and ./lab start {lab} in an empty folder"

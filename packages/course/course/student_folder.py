@@ -74,7 +74,7 @@ class StudentFolder:
         notes = self.notes()
         kept = notes.get("student")
         own = {"name": student.name, "key": student.key}
-        if kept and kept != own and any((self.folder / one.file).exists() for one in LABS.values()):
+        if kept and kept != own and any((self.folder / other.file).exists() for other in LABS.values()):
             raise CourseError(
                 f"{self.folder}/ belongs to {kept['name']!r} with another name or key: use another folder, or"
                 " ./lab course join NAME@KEY"

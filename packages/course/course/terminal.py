@@ -48,7 +48,7 @@ def show(console: Console, lab: Exercise, result: CheckResult, what: str, whose:
         table.add_column(overflow="fold", no_wrap=no_wrap)
     for test in result.tests:
         styles = ((gate, "dim" if gate.open else "red") for gate in test.outcome.gates)
-        gates = "\n".join(f"[{style}]{plain(gate.words)}[/{style}]" for gate, style in styles)
+        gates = "\n".join(f"[{style}]{plain(gate.description)}[/{style}]" for gate, style in styles)
         table.add_row(MARKS[test.passed], plain(f"{test.name}: {test.title}"), f"{test.score}/{test.points}", gates)
         if not test.passed and test is not first:
             table.add_row("", f"[dim]{plain(test.outcome.happened)}[/dim]", "", "")

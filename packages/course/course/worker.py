@@ -42,17 +42,17 @@ def carry_out(
     An error of the student's code is a result; errors of the machine and NotPossibleError pass through.
     """
     wanted = {*only, *(test.ground for test in lab.tests if test.name in only)}
-    found: dict[str, TestResult] = {}
+    results: dict[str, TestResult] = {}
     for test in lab.tests:
         if only and test.name not in wanted:
             continue
         tell(test.name)
-        found[test.name] = carried_out(test, work) if not work.unloadable else not_loaded(test, work)
-        if until_failure and not found[test.name].passed:
+        results[test.name] = carried_out(test, work) if not work.unloadable else not_loaded(test, work)
+        if until_failure and not results[test.name].passed:
             break
-    failed = {name for name, one in found.items() if not one.passed}
+    failed = {name for name, result in results.items() if not result.passed}
     grounds = {test.name: test.ground for test in lab.tests}
-    return tuple(one.waiting(grounds[name]) if grounds[name] in failed else one for name, one in found.items())
+    return tuple(results[name].waiting(grounds[name]) if grounds[name] in failed else results[name] for name in results)
 
 
 def carried_out(test: Test, work: StudentWork) -> TestResult:
@@ -60,21 +60,21 @@ def carried_out(test: Test, work: StudentWork) -> TestResult:
     began_s, defect = time.monotonic(), False
     work.printed.clear()
     try:
-        found = test.run(work)
+        outcome = test.run(work)
     except (NotPossibleError, OSError, MemoryError):  # the machine's fault, not the student's
         raise
     except BoxError as error:
-        found = TestOutcome(False, LOADS, str(error))
+        outcome = TestOutcome(False, LOADS, str(error))
         if isinstance(error, LoadError):
             work.unloadable = str(error)
     except Exception as error:
-        defect, found = True, TestOutcome(False, LOADS, told(error))
+        defect, outcome = True, TestOutcome(False, LOADS, defect_text(error))
     seconds = round(time.monotonic() - began_s, 3)
     printed = work.printed[-1] if work.printed else ""
-    return TestResult(test.name, test.title, test.points, found, seconds, printed, defect)
+    return TestResult(test.name, test.title, test.points, outcome, seconds, printed, defect)
 
 
-def told(error: Exception) -> str:
+def defect_text(error: Exception) -> str:
     """An error of the lab in words, with the place where it was raised."""
     at = traceback.extract_tb(error.__traceback__)[-1]
     return (

@@ -10,7 +10,7 @@ def writable(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, dict):
-        return {writable(name): writable(one) for name, one in value.items()}
+        return {writable(name): writable(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [writable(one) for one in value]
+        return [writable(item) for item in value]
     return value

@@ -19,7 +19,7 @@ from types import FrameType
 from common import files
 from common.quoting import command
 from course.box.box import BoxError
-from course.exercise import StudentWork, shown
+from course.exercise import StudentWork, typed
 from p4c import STANDARD_INCLUDE, CompileError, Diagnostics, tokenize
 from p4c.model import ModelError, Program
 from switch import EngineError, PortConfig, Transmitted
@@ -92,10 +92,10 @@ def compiled(work: StudentWork, around: str) -> Program:
         except (BoxError, CompileError, ModelError, RecursionError) as error:
             return str(error).replace(f"{work.folder}/", "")
 
-    found = work.once("program", make)
-    if isinstance(found, str):
-        raise BoxError(found)
-    return found
+    program = work.once("program", make)
+    if isinstance(program, str):
+        raise BoxError(program)
+    return program
 
 
 class Bench:
@@ -128,13 +128,13 @@ class Bench:
     def out(self) -> list[Transmitted]:
         """Everything that leaves, until nothing moves."""
         with within(COMPILE_S, "running the program"):
-            found = list(self.engine.advance(self.now_ns))
+            transmitted = list(self.engine.advance(self.now_ns))
             for _ in range(EVENTS_MAX):
                 event_ns = self.engine.next_event_ns()
                 if event_ns is None:
-                    return found
+                    return transmitted
                 self.now_ns = max(self.now_ns, event_ns)
-                found += self.engine.advance(self.now_ns)
+                transmitted += self.engine.advance(self.now_ns)
         raise BoxError("packets still move after 20,000 events: does the program send them round for ever?")
 
 
@@ -142,5 +142,5 @@ def trace_look(work: StudentWork, entries: str, port: int, frame: bytes) -> tupl
     """Write the entries; the command that shows each step of the packet."""
     path = work.folder / "entries.stf"
     files.write(path, entries + "\n")
-    words = (shown(work.folder / "program.p4"), "--entries", shown(path), "--port", port, "--packet", frame.hex())
+    words = (typed(work.folder / "program.p4"), "--entries", typed(path), "--port", port, "--packet", frame.hex())
     return (command("switch", "trace", *words),)

@@ -33,7 +33,7 @@ class BenchFrame:
         return ethernet + ipv6 + source + self.destination.packed + self.payload
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"to {self.destination}, hop limit {self.hop_limit}"
 
 

@@ -83,8 +83,8 @@ class Box:
         except BaseException:
             self.close()
             raise
-        found = answer.get("protection")
-        self.protection = tuple(str(word) for word in found) if isinstance(found, list) else ()
+        protection = answer.get("protection")
+        self.protection = tuple(str(word) for word in protection) if isinstance(protection, list) else ()
 
     def make(self, kind: str, *arguments: Any, watch: Sequence[str] = ()) -> tuple[int, dict[str, Any]]:
         """A new object of one of the module's classes: its number and the watched attributes."""
@@ -111,8 +111,8 @@ class Box:
 
     @staticmethod
     def _watched(answer: dict[str, Any]) -> dict[str, Any]:
-        found = answer.get("watched")
-        return found if isinstance(found, dict) else {}
+        watched = answer.get("watched")
+        return watched if isinstance(watched, dict) else {}
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
         """One request and its answer. BoxError for an error in the box, a limit, or nonsense."""
@@ -192,11 +192,11 @@ class Box:
 
     def _told(self, error: object) -> str:
         """An error of the student's code as a sentence."""
-        found = error if isinstance(error, dict) else {}
-        kind, message = str(found.get("type", "error")), str(found.get("message", ""))
-        line = f":{found['line']}" if type(found.get("line")) is int else ""
-        text = f" in `{found['text']}`" if found.get("text") else ""
-        method = f" (called: {found['method']})" if found.get("method") else ""
+        details = error if isinstance(error, dict) else {}
+        kind, message = str(details.get("type", "error")), str(details.get("message", ""))
+        line = f":{details['line']}" if type(details.get("line")) is int else ""
+        text = f" in `{details['text']}`" if details.get("text") else ""
+        method = f" (called: {details['method']})" if details.get("method") else ""
         note = ""
         if kind == "MemoryError":
             message = f"more than {self._limits.memory_bytes >> 20} MiB of memory"

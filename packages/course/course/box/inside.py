@@ -94,7 +94,7 @@ def plain(value: Any) -> Any:
     raise TypeError(f"it must return numbers, texts, lists or dictionaries (got a {type(value).__name__})")
 
 
-def told(error: BaseException, name: str, method: str) -> dict[str, Any]:
+def error_entry(error: BaseException, name: str, method: str) -> dict[str, Any]:
     """An exception with the last line of the student's file that it went through."""
     line, at = None, error.__traceback__
     while at is not None:
@@ -132,20 +132,20 @@ class Loaded:
             for method, arguments in request["calls"]:
                 optional = method.startswith("?")
                 method = method.lstrip("?")
-                found = getattr(target, method, None)
-                if found is None and optional:
+                function = getattr(target, method, None)
+                if function is None and optional:
                     continue
-                if found is None:
+                if function is None:
                     owner = "your file" if target is self.objects[0] else f"class {type(target).__name__}"
                     raise AttributeError(f"{owner} must have {method!r}")
-                value = found(*arguments)
+                value = function(*arguments)
             if request.get("keep"):
                 self.objects.append(value)
                 value, made = len(self.objects) - 1, self.objects[-1]
-            watched = {one: getattr(target if made is None else made, one) for one in request["watch"]}
+            watched = {key: getattr(target if made is None else made, key) for key in request["watch"]}
             return {"value": value, "watched": watched}
         except BaseException as error:
-            return {"error": told(error, self.name, method)}
+            return {"error": error_entry(error, self.name, method)}
 
 
 def written(answer: dict[str, Any], said: str) -> str:
@@ -172,7 +172,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     try:
         loaded = Loaded(first["name"], first["source"])
     except BaseException as error:
-        reply({"error": told(error, first["name"], "")})
+        reply({"error": error_entry(error, first["name"], "")})
         return
     reply({"value": None, "protection": done})
     for line in requests:
@@ -182,7 +182,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             reply(answer)
         except BaseException as error:
             calls = request["calls"]
-            reply({"error": told(error, loaded.name, calls[-1][0].lstrip("?") if calls else "")})
+            reply({"error": error_entry(error, loaded.name, calls[-1][0].lstrip("?") if calls else "")})
 
 
 if __name__ == "__main__":

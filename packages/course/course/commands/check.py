@@ -90,7 +90,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.format == "json":
         write_out(json.dumps(result.document(), indent=1) + "\n")
     else:
-        terminal.show(console, lab, result, what, student.words)
+        terminal.show(console, lab, result, what, student.description)
         if not arguments.reference:
             page_file = mylab.folder / "checked" / lab.name / "page.html"
             console.print(path_line("on a page:", page_file), style="dim", markup=False, end="")
@@ -112,10 +112,10 @@ def hint_command(arguments: argparse.Namespace) -> int:
     from course.student_folder import StudentFolder
 
     lab = find(arguments.lab)
-    found = StudentFolder(arguments.folder).next_hint(lab)
-    if found is None:
+    hint = StudentFolder(arguments.folder).next_hint(lab)
+    if hint is None:
         write_out(f"no test of lab {lab.number} has failed: ./lab check {lab.number} first\n")
         return 0
-    name, number, text = found
+    name, number, text = hint
     write_out(f"hint {number} of 3 for {name}: {text}\n")
     return 0

@@ -46,7 +46,7 @@ def course_command(arguments: argparse.Namespace) -> int:
     mylab = StudentFolder(arguments.folder)
     if arguments.action == "join":
         mylab.join(student := joined(arguments.lab or ""))
-        sys.stdout.write(printable_text(f"from now on, questions of {student.words}\n"))
+        sys.stdout.write(printable_text(f"from now on, questions of {student.description}\n"))
         return 0
     notes = mylab.notes()
     started = {lab.number for lab in LABS.values() if (mylab.folder / lab.file).exists()}
@@ -60,7 +60,7 @@ def course_command(arguments: argparse.Namespace) -> int:
         return 0
     terminal.listing(console, list(LABS.values()), notes, started, mylab.folder)
     if started:
-        sys.stdout.write(printable_text(f"questions of {mylab.student().words}\n"))
+        sys.stdout.write(printable_text(f"questions of {mylab.student().description}\n"))
     return 0
 
 

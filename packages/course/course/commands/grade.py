@@ -38,7 +38,7 @@ def grade_command(arguments: argparse.Namespace) -> int:
     from course.catalogue import LABS, find
     from course.grading.formats import FORMATS
     from course.grading.grading import RESULTS, Grading, part
-    from course.grading.submissions import found
+    from course.grading.submissions import find_submissions
 
     check_workers(arguments.workers)
     if not 0 <= arguments.similar <= 1:
@@ -47,10 +47,10 @@ def grade_command(arguments: argparse.Namespace) -> int:
     labs = list({lab.number: lab for lab in named}.values())  # 1,usids names one lab
     if not arguments.key:
         raise ValueError("the course key must not be empty; the teacher chooses it")
-    everyone, refused = found(arguments.submissions, labs, arguments.key)
+    everyone, refused = find_submissions(arguments.submissions, labs, arguments.key)
     submissions = list(part(everyone, arguments.part))
     if not submissions:
-        students = len({one.student for one in everyone})
+        students = len({submission.student for submission in everyone})
         of = arguments.part.partition("/")[2]
         raise ValueError(f"--part {arguments.part} must have a student (got {students} students for {of} parts)")
     output: Path = arguments.output
@@ -58,21 +58,21 @@ def grade_command(arguments: argparse.Namespace) -> int:
     grading = Grading(output, arguments.key, arguments.fresh)
     done = 0
 
-    def tell(one: Submission, result: CheckResult, kept: bool) -> None:
+    def tell(submission: Submission, result: CheckResult, kept: bool) -> None:
         nonlocal done
         done += 1
-        words = result.trouble or f"{result.score}/{one.lab.points} in {result.seconds:.0f} s"
+        words = result.trouble or f"{result.score}/{submission.lab.points} in {result.seconds:.0f} s"
         words += "".join(f", {test.name}: {test.outcome.happened}" for test in result.defects)
         words += ", kept from before" if kept else ""
-        write_out(f"{done}/{len(submissions)} {one.student} lab {one.lab.number}: {printable(words)}\n")
+        write_out(f"{done}/{len(submissions)} {submission.student} lab {submission.lab.number}: {printable(words)}\n")
 
     graded = grading.all(submissions, arguments.workers or len(os.sched_getaffinity(0)), tell)
-    for one, result in graded:
-        place = output / RESULTS / one.student
+    for submission, result in graded:
+        place = output / RESULTS / submission.student
         files.make_folder(place)
         for name, form in FORMATS.items():
             suffix = "xml" if name == "junit" else "json"
-            files.write(place / f"{one.lab.name}.{name}.{suffix}", form(one.lab, result))
+            files.write(place / f"{submission.lab.name}.{name}.{suffix}", form(submission.lab, result))
     passed = sum(result.status == 0 for _, result in graded)
     write_out(f"{passed} of {len(graded)} submissions pass\n")
     write_out(path_line("grades:", output / "grades.csv") + path_line("page:", output / "index.html"))
@@ -100,8 +100,8 @@ def write_tables(
 
     alike = similar_pairs(everyone, least)
     files.write(output / "similar.csv", tables.pairs(alike))
-    mine = {one.path for one, _ in graded}
-    others = [one for one in everyone if one.path not in mine]
+    mine = {submission.path for submission, _ in graded}
+    others = [submission for submission in everyone if submission.path not in mine]
     seen: Graded | None = None
     rows: Graded = []
     while (there := stored(others)) != seen:
@@ -118,19 +118,19 @@ def similar_pairs(own: Sequence[Submission], least: float) -> list[tuple[str, fl
     from course.student_folder import CourseError, reference
 
     result = []
-    for number in sorted({one.lab.number for one in own}):
-        lab = next(one.lab for one in own if one.lab.number == number)
+    for number in sorted({submission.lab.number for submission in own}):
+        lab = next(submission.lab for submission in own if submission.lab.number == number)
         if lab.answers:
             continue  # every student has other questions
         texts = {}
-        for one in own:
-            if one.lab.number == number:
+        for submission in own:
+            if submission.lab.number == number:
                 try:
-                    texts[one.student] = one.source()
+                    texts[submission.student] = submission.source()
                 except OSError:
                     continue
         with suppress(CourseError):  # a clone that was handed out without references
             texts["(the reference)"] = reference(lab, 0)
         pairs = similar(texts, lab.starter(0), Path(lab.file).suffix)
-        result += [(lab.name, share, one, other) for share, one, other in pairs if share >= least]
+        result += [(lab.name, share, first, other) for share, first, other in pairs if share >= least]
     return result

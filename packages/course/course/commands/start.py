@@ -26,6 +26,6 @@ def start_command(arguments: argparse.Namespace) -> int:
     made = mylab.start(lab, student, arguments.from_stage)
     for path in made:
         sys.stdout.write(path_line("new:", path))
-    sys.stdout.write(printable_text(f"questions of {student.words}\n"))
+    sys.stdout.write(printable_text(f"questions of {student.description}\n"))
     sys.stdout.write(f"read ./lab course page {lab.number}, fill the gaps, then ./lab check {lab.number}\n")
     return 0

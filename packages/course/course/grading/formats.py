@@ -25,10 +25,10 @@ FROM_RUNNER = {
 }
 
 
-def words(test: TestResult) -> str:
+def report_text(test: TestResult) -> str:
     """Expected, happened, gates, and how to look closer."""
     lines = [f"expected: {test.outcome.expected}", f"happened: {test.outcome.happened}"]
-    lines += [gate.words for gate in test.outcome.gates]
+    lines += [gate.description for gate in test.outcome.gates]
     lines += [f"look: {line}" for line in test.outcome.look]
     return "\n".join(lines)
 
@@ -41,7 +41,7 @@ def gradescope(lab: Exercise, result: CheckResult) -> str:
             "score": test.score,
             "max_score": test.points,
             "status": "passed" if test.passed else "failed",
-            "output": words(test),
+            "output": report_text(test),
             "visibility": "visible",
         }
         for number, test in enumerate(result.tests, 1)
@@ -92,7 +92,7 @@ def junit(lab: Exercise, result: CheckResult) -> str:
         )
         if not test.passed:
             failure = ElementTree.SubElement(case, "failure", {"message": clean(test.outcome.happened[:500])})
-            failure.text = clean(words(test))
+            failure.text = clean(report_text(test))
     if result.trouble:
         case = ElementTree.SubElement(suite, "testcase", {"classname": lab.name, "name": "check", "time": "0"})
         ElementTree.SubElement(case, "error", {"message": clean(result.trouble)})
@@ -102,10 +102,8 @@ def junit(lab: Exercise, result: CheckResult) -> str:
 def clean(text: str) -> str:
     """Without the characters that XML 1.0 has no form for: a student's message may hold any."""
     return "".join(
-        one
-        if one in "\t\n\r" or (one >= " " and not "\ud800" <= one <= "\udfff" and one not in "\ufffe\uffff")
-        else "?"
-        for one in text
+        c if c in "\t\n\r" or (c >= " " and not "\ud800" <= c <= "\udfff" and c not in "\ufffe\uffff") else "?"
+        for c in text
     )
 
 

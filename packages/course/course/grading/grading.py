@@ -59,10 +59,10 @@ class Grading:
 
     def stored(self, submissions: Sequence[Submission]) -> list[tuple[Submission, CheckResult]]:
         """The submissions that a machine has graded, with their results; a trouble is a result here."""
-        results = ((one, self.known(one, trouble=True)) for one in submissions)
-        return [(one, result) for one, result in results if result is not None]
+        results = ((submission, self.earlier(submission, trouble=True)) for submission in submissions)
+        return [(submission, result) for submission, result in results if result is not None]
 
-    def known(self, submission: Submission, trouble: bool = False) -> CheckResult | None:
+    def earlier(self, submission: Submission, trouble: bool = False) -> CheckResult | None:
         """The result of an earlier grading of the same file with the same seed by the same labs; None without one.
 
         `trouble`: a check that could not be run counts as well, and it has no file to compare.
@@ -112,10 +112,10 @@ class Grading:
     ) -> list[tuple[Submission, CheckResult]]:
         """Every submission's result, in their order; `tell` hears of each, and whether it was there already."""
         results: dict[int, CheckResult] = {}
-        for number, one in enumerate(submissions):
-            if (kept := self.known(one)) is not None:
+        for number, submission in enumerate(submissions):
+            if (kept := self.earlier(submission)) is not None:
                 results[number] = kept
-                tell(one, kept, True)
+                tell(submission, kept, True)
         with ThreadPoolExecutor(workers) as pool:
             missing = [number for number in range(len(submissions)) if number not in results]
             futures = {pool.submit(self.grade, submissions[number]): number for number in missing}
@@ -130,7 +130,7 @@ class Grading:
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
-        return [(one, results[number]) for number, one in enumerate(submissions)]
+        return [(submission, results[number]) for number, submission in enumerate(submissions)]
 
 
 def part(submissions: Sequence[Submission], text: str | None) -> Iterator[Submission]:
@@ -144,6 +144,6 @@ def part(submissions: Sequence[Submission], text: str | None) -> Iterator[Submis
         number = of = 0
     if not 1 <= number <= of:
         raise ValueError(f"--part must be NUMBER/OF, such as 2/4 (got {text!r})")
-    students = sorted({one.student for one in submissions})
+    students = sorted({submission.student for submission in submissions})
     mine = set(students[number - 1 :: of])
-    yield from (one for one in submissions if one.student in mine)
+    yield from (submission for submission in submissions if submission.student in mine)

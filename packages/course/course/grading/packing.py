@@ -33,7 +33,7 @@ def gradescope(lab: Exercise, key: str, path: Path) -> int:
     """Write the archive; its bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        entries = {str(one.relative_to(ROOT)): one.read_bytes() for one in tracked()}
+        entries = {str(file.relative_to(ROOT)): file.read_bytes() for file in tracked()}
         entries |= {
             "setup.sh": SETUP.encode(),
             "run_autograder": RUN.format(lab=lab.number, file=lab.file).encode(),

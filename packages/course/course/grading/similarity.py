@@ -23,7 +23,7 @@ WORDS = {*keyword.kwlist, "self", "action", "table", "key", "apply", "control", 
 
 def tokens(text: str, suffix: str) -> list[str]:
     """The tokens of a file of this suffix, without comments; names that it chose itself are all alike."""
-    found = []
+    sequence = []
     for match in TOKEN[suffix].finditer(text):
         token = match.group()
         if match.lastgroup == "comment":
@@ -34,14 +34,14 @@ def tokens(text: str, suffix: str) -> list[str]:
             token = "number"
         elif (token[0].isalpha() or token[0] == "_") and token not in WORDS:
             token = "name"
-        found.append(token)
-    return found
+        sequence.append(token)
+    return sequence
 
 
 def fingerprints(text: str, suffix: str) -> set[int]:
     """The kept hashes of a text."""
-    found = tokens(text, suffix)
-    grams = [" ".join(found[at : at + TOKENS]) for at in range(len(found) - TOKENS + 1)]
+    sequence = tokens(text, suffix)
+    grams = [" ".join(sequence[at : at + TOKENS]) for at in range(len(sequence) - TOKENS + 1)]
     hashes = [int.from_bytes(hashlib.blake2b(gram.encode(), digest_size=8).digest(), "big") for gram in grams]
     if len(hashes) < WINDOW:
         return set(hashes)
@@ -53,8 +53,8 @@ def similar(texts: Mapping[str, str], starter: str, suffix: str) -> list[tuple[f
     common = fingerprints(starter, suffix)
     prints = {name: fingerprints(text, suffix) - common for name, text in texts.items()}
     pairs = []
-    for one, other in combinations(sorted(prints), 2):
-        union = prints[one] | prints[other]
-        if union and prints[one] and prints[other]:
-            pairs.append((len(prints[one] & prints[other]) / len(union), one, other))
+    for first, other in combinations(sorted(prints), 2):
+        union = prints[first] | prints[other]
+        if union and prints[first] and prints[other]:
+            pairs.append((len(prints[first] & prints[other]) / len(union), first, other))
     return sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))

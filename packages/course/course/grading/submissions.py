@@ -31,7 +31,7 @@ class Submission:
         return plain_file.read_bytes(self.path, SOURCE_BYTES_MAX).decode(errors="replace")
 
 
-def found(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submission], list[str]]:
+def find_submissions(folder: Path, labs: Sequence[Exercise], key: str) -> tuple[list[Submission], list[str]]:
     """All submissions, by student and lab; and for each folder or link that was left out, why. CourseError for a folder
     without any submission."""
     if not folder.is_dir():

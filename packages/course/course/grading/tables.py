@@ -20,20 +20,20 @@ HEAD = (
 def grades(graded: Graded) -> str:
     """A line per submission; `defects` are the tests that ended with an error."""
     rows = []
-    for one, result in graded:
-        first = result.first_failure
+    for submission, result in graded:
+        first, lab = result.first_failure, submission.lab
         why = result.trouble or (f"{first.title}: {first.outcome.happened}" if first else "")
         rows.append([
-            one.student, one.lab.number, one.lab.name, STATUS[result.status], result.score, one.lab.points,
-            sum(test.passed for test in result.tests), len(one.lab.tests), result.seconds, " ".join(why.split()),
+            submission.student, lab.number, lab.name, STATUS[result.status], result.score, lab.points,
+            sum(test.passed for test in result.tests), len(lab.tests), result.seconds, " ".join(why.split()),
             " ".join(test.name for test in result.defects),
         ])  # fmt: skip
     return csv_text(HEAD, rows)
 
 
-def pairs(found: Sequence[tuple[str, float, str, str]]) -> str:
+def pairs(similar: Sequence[tuple[str, float, str, str]]) -> str:
     """A line per similar pair: lab, share, two students."""
-    rows = ((lab, f"{share:.2f}", one, other) for lab, share, one, other in found)
+    rows = ((lab, f"{share:.2f}", first, other) for lab, share, first, other in similar)
     return csv_text(("lab", "share", "one", "other"), rows)
 
 
@@ -49,10 +49,10 @@ th:first-child, td:first-child { text-align: left } tr { border-bottom: 1px soli
 
 def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]], refused: Sequence[str] = ()) -> str:
     """All scores on one page, with links to their pages, and why folders were refused."""
-    labs = sorted({one.lab.number: one.lab for one, _ in graded}.items())
-    cells = {(one.student, one.lab.number): (one, result) for one, result in graded}
+    labs = sorted({submission.lab.number: submission.lab for submission, _ in graded}.items())
+    cells = {(submission.student, submission.lab.number): (submission, result) for submission, result in graded}
     rows = []
-    for student in sorted({one.student for one, _ in graded}):
+    for student in sorted({submission.student for submission, _ in graded}):
         row, total = [f"<td>{escape(student)}</td>"], 0
         for number, lab in labs:
             if (student, number) not in cells:
@@ -66,8 +66,8 @@ def overview(graded: Graded, similar: Sequence[tuple[str, float, str, str]], ref
         rows.append("<tr>" + "".join(row) + f"<td><b>{total}</b></td></tr>")
     head = "".join(f"<th>{number} {lab.name}</th>" for number, lab in labs)
     alike = "".join(
-        f"<tr><td>{lab}</td><td>{share:.0%}</td><td>{escape(one)}</td><td>{escape(other)}</td></tr>"
-        for lab, share, one, other in similar
+        f"<tr><td>{lab}</td><td>{share:.0%}</td><td>{escape(first)}</td><td>{escape(other)}</td></tr>"
+        for lab, share, first, other in similar
     )
     more = f"<h2>Not graded</h2><ul>{''.join(f'<li>{escape(why)}' for why in refused)}</ul>" if refused else ""
     if alike:

@@ -14,7 +14,7 @@ from pathlib import Path
 from common import files
 from common.quoting import quoted
 from common.scratch import Scratch
-from course.exercise import StudentWork, shown
+from course.exercise import StudentWork, typed
 from course.result import Gate, TestOutcome
 from course.seams.trial import SEAM, Trial, TrialCase, attempt
 from judging import Finding
@@ -58,8 +58,8 @@ class CourseHunt:
 
     def _tried(self, work: StudentWork, case: TrialCase, folder: Path) -> Broken:
         trial = attempt(work, case, folder)
-        false = [one for one in self.judge(trial) if one.holds is False]
-        return Broken({one.check: one.reason for one in false})
+        false = [finding for finding in self.judge(trial) if finding.holds is False]
+        return Broken({finding.check: finding.reason for finding in false})
 
     def _caught(self, work: StudentWork, case: TrialCase, broken: Broken, number: int, scratch: Path) -> TestOutcome:
         if work.brief:
@@ -84,22 +84,22 @@ class CourseHunt:
         self, case: TrialCase, broken: Broken, number: int, article: str, look: tuple[str, ...]
     ) -> TestOutcome:
         check, reason = next(iter(broken.broken.items()))
-        faults = ", ".join(words(case)) or "no fault at all"
+        faults = ", ".join(timeline_lines(case)) or "no fault at all"
         gate = Gate("schedules survived", number - 1, self.tries)
         return TestOutcome(False, self.sentence, f"{check}: {reason}; {article}: {faults}", (gate,), look)
 
 
 def in_time(case: Case) -> bool:
     """Whether the timeline ends in its phase. A part of a schedule that a lab draws asks no more than the whole."""
-    return all(one.at_s + (one.for_s or 0.0) <= case.faults_s for one in case.faults)
+    return all(fault.at_s + (fault.for_s or 0.0) <= case.faults_s for fault in case.faults)
 
 
-def words(case: TrialCase) -> list[str]:
+def timeline_lines(case: TrialCase) -> list[str]:
     """The timeline in words."""
-    values = ["" if one.value is None else f" {one.value:g}" for one in case.faults]
+    values = ["" if fault.value is None else f" {fault.value:g}" for fault in case.faults]
     return [
-        f"{one.verb} {one.target}{value} at {one.at_s:g} s for {one.for_s or 0:g} s"
-        for one, value in zip(case.faults, values, strict=True)
+        f"{fault.verb} {fault.target}{value} at {fault.at_s:g} s for {fault.for_s or 0:g} s"
+        for fault, value in zip(case.faults, values, strict=True)
     ]
 
 
@@ -114,7 +114,7 @@ def written(
         if trial.folder is not None:
             export.write([trial.folder], replay)
     return (
-        f"{quoted(str(shown(replay)))} (open it in a browser: the run with the schedule)",
+        f"{quoted(str(typed(replay)))} (open it in a browser: the run with the schedule)",
         found.repeat(path, case.seed),
     )
 

@@ -42,13 +42,13 @@ class Log:
 
     def of(self, kind: str, span: Span) -> Iterable[SeamEvent]:
         """The events of a kind in a span."""
-        return (one for one in self.events if one.kind == kind and span.start_ns <= one.at_ns < span.stop_ns)
+        return (event for event in self.events if event.kind == kind and span.start_ns <= event.at_ns < span.stop_ns)
 
     def by_plane(self, kind: str, span: Span) -> Counter[int]:
-        return Counter(one.plane for one in self.of(kind, span))
+        return Counter(event.plane for event in self.of(kind, span))
 
     def by_path(self, kind: str, span: Span) -> Counter[int]:
-        return Counter(one.path for one in self.of(kind, span))
+        return Counter(event.path for event in self.of(kind, span))
 
     def count(self, kind: str, span: Span) -> int:
         return sum(1 for _ in self.of(kind, span))

@@ -57,7 +57,7 @@ class TellingOperations(EndpointOperations):
             raise BoxError(f"believed must be a dictionary of peers and lists of planes (got {believed!r:.80})")
         for name, peer in self.named().items():
             planes = believed.get(name, self.planes)
-            if not isinstance(planes, list) or any(type(one) is not int or one not in self.planes for one in planes):
+            if not isinstance(planes, list) or any(type(p) is not int or p not in self.planes for p in planes):
                 raise BoxError(f"believed[{name!r}] must be a list of planes of {self.planes} (got {planes!r:.80})")
             mask = sum(port.bit for port in self.own if port.plane in planes)
             before = peer.ports & self.own.all
@@ -70,8 +70,8 @@ class TellingOperations(EndpointOperations):
         if not isinstance(send, list) or len(send) > SENT_MAX:
             raise BoxError(f"send must be a list of at most {SENT_MAX} updates (got {send!r:.80})")
         peers, ports = self.named(), {port.plane: port for port in self.own}
-        for one in send:
-            name, plane, number = one if isinstance(one, list) and len(one) == 3 else (None, None, None)
+        for update in send:
+            name, plane, number = update if isinstance(update, list) and len(update) == 3 else (None, None, None)
             if (
                 not isinstance(name, str) or name not in peers
                 or type(plane) is not int or plane not in ports
@@ -79,7 +79,7 @@ class TellingOperations(EndpointOperations):
             ):  # fmt: skip
                 raise BoxError(
                     f"an update in send must be (peer, plane, number) with one peer of {sorted(peers)}, a plane of"
-                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1} (got {one!r:.80})"
+                    f" {self.planes}, and a number from 0 to {REQUEST_IDS - 1} (got {update!r:.80})"
                 )
             route = peers[name].routes_on(ports[plane].bit).get(ports[plane].number)
             if route is not None and ports[plane].up:

@@ -58,15 +58,15 @@ class SpraySelection(AskingSelection):
     """Lab 5: the student chooses the path of every packet."""
 
     def next(self, usable: int) -> EvPath | None:
-        found = self.candidates(usable)
-        if not found:
+        candidates = self.candidates(usable)
+        if not candidates:
             return None
-        chosen = self.ask("choose", found)
+        chosen = self.ask("choose", candidates)
         if chosen is None:
             return None
-        if type(chosen) is not int or chosen not in found:
+        if type(chosen) is not int or chosen not in candidates:
             raise BoxError(
-                f"choose must return one of the paths that may send now, {found}, or None to wait (got {chosen!r})"
+                f"choose must return one of the paths that may send now, {candidates}, or None to wait (got {chosen!r})"
             )
         return self.paths[chosen]
 
@@ -113,7 +113,7 @@ class HealthSelection(AskingSelection):
         out, probes = self.state.get("out"), self.state.get("probes")
         for name, value in (("out", out), ("probes", probes)):
             if not isinstance(value, list) or any(
-                type(one) is not int or not 0 <= one < len(self.paths) for one in value
+                type(number) is not int or not 0 <= number < len(self.paths) for number in value
             ):
                 raise BoxError(
                     f"{name} must be a set or list of path numbers, 0 to {len(self.paths) - 1} (got {value!r})"
@@ -134,15 +134,15 @@ class HealthSelection(AskingSelection):
         self._look(now_ns)
 
     def next(self, usable: int) -> EvPath | None:
-        found = self.candidates(usable)
-        if not found:
+        candidates = self.candidates(usable)
+        if not candidates:
             return None
-        sound = [number for number in found if number not in self.known_out]
+        sound = [number for number in candidates if number not in self.known_out]
         if not sound:
             whole = [at for at, path in enumerate(self.paths) if path.active and path.plane.wanted]
             if any(number not in self.known_out for number in whole):
                 return None  # another port will do
-            sound = found  # everything is out: something has to be tried
+            sound = candidates  # everything is out: something has to be tried
         best = min(sound, key=lambda number: (self.flying[number], self.turn[number]))
         return self.paths[best]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from common.quoting import command
 from course.box.box import BoxLimits
-from course.exercise import NotPossibleError, StudentWork, shown
+from course.exercise import NotPossibleError, StudentWork, typed
 from course.seams.congestion import WindowCongestion
 from course.seams.held import part
 from course.seams.log import Log, Seat
@@ -46,8 +46,8 @@ class TrialCase(Case):
     seam: Seam = "spray"
 
     def scenario(self, plan: str = "hunted") -> Scenario:
-        found = super().scenario(plan)
-        return replace(found, name="course", checks=lambda setting: [], plain=None)
+        scenario = super().scenario(plan)
+        return replace(scenario, name="course", checks=lambda setting: [], plain=None)
 
     @property
     def transport_settings(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class Trial:
     @property
     def look(self) -> tuple[str, ...]:
         """The commands with which a reader looks at the run."""
-        return (command("view", shown(self.folder)),) if self.folder else ()
+        return (command("view", typed(self.folder)),) if self.folder else ()
 
 
 @contextmanager

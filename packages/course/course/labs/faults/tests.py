@@ -35,7 +35,7 @@ class Inquiry:
 
     @property
     def truth(self) -> tuple[tuple[str, str], ...]:
-        return tuple((one.component, one.kind) for one in self.incident.hidden)
+        return tuple((fault.component, fault.kind) for fault in self.incident.hidden)
 
     @property
     def right(self) -> bool:
@@ -52,15 +52,15 @@ def drawn(work: StudentWork, name: str, level: int, fits: Callable[[Incident], b
     digest = hashlib.sha256(work.source.encode(errors="replace")).hexdigest()
     start = work.rng(f"incident {name} {digest}").getrandbits(40)
     for number in range(10_000):
-        found = draw(start + number, level)
-        if fits(found):
-            return found
+        incident = draw(start + number, level)
+        if fits(incident):
+            return incident
     raise AssertionError(f"no incident of level {level} fits")
 
 
 def early(incident: Incident) -> Incident:
     """The same with faults that have begun before the operator comes."""
-    return replace(incident, hidden=tuple(replace(one, onset_s=ONSET_S) for one in incident.hidden))
+    return replace(incident, hidden=tuple(replace(fault, onset_s=ONSET_S) for fault in incident.hidden))
 
 
 def briefing(session: IncidentSession) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def briefing(session: IncidentSession) -> dict[str, Any]:
 
 def investigate(work: StudentWork, incident: Incident) -> Inquiry:
     """Let the student's generator ask until it answers. BoxError for what is no command and no answer."""
-    found = Inquiry(incident)
+    inquiry = Inquiry(incident)
     directory = RunDirectory.create(work.folder / "runs", "incident", derive_number(incident))
     session = IncidentSession(early(incident), directory, CALLED_S)
     name = work.path.name
@@ -85,20 +85,20 @@ def investigate(work: StudentWork, incident: Incident) -> Inquiry:
         with work.box() as box:
             number, _ = box.make("find", briefing(session))
             told: dict[str, Any] | None = None
-            while found.answer is None:
+            while inquiry.answer is None:
                 line = sent(box.call, told, number, name)
-                found.asked.append(line)
+                inquiry.asked.append(line)
                 if line.startswith("answer "):
-                    found.answer = answered(session, line, name)
+                    inquiry.answer = answered(session, line, name)
                     break
-                found.lab_s = round(session.used_s + lasts_s(line), 3)
-                if found.lab_s > LAB_S_MAX or len(found.asked) > COMMANDS_MAX:
+                inquiry.lab_s = round(session.used_s + lasts_s(line), 3)
+                if inquiry.lab_s > LAB_S_MAX or len(inquiry.asked) > COMMANDS_MAX:
                     break
                 told = carried_out(session, line, name)
     finally:
-        found.lab_s = max(found.lab_s, session.used_s)
+        inquiry.lab_s = max(inquiry.lab_s, session.used_s)
         session.close()
-    return found
+    return inquiry
 
 
 def derive_number(incident: Incident) -> int:
@@ -164,32 +164,32 @@ def inquiry(work: StudentWork, name: str) -> Inquiry:
     level, kind = CASES[name]
 
     def fits(incident: Incident) -> bool:
-        return [one.kind for one in incident.hidden] == ([kind] if kind else [])
+        return [fault.kind for fault in incident.hidden] == ([kind] if kind else [])
 
     return work.once(name, lambda: investigate(work, drawn(work, name, level, fits)))
 
 
-def words(pairs: tuple[tuple[str, str], ...] | None) -> str:
+def answer_text(pairs: tuple[tuple[str, str], ...] | None) -> str:
     """An answer as it is typed."""
     if pairs is None:
         return "nothing"
     return ", ".join(f"{component} {kind}" for component, kind in pairs) or "none"
 
 
-def cause(found: Inquiry) -> str:
+def cause(inquiry: Inquiry) -> str:
     """Why an answer is wrong, and the commands that would have shown the fault."""
-    plan = found.incident.plan
-    if found.answer is None:
+    plan = inquiry.incident.plan
+    if inquiry.answer is None:
         return f"no answer within {LAB_S_MAX:g} s of lab time: each command takes a second, and --watch what it says"
-    if not found.truth:
+    if not inquiry.truth:
         return "nothing is wrong: packets on their way, and 0.2 % that a cable may lose, are no fault"
-    hidden = found.incident.hidden[0]
+    hidden = inquiry.incident.hidden[0]
     shows = f"{recorded()[hidden.kind]['hint']} It shows in: {'; '.join(commands(plan, hidden))}"
-    kinds = {kind for _, kind in found.answer}
-    near = any(nodes_of(plan, one) & nodes_of(plan, hidden.component) for one, _ in found.answer)
-    if len(found.answer) > 1:
-        return f"one fault is hidden, and {len(found.answer)} were named. {shows}"
-    if not found.answer:
+    kinds = {kind for _, kind in inquiry.answer}
+    near = any(nodes_of(plan, component) & nodes_of(plan, hidden.component) for component, _ in inquiry.answer)
+    if len(inquiry.answer) > 1:
+        return f"one fault is hidden, and {len(inquiry.answer)} were named. {shows}"
+    if not inquiry.answer:
         return f"something was missed. {shows}"
     if hidden.kind in kinds:
         return f"the kind is right, the {KINDS[hidden.kind].component} is not. {shows}"
@@ -200,30 +200,30 @@ def case(name: str, sentence: str) -> Callable[[StudentWork], TestOutcome]:
     """The test of one incident."""
 
     def run(work: StudentWork) -> TestOutcome:
-        found = inquiry(work, name)
-        told = f"answered {words(found.answer)} after {len(found.asked)} commands and {found.lab_s:g} s of lab time"
-        gates = [Gate("right answers", found.right, 1)]
-        if not found.truth:  # "none" is worth something from those who find what is there
-            elsewhere = sum(inquiry(work, one).right for one in FAULTY)
+        done = inquiry(work, name)
+        told = f"answered {answer_text(done.answer)} after {len(done.asked)} commands and {done.lab_s:g} s of lab time"
+        gates = [Gate("right answers", done.right, 1)]
+        if not done.truth:  # "none" is worth something from those who find what is there
+            elsewhere = sum(inquiry(work, other).right for other in FAULTY)
             cause_none = "the answer none counts once a fault of another incident is found"
             gates.append(Gate("faults found elsewhere", elsewhere, 1, cause=cause_none))
-        advice = f"the truth is {words(found.truth)}: {cause(found)}"
-        return judged(sentence, told, gates, (found.command,), advice)
+        advice = f"the truth is {answer_text(done.truth)}: {cause(done)}"
+        return judged(sentence, told, gates, (done.command,), advice)
 
     return run
 
 
 def cheap(work: StudentWork) -> TestOutcome:
-    found = {name: inquiry(work, name) for name in CASES}
-    most = max(found, key=lambda name: len(found[name].asked))
-    longest = max(found, key=lambda name: found[name].lab_s)
+    done = {name: inquiry(work, name) for name in CASES}
+    most = max(done, key=lambda name: len(done[name].asked))
+    longest = max(done, key=lambda name: done[name].lab_s)
     gates = (
-        Gate("commands", len(found[most].asked), COMMANDS, at_most=True),
-        Gate("lab time", found[longest].lab_s, LAB_S, " s", at_most=True),
+        Gate("commands", len(done[most].asked), COMMANDS, at_most=True),
+        Gate("lab time", done[longest].lab_s, LAB_S, " s", at_most=True),
     )
-    told = f"at most {len(found[most].asked)} commands ({most}) and {found[longest].lab_s:g} s of lab time ({longest})"
+    told = f"at most {len(done[most].asked)} commands ({most}) and {done[longest].lab_s:g} s of lab time ({longest})"
     advice = "a command without a node asks all of them at once; watch the counters once, for about ten seconds"
-    return judged("a fault is found with few commands, and soon", told, gates, (found[most].command,), advice)
+    return judged("a fault is found with few commands, and soon", told, gates, (done[most].command,), advice)
 
 
 LAB = Exercise(

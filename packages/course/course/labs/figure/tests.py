@@ -43,18 +43,18 @@ def timeline(answer: object, steps: int, name: str) -> list[Fault]:
     """A student's timeline; a fault that lasts longer than the run has no end. BoxError says what an entry must be."""
     if not isinstance(answer, list) or len(answer) > FAULTS_MAX:
         raise BoxError(f"{name}: timeline must return a list of at most {FAULTS_MAX} faults (got {answer!r:.80})")
-    found: list[Fault] = []
-    for one in answer:
-        at, verb, target, until = (*one, None)[:4] if isinstance(one, list) and len(one) in (3, 4) else (None,) * 4
+    faults: list[Fault] = []
+    for entry in answer:
+        at, verb, target, until = (*entry, None)[:4] if isinstance(entry, list) and 2 < len(entry) < 5 else (None,) * 4
         begins = type(at) in (int, float) and 0 <= at < steps
         ends = until is None or (begins and type(until) in (int, float) and until > at)
         if not begins or not isinstance(verb, str) or not isinstance(target, str) or not ends:
             raise BoxError(
                 f"{name}: a fault must be (step, verb, target) or (step, verb, target, until) with a step from 0 to"
-                f" {steps - 1}, such as (1, 'port-down', 'h0.p0') (got {one!r:.80})"
+                f" {steps - 1}, such as (1, 'port-down', 'h0.p0') (got {entry!r:.80})"
             )
-        found.append((float(at), verb, target, None if until is None or until >= steps else float(until)))
-    return found
+        faults.append((float(at), verb, target, None if until is None or until >= steps else float(until)))
+    return faults
 
 
 def rates(work: StudentWork, name: str, payload: int, faults: Sequence[Fault], steps: int) -> list[float]:
@@ -102,8 +102,8 @@ def paper_gbps() -> dict[int, float]:
 def watched(work: StudentWork, name: str) -> Any:
     """A name of the student's module."""
     with work.box() as box:
-        _, found = box.tell([], of=0, watch=[name])
-    return found.get(name)
+        _, attributes = box.tell([], of=0, watch=[name])
+    return attributes.get(name)
 
 
 def reads(work: StudentWork) -> TestOutcome:
@@ -115,7 +115,7 @@ def reads(work: StudentWork) -> TestOutcome:
         for links, value in paper_gbps().items()
     }
     worst = max(off, key=lambda links: off[links])
-    right = sum(one <= READ for one in off.values())
+    right = sum(percent <= READ for percent in off.values())
     told = f"{right} of {len(off)} readings are within {READ:g} % of the curve"
     advice = f"with {worst} links it is off by {off[worst]:.0f} %: the axis is payload of both directions, in Gb/s"
     return judged("READINGS has the paper's rates", told, (Gate("readings", right, len(off)),), LOOK, advice)
@@ -128,7 +128,7 @@ def number(value: object) -> float:
 
 def listed(values: list[float]) -> str:
     """Rates in words."""
-    return ", ".join(f"{one:.0f}" for one in values)
+    return ", ".join(f"{rate:.0f}" for rate in values)
 
 
 def own_timeline(work: StudentWork) -> list[Fault]:
@@ -150,7 +150,7 @@ def measured(work: StudentWork, payload: int) -> list[float]:
 def reproduces(work: StudentWork) -> TestOutcome:
     ours = measured(work, PAYLOAD)
     paper = list(paper_gbps().values())
-    off = [abs(one / value - 1) * 100 for one, value in zip(ours, paper, strict=True)]
+    off = [abs(rate / value - 1) * 100 for rate, value in zip(ours, paper, strict=True)]
     worst = off.index(max(off))
     gate = Gate("farthest step", off[worst], REPRODUCED, " %", at_most=True)
     told = f"steps carry {listed(ours)} Gb/s, the paper's {listed(paper)}"
@@ -174,7 +174,7 @@ def predictions(work: StudentWork, payload: int) -> list[float]:
 def predicts(work: StudentWork, payload: int, sentence: str) -> TestOutcome:
     """Whether predictions for a payload are what a run measures."""
     ours, said = measured(work, payload), predictions(work, payload)
-    off = [abs(one / value - 1) * 100 if value else 100.0 for one, value in zip(said, ours, strict=True)]
+    off = [abs(guess / value - 1) * 100 if value else 100.0 for guess, value in zip(said, ours, strict=True)]
     worst = off.index(max(off))
     gate = Gate("farthest prediction", off[worst], PREDICTED, " %", at_most=True)
     told = f"payload {payload}: predicted {said[worst]:.0f} Gb/s with {LINKS - worst} links, measured {ours[worst]:.0f}"
@@ -201,12 +201,12 @@ def predicts_another(work: StudentWork) -> TestOutcome:
 
 def wire(work: StudentWork) -> TestOutcome:
     """The explanation says where there is no difference: on the cable."""
-    small, found = changed_payload(work.seed), {}
+    small, rates = changed_payload(work.seed), {}
     with work.box() as box:
         for payload in (PAYLOAD, small):
-            found[payload] = number(box.call("wire", round(measured(work, payload)[0], 3), payload))
+            rates[payload] = number(box.call("wire", round(measured(work, payload)[0], 3), payload))
     full = 2 * LINKS * PORT_GBPS
-    low, high = sorted(found.values())
+    low, high = sorted(rates.values())
     apart = 100 * (high / low - 1) if low > 0 else 100.0
     share = 100 * low / full
     gates = (
@@ -214,7 +214,7 @@ def wire(work: StudentWork) -> TestOutcome:
         Gate("of the links' rate", share, LINE, " %"),
         Gate("of the links' rate at most", 100 * high / full, 101.0, " %", at_most=True),
     )
-    told = f"cables carried {found[PAYLOAD]:.0f} Gb/s with {PAYLOAD} bytes of payload, {found[small]:.0f} with {small}"
+    told = f"cables carried {rates[PAYLOAD]:.0f} Gb/s with {PAYLOAD} bytes of payload, {rates[small]:.0f} with {small}"
     advice = "if headers explain the difference, cables carry the same in both runs, nearly the rate of all links"
     return judged("wire shows that the cables carry the same in both runs", told, gates, LOOK, advice)
 
@@ -231,10 +231,10 @@ def defends(work: StudentWork) -> TestOutcome:
             f"{work.path.name}: timeline must leave a link of h0 up in step 0 (the run carries nothing there)"
         )
     loss = 100 * (1 - small / base)
-    numbers = [float(one) for one in re.findall(NUMBER, text)]
-    percent = [float(one) for one in re.findall(rf"({NUMBER})\s*%", text)]
-    names_loss = any(abs(one - loss) <= LOSS for one in percent)
-    names_bytes = any(one in HEADERS for one in numbers)
+    numbers = [float(digits) for digits in re.findall(NUMBER, text)]
+    percent = [float(digits) for digits in re.findall(rf"({NUMBER})\s*%", text)]
+    names_loss = any(abs(percentage - loss) <= LOSS for percentage in percent)
+    names_bytes = any(written in HEADERS for written in numbers)
     gates = (
         Gate("words", words, WORDS[0]),
         Gate("words at most", words, WORDS[1], at_most=True),

@@ -77,7 +77,7 @@ def leaves(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
     lost = done.log.by_path("lost", done.phase("faults"))[path]
     gate = Gate("packets lost", lost, LOST_DEAD, at_most=True)
-    left = [one for one in done.log.of("leave", done.phase("faults")) if one.path == path]
+    left = [event for event in done.log.of("leave", done.phase("faults")) if event.path == path]
     told = f"path {path} went out {len(left)} times, and lost {lost} packets"
     cause = "leave with the second loss in a row" if not left else "it came back before it was whole: wait for probes"
     return judged(f"path {path} swallows everything for 1.5 s: leave it", told, (gate,), done.look, cause)
@@ -92,14 +92,14 @@ def left(work: StudentWork) -> Gate:
 
 def keeps(work: StudentWork) -> TestOutcome:
     done, path = dead(work)
-    found = share(done, part(done.run, "faults"))
-    gone = [one.path for one in done.log.of("leave", done.phase("faults"))]
+    kept_share = share(done, part(done.run, "faults"))
+    gone = [event.path for event in done.log.of("leave", done.phase("faults"))]
     gates = (
         left(work),
-        Gate("goodput", 100 * found, 100 * KEPT, " %"),
-        Gate("times that sound paths went out", sum(one != path for one in gone), SOUND_OUT, at_most=True),
+        Gate("goodput", 100 * kept_share, 100 * KEPT, " %"),
+        Gate("times that sound paths went out", sum(other != path for other in gone), SOUND_OUT, at_most=True),
     )
-    told = f"{found:.1%} of the ports' rate; paths that went out: {sorted(set(gone))}"
+    told = f"{kept_share:.1%} of the ports' rate; paths that went out: {sorted(set(gone))}"
     return judged(f"without path {path} the others carry the load", told, gates, done.look, "leave only what loses")
 
 
@@ -108,7 +108,7 @@ def returns(work: StudentWork) -> TestOutcome:
     counts = done.log.by_path("sent", part(done.run, "after", 0.4))
     total = done.case.fabric["planes"] * done.case.fabric["spines"]
     gates = (left(work), Gate("fewest/most", evenness(counts, total), USED_AGAIN))
-    probes = sum(one.path == path for one in done.log.of("probe", Span("all", 0, 1 << 62)))
+    probes = sum(event.path == path for event in done.log.of("probe", Span("all", 0, 1 << 62)))
     told = f"path {path} sent {counts[path]} packets after the fault, others up to {max(counts.values())}"
     cause = "it was never probed" if not probes else f"{probes} probes were sent to it: does an answer bring it back?"
     return judged(f"path {path} is whole again: come back to it", told, gates, done.look, cause)
@@ -119,14 +119,14 @@ def lossy(work: StudentWork) -> TestOutcome:
     plane = work.rng("lossy port").randrange(2)
     seed = work.rng("lossy seed").getrandbits(16)
     done = once(work, "lossy", case(work, "lossy", (TimedFault(0.0, "loss", f"h0-p{plane}l0", 1.95, 4.0, seed),)))
-    found = share(done, part(done.run, "faults"))
+    kept_share = share(done, part(done.run, "faults"))
     went = done.log.count("leave", done.phase("faults"))
     gates = (
         left(work),
-        Gate("goodput", 100 * found, 100 * KEPT_LOSSY, " %"),
+        Gate("goodput", 100 * kept_share, 100 * KEPT_LOSSY, " %"),
         Gate("times that paths went out", went, LEAVES_LOSSY, at_most=True),
     )
-    told = f"{found:.1%} of the ports' rate; paths went out {went} times"
+    told = f"{kept_share:.1%} of the ports' rate; paths went out {went} times"
     cause = "a single loss among many packets that arrive is no reason to leave; acknowledgements must count in favour"
     return judged("a plane that loses four packets in a hundred is kept", told, gates, done.look, cause)
 
@@ -138,7 +138,7 @@ def grey(work: StudentWork) -> TestOutcome:
     done = once(work, "grey", case(work, "grey", (TimedFault(0.0, "loss", target, 1.95, 40.0, rng.getrandbits(16)),)))
     path, span = number_of(done, target), done.phase("faults")
     lost = done.log.by_path("lost", span)[path]
-    backs = sum(one.path == path for one in done.log.of("back", span))
+    backs = sum(event.path == path for event in done.log.of("back", span))
     gates = (
         Gate("packets lost", lost, LOST_GREY, at_most=True),
         Gate("times that it came back", backs, RETURNS_GREY, at_most=True),
@@ -157,9 +157,9 @@ def total_outage(work: StudentWork) -> TestOutcome:
         for spine in range(shape["spines"])
     )
     done = once(work, "outage", case(work, "outage", faults))
-    found = share(done, part(done.run, "after"))
-    gates = (left(work), Gate("goodput", 100 * found, 100 * HUNT_BACK, " %"))
-    told = f"{found:.1%} of the ports' rate after the outage"
+    kept_share = share(done, part(done.run, "after"))
+    gates = (left(work), Gate("goodput", 100 * kept_share, 100 * HUNT_BACK, " %"))
+    told = f"{kept_share:.1%} of the ports' rate after the outage"
     return judged("every path dies for 0.4 s; afterwards all are used", told, gates, done.look, "do paths come back?")
 
 
@@ -213,7 +213,7 @@ DRAWS = (dead_uplink, lossy_port, grey_uplink, dead_plane, flapping_uplink, both
 def drawn(work: StudentWork, number: int) -> TrialCase:
     """A try of the hunt."""
     faults = DRAWS[number](work.rng(f"hunt {number}"), fabric(work.seed))
-    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
+    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda fault: fault.at_s)))
 
 
 def crossed(made: TrialCase, fault: TimedFault) -> set[int]:
@@ -231,30 +231,30 @@ def rare(fault: TimedFault) -> bool:
 
 def timeouts(done: Trial) -> set[int]:
     """The instants, in ns, of timeouts."""
-    lost = Counter(one.at_ns for one in done.log.of("lost", done.phase("faults")))
+    lost = Counter(event.at_ns for event in done.log.of("lost", done.phase("faults")))
     return {at_ns for at_ns, count in lost.items() if count >= TIMEOUT_LOST}
 
 
 def losses(done: Trial) -> Finding:
     """No path loses more than its faults cost a class that leaves it. Losses at a timeout do not count."""
     excused = timeouts(done)
-    lost = Counter(one.path for one in done.log.of("lost", done.phase("faults")) if one.at_ns not in excused)
+    lost = Counter(event.path for event in done.log.of("lost", done.phase("faults")) if event.at_ns not in excused)
     over, told = 0, "no path lost more than its faults must cost"
     for path in range(paths(done.case)):
-        faults = [one for one in done.case.faults if path in crossed(done.case, one)]
-        worst = max((HUNT_LOST[one.verb] for one in faults), default=0)
+        faults = [fault for fault in done.case.faults if path in crossed(done.case, fault)]
+        worst = max((HUNT_LOST[fault.verb] for fault in faults), default=0)
         most = round((HUNT_STRAY + worst + HUNT_RELAPSE * max(0, len(faults) - 1)) * 4 / paths(done.case))
-        if not any(rare(one) for one in faults) and lost[path] - most > over:
+        if not any(rare(fault) for fault in faults) and lost[path] - most > over:
             over, told = lost[path] - most, f"path {path} lost {lost[path]} packets, {most} at most are allowed"
     return Finding("packets lost", not over, told)
 
 
 def leaving(done: Trial) -> Finding:
     """Sound paths, and those that lose a packet now and then, are kept, but for what a timeout makes of them."""
-    bad = {path for one in done.case.faults if not rare(one) for path in crossed(done.case, one)}
+    bad = {path for fault in done.case.faults if not rare(fault) for path in crossed(done.case, fault)}
     excused = timeouts(done)
-    left_by = [one for one in done.log.of("leave", done.phase("faults")) if one.at_ns not in excused]
-    went = [one.path for one in left_by if one.path not in bad]
+    left_by = [event for event in done.log.of("leave", done.phase("faults")) if event.at_ns not in excused]
+    went = [event.path for event in left_by if event.path not in bad]
     told = f"paths {sorted(set(went))} went out {len(went)} times without a reason, {HUNT_LEAVES} at most are allowed"
     return Finding("paths kept", len(went) <= HUNT_LEAVES, told)
 
@@ -271,8 +271,8 @@ def returning(done: Trial) -> Finding:
 
 def findings(done: Trial) -> list[Finding]:
     most = done.case.possible_bps
-    kept = HUNT_KEPT_LOSSY if all(rare(one) for one in done.case.faults) else HUNT_KEPT
-    if timeouts(done) or any(one.target.startswith("h0") and not rare(one) for one in done.case.faults):
+    kept = HUNT_KEPT_LOSSY if all(rare(fault) for fault in done.case.faults) else HUNT_KEPT
+    if timeouts(done) or any(fault.target.startswith("h0") and not rare(fault) for fault in done.case.faults):
         kept = HUNT_KEPT_PLANE
     return [
         losses(done),

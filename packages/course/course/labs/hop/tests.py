@@ -54,8 +54,8 @@ Draw = Callable[[Random, DrawnSwitch, int], tuple[BenchFrame, tuple[int, BenchFr
 
 
 def packet(usids: list[int], rng: Random, hop_limit: int | None = None) -> BenchFrame:
-    found = rng.randrange(3, 200) if hop_limit is None else hop_limit
-    return BenchFrame(address(usids), found, rng.choice((0, 10, 46)), rng.randbytes(rng.randrange(60, 90)))
+    limit = rng.randrange(3, 200) if hop_limit is None else hop_limit
+    return BenchFrame(address(usids), limit, rng.choice((0, 10, 46)), rng.randbytes(rng.randrange(60, 90)))
 
 
 def leaving(sent: BenchFrame, usids: list[int]) -> BenchFrame:
@@ -124,13 +124,13 @@ def forwards(name: str, expected: str, draw: Draw, more: str = "") -> Callable[[
             bench = Bench(work, AROUND, entries)
             bench.send(1, sent.packed())
             left = bench.out()
-            found = [(one.port, read(one.frame)) for one in left]
-            if found == ([] if want is None else [want_of(want)]):
+            frames = [(out.port, read(out.frame)) for out in left]
+            if frames == ([] if want is None else [want_of(want)]):
                 right += 1
             elif wrong is None:
-                told = f"sent {sent.words}, ether type {sent.ether_type:#06x}, version {sent.version};"
+                told = f"sent {sent.description}, ether type {sent.ether_type:#06x}, version {sent.version};"
                 told += f" own uSID {switch.own:#06x}: "
-                wrong = (told + cause(sent, want, found), trace_look(work, entries, 1, sent.packed()))
+                wrong = (told + cause(sent, want, frames), trace_look(work, entries, 1, sent.packed()))
         gate = Gate("packets right", right, PACKETS)
         if wrong is not None:
             return TestOutcome(False, expected, wrong[0], (gate,), wrong[1])
@@ -143,20 +143,20 @@ def want_of(want: tuple[int, BenchFrame]) -> tuple[int, BenchFrame | None]:
     return want[0], read(want[1].packed())
 
 
-def cause(sent: BenchFrame, want: tuple[int, BenchFrame] | None, found: list[tuple[int, BenchFrame | None]]) -> str:
+def cause(sent: BenchFrame, want: tuple[int, BenchFrame] | None, frames: list[tuple[int, BenchFrame | None]]) -> str:
     """The difference in words."""
     if want is None:
-        left = found[0][1]
-        told = f"left by port {found[0][0]}" + (f" {left.words}" if left else "")
+        left = frames[0][1]
+        told = f"left by port {frames[0][0]}" + (f" {left.description}" if left else "")
         return f"{told}; it must be dropped"
-    if not found:
-        return f"nothing left the switch; it must leave by port {want[0]} {want[1].words}"
-    port, got = found[0]
+    if not frames:
+        return f"nothing left the switch; it must leave by port {want[0]} {want[1].description}"
+    port, got = frames[0]
     if got is None:
         return "a frame without an IPv6 header left"
     expected = want[1]
-    if len(found) > 1:
-        return f"{len(found)} packets left; one must"
+    if len(frames) > 1:
+        return f"{len(frames)} packets left; one must"
     if got.destination != expected.destination:
         return f"left to {got.destination}, must be to {expected.destination}: {about(sent, got, expected)}"
     if got.hop_limit != expected.hop_limit:

@@ -64,12 +64,12 @@ def known_rtts(done: Trial, change: Note, peer: str, until_ns: int) -> float:
 def slowest(done: Trial, host: str = NIC, peers: Iterable[str] = PEERS) -> tuple[float, str, Note | None]:
     """The longest that a peer needed for a change of a host's ports: round trips, peer, change."""
     changes = truths(done, host)
-    found: tuple[float, str, Note | None] = (0.0, "", None)
+    longest: tuple[float, str, Note | None] = (0.0, "", None)
     for number, change in enumerate(changes):
         until_ns = changes[number + 1].at_ns if number + 1 < len(changes) else done.run.phases["after"].stop_ns
         for peer in peers:
-            found = max(found, (known_rtts(done, change, peer, until_ns), peer, change), key=lambda one: one[0])
-    return found
+            longest = max(longest, (known_rtts(done, change, peer, until_ns), peer, change), key=lambda entry: entry[0])
+    return longest
 
 
 def updates(done: Trial, span: Span, host: str = NIC) -> list[Note]:
@@ -142,9 +142,9 @@ def spares(work: StudentWork) -> TestOutcome:
 
 def recovers(work: StudentWork) -> TestOutcome:
     done = down(work)
-    found = goodput.over(done.run, part(done.run, "after")) / (2 * done.case.possible_bps)
-    gates = (spoken(done), Gate("goodput", 100 * found, 100 * BACK, " %"))
-    told = f"{found:.1%} of the rate once the port is back"
+    rate_share = goodput.over(done.run, part(done.run, "after")) / (2 * done.case.possible_bps)
+    gates = (spoken(done), Gate("goodput", 100 * rate_share, 100 * BACK, " %"))
+    told = f"{rate_share:.1%} of the rate once the port is back"
     return judged(
         "a port that is back is used again", told, gates, done.look, "does believed hold all planes of the update?"
     )
@@ -170,15 +170,15 @@ def quiet(work: StudentWork) -> TestOutcome:
 def repeats(work: StudentWork) -> TestOutcome:
     """For 0.35 s all packets of the NIC are lost."""
     plane = plane_of(work, "repeat port")
-    others = [one for one in range(PLANES) if one != plane]
-    losses = tuple(TimedFault(0.0, "loss", f"{NIC}>p{one}l0", 0.45, 100.0, 1) for one in others)
+    others = [number for number in range(PLANES) if number != plane]
+    losses = tuple(TimedFault(0.0, "loss", f"{NIC}>p{other}l0", 0.45, 100.0, 1) for other in others)
     done = once(work, "repeat", case(work, "repeat", (*losses, TimedFault(0.1, "port-down", f"{NIC}.p{plane}", 1.4))))
     change = truths(done)[0]
-    found = {peer: known_rtts(done, change, peer, truths(done)[1].at_ns) for peer in PEERS}
-    peer = max(found, key=lambda one: found[one])
-    gate = Gate("until all peers know", found[peer], KNOWN_LOSSY, " round trips", at_most=True)
+    rtts = {peer: known_rtts(done, change, peer, truths(done)[1].at_ns) for peer in PEERS}
+    peer = max(rtts, key=lambda name: rtts[name])
+    gate = Gate("until all peers know", rtts[peer], KNOWN_LOSSY, " round trips", at_most=True)
     sent = len([n for n in updates(done, Span("", change.at_ns, truths(done)[1].at_ns)) if n.peer == peer])
-    told = f"{peer} knew after {found[peer]:.1f} round trips; {sent} updates were sent to it"
+    told = f"{peer} knew after {rtts[peer]:.1f} round trips; {sent} updates were sent to it"
     advice = "an update may be lost: repeat it by every port that is up until an answer comes"
     return judged("for 0.35 s every update is lost; afterwards the peers know", told, (gate,), done.look, advice)
 
@@ -193,13 +193,13 @@ def ordered(work: StudentWork) -> TestOutcome:
     )
     done = once(work, "order", case(work, "order", faults))
     up = truths(done)[-1]
-    found = {peer: known_rtts(done, up, peer, done.run.phases["after"].start_ns) for peer in PEERS}
-    peer = max(found, key=lambda one: found[one])
+    rtts = {peer: known_rtts(done, up, peer, done.run.phases["after"].start_ns) for peer in PEERS}
+    peer = max(rtts, key=lambda name: rtts[name])
     gates = (
         spoken(done),
-        Gate("until the truth is believed for good", found[peer], WRONG, " round trips", at_most=True),
+        Gate("until the truth is believed for good", rtts[peer], WRONG, " round trips", at_most=True),
     )
-    told = f"after the port was back, {peer} believed in the end what is true after {found[peer]:.1f} round trips"
+    told = f"after the port was back, {peer} believed in the end what is true after {rtts[peer]:.1f} round trips"
     ways = {n.planes[0] for n in updates(done, Span("", up.at_ns, up.at_ns + 1)) if n.peer == peer}
     advice = "an old update, overtaken on the way, changed what was known already: heed only numbers that are newer"
     if ways and ways != set(up.planes):
@@ -219,9 +219,9 @@ def both(work: StudentWork) -> TestOutcome:
     )
     done = once(work, "both", case(work, "both", faults))
     pairs = [(NIC, WRITER), (WRITER, NIC)]
-    found = {pair: slowest(done, pair[0], (pair[1],)) for pair in pairs}
-    pair = max(found, key=lambda one: found[one][0])
-    rtts, peer, change = found[pair]
+    by_pair = {pair: slowest(done, pair[0], (pair[1],)) for pair in pairs}
+    pair = max(by_pair, key=lambda ends: by_pair[ends][0])
+    rtts, peer, change = by_pair[pair]
     gate = Gate("until both know", rtts, KNOWN_BOTH, " round trips", at_most=True)
     told = f"{pair[1]} knew of the ports of {pair[0]} after {rtts:.1f} round trips"
     advice = f"{why(done, pair[0], peer, change)}; a single port may lead nowhere: send by every port that is up"
@@ -241,7 +241,7 @@ def drawn(work: StudentWork, number: int) -> TrialCase:
             faults.append(TimedFault(at_s, "port-down", f"{host}.p{plane}", length_s))
             at_s = round(at_s + length_s + rng.uniform(0.05, 0.2), 2)
     faults.append(hindrance(rng, whole))
-    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
+    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda fault: fault.at_s)))
 
 
 def hindrance(rng: Random, plane: int) -> TimedFault:

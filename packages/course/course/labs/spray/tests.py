@@ -36,12 +36,12 @@ def case(work: StudentWork, name: str, faults: tuple[TimedFault, ...]) -> TrialC
     return TrialCase(number, fabric(work.seed), LOAD, faults, reference_s=1.5, faults_s=2.0, after_s=2.0, seam="spray")
 
 
-def whole(work: StudentWork) -> Trial:
+def undisturbed(work: StudentWork) -> Trial:
     return once(work, "whole", case(work, "whole", ()))
 
 
 def planes(work: StudentWork) -> TestOutcome:
-    trial = whole(work)
+    trial = undisturbed(work)
     counts = trial.log.by_plane("sent", part(trial.run, "reference"))
     count = trial.case.fabric["planes"]
     gate = Gate("fewest/most", evenness(counts, count), EVEN_PLANES)
@@ -53,7 +53,7 @@ def planes(work: StudentWork) -> TestOutcome:
 
 
 def paths(work: StudentWork) -> TestOutcome:
-    trial = whole(work)
+    trial = undisturbed(work)
     counts = trial.log.by_path("sent", part(trial.run, "reference"))
     shape = trial.case.fabric
     number = shape["planes"] * shape["spines"]
@@ -69,7 +69,7 @@ def paths(work: StudentWork) -> TestOutcome:
 
 
 def rate(work: StudentWork) -> TestOutcome:
-    trial = whole(work)
+    trial = undisturbed(work)
     share = goodput.over(trial.run, part(trial.run, "reference")) / trial.case.possible_bps
     gate = Gate("goodput", 100 * share, 100 * FULL_RATE, " %")
     return judged(
@@ -135,12 +135,12 @@ def drawn(work: StudentWork, number: int) -> TrialCase:
         verb = "rate" if not faults else rng.choice(("rate", "delay"))
         value = round(rng.uniform(*SLOW_MBPS[shape["spines"]]), 1) if verb == "rate" else float(rng.randrange(20, 80))
         faults.append(TimedFault(at_s, verb, f"p{plane}l0-p{plane}s{spine}", round(1.98 - at_s, 2), value))
-    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda one: one.at_s)))
+    return case(work, f"hunt {number}", tuple(sorted(faults, key=lambda fault: fault.at_s)))
 
 
 def findings(trial: Trial) -> list[Finding]:
     most = trial.case.possible_bps
-    delayed = any(one.verb == "delay" for one in trial.case.faults)
+    delayed = any(fault.verb == "delay" for fault in trial.case.faults)
     kept = carries("faults", most * KEPT * (0.85 if delayed else 1.0))
     return [kept(trial.run), carries("after", most * RETURNED)(trial.run)]
 

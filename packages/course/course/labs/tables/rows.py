@@ -57,22 +57,22 @@ def switch_words(switch: Switch) -> dict[str, Any]:
     return {"name": switch.name, "role": switch.role, "plane": switch.plane, "index": switch.index}
 
 
-def given(box: Box, plan: Plan, name: str) -> dict[Switch, list[TableRow]]:
+def student_rows(box: Box, plan: Plan, name: str) -> dict[Switch, list[TableRow]]:
     """The student's rows of every switch. BoxError for a row that could not be written into a switch."""
-    found = {}
+    by_switch = {}
     for switch in plan.switches():
         answer = box.call("rows", plan_words(plan), switch_words(switch))
         if not isinstance(answer, list) or len(answer) > ROWS_MAX:
             raise BoxError(f"{name}: rows must return a list of at most {ROWS_MAX} rows (for {switch}: {answer!r:.80})")
-        found[switch] = [row(one, f"{name}: row {at + 1} of {switch}") for at, one in enumerate(answer)]
-    return found
+        by_switch[switch] = [row(item, f"{name}: row {at + 1} of {switch}") for at, item in enumerate(answer)]
+    return by_switch
 
 
-def row(found: object, where: str) -> TableRow:
+def row(entry: object, where: str) -> TableRow:
     """One row of an answer. BoxError says what a row must be."""
-    if not isinstance(found, list) or not 3 <= len(found) <= 4:
-        raise BoxError(f"{where} must be (table, match, action) or (table, match, action, number); got {found!r:.80}")
-    table, match, action, argument = (*found, None)[:4]
+    if not isinstance(entry, list) or not 3 <= len(entry) <= 4:
+        raise BoxError(f"{where} must be (table, match, action) or (table, match, action, number); got {entry!r:.80}")
+    table, match, action, argument = (*entry, None)[:4]
     if not isinstance(table, str) or table not in ACTIONS:
         raise BoxError(f"{where}: the table must be one of {', '.join(ACTIONS)}; got {table!r:.80}")
     if not isinstance(action, str) or action not in ACTIONS[table]:
@@ -95,7 +95,7 @@ def row(found: object, where: str) -> TableRow:
 
 def installed(plan: Plan, switch: Switch) -> list[TableRow]:
     """The rows that the lab's controller installs in these tables: rows for uSIDs and for the last hop."""
-    return [found for one in tables(plan, switch) if (found := of_lab(plan, one)) is not None]
+    return [row for entity in tables(plan, switch) if (row := of_lab(plan, entity)) is not None]
 
 
 def of_lab(plan: Plan, entity: Entity) -> TableRow | None:
@@ -112,4 +112,4 @@ def of_lab(plan: Plan, entity: Entity) -> TableRow | None:
 
 def others(plan: Plan, switch: Switch) -> list[Entity]:
     """The entries that the student does not write: the controller's, without those of the lab."""
-    return [one for one in tables(plan, switch, virtual_time=True) if of_lab(plan, one) is None]
+    return [entity for entity in tables(plan, switch, virtual_time=True) if of_lab(plan, entity) is None]

@@ -12,7 +12,7 @@ from common.seeds import Purpose, derive
 from controller import DirectControl, compiled_pipelines
 from course.box.box import BoxError
 from course.exercise import Exercise, StudentWork, Test
-from course.labs.tables.rows import TableRow, given, installed, others
+from course.labs.tables.rows import TableRow, installed, others, student_rows
 from course.labs.usids.naming import named
 from course.labs.usids.questions import BLOCKS
 from course.result import Gate, TestOutcome, judged
@@ -71,9 +71,9 @@ def some_paths(plan: Plan, rng: Random, count: int) -> list[Path]:
     hosts = list(plan.hosts())
     apart = [(a, b) for a in hosts for b in hosts if plan.leaf_of(a) != plan.leaf_of(b)]
     beside = [(a, b) for a in hosts for b in hosts if a != b and plan.leaf_of(a) == plan.leaf_of(b)]
-    found = list(paths(plan, *rng.choice(apart)))
+    chosen = list(paths(plan, *rng.choice(apart)))
     every = [path for pairs in (apart, beside) for pair in rng.sample(pairs, 6) for path in paths(plan, *pair)]
-    return found + rng.sample(every, max(0, min(len(every), count - len(found))))
+    return chosen + rng.sample(every, max(0, min(len(every), count - len(chosen))))
 
 
 def journey(plan: Plan, switches: StudentSwitches, path: Path) -> Journey:
@@ -115,7 +115,7 @@ def rows_of(work: StudentWork, plan: Plan) -> Rows:
 
     def ask() -> Rows:
         with work.box() as box:
-            return given(box, plan, work.path.name)
+            return student_rows(box, plan, work.path.name)
 
     return work.once(f"rows of {plan.name}", ask)
 
@@ -127,7 +127,7 @@ def look(plan: Plan) -> tuple[str, ...]:
 def well_formed(work: StudentWork) -> TestOutcome:
     rows = rows_of(work, own_plan(work.seed))
     count = sum(len(own) for own in rows.values())
-    twice = [(switch, row) for switch, own in rows.items() for row in own if sum(keyed(row, one) for one in own) > 1]
+    twice = [(switch, row) for switch, own in rows.items() for row in own if sum(keyed(row, o) for o in own) > 1]
     told = f"{count} rows for {len(rows)} switches"
     if twice:
         told += f"; {twice[0][0]} has two rows for {twice[0][1].match} in {twice[0][1].table}"
@@ -136,9 +136,9 @@ def well_formed(work: StudentWork) -> TestOutcome:
     return judged("rows returns rows that a switch can hold", told, gates, look(own_plan(work.seed)), advice)
 
 
-def keyed(one: TableRow, other: TableRow) -> bool:
+def keyed(first: TableRow, other: TableRow) -> bool:
     """Whether two rows of a switch have one place in a table."""
-    return (one.table, one.match) == (other.table, other.match)
+    return (first.table, first.match) == (other.table, other.match)
 
 
 def compared(
@@ -164,7 +164,7 @@ def own_usids(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
 
     def cause(switch: Switch, row: TableRow, own: list[TableRow]) -> str:
-        others = [one for one in own if one.table == "my_sid"]
+        others = [candidate for candidate in own if candidate.table == "my_sid"]
         if not others:
             return "no row in my_sid: it would never shift, and look up its own uSID among its neighbours"
         why = length(others[0]) or "a leaf has 0x1000 + plane × 512 + leaf, a spine 0x2000 + plane × 256 + spine"
@@ -198,14 +198,14 @@ def neighbours(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
 
     def cause(switch: Switch, row: TableRow, own: list[TableRow]) -> str:
-        routes = [one for one in own if is_neighbour(one)]
+        routes = [candidate for candidate in own if is_neighbour(candidate)]
         other = peer(plan, PortRef(switch, row.argument or 1)).node
-        at = next((one for one in routes if one.match == row.match), None)
+        at = next((candidate for candidate in routes if candidate.match == row.match), None)
         if at is not None:
             order = "hosts first, then spines" if switch.role == "leaf" else "leaves in their order"
             where = f"the uSID of {other} leads to port {at.argument}, and {other} is at another"
             return f"{where}: ports count from 1, {order}"
-        same = next((one for one in routes if one.argument == row.argument), None)
+        same = next((candidate for candidate in routes if candidate.argument == row.argument), None)
         if same is None:
             return f"no row leads to port {row.argument}, where {other} is"
         why = length(same) or (
@@ -286,11 +286,11 @@ def arrives(work: StudentWork) -> TestOutcome:
     switches = StudentSwitches(plan, rows_of(work, plan), work.path.name)
     arrived, first = 0, ""
     for path in chosen:
-        found = journey(plan, switches, path)
-        arrived += found.reached == path.destination
-        if found.reached != path.destination and not first:
+        trip = journey(plan, switches, path)
+        arrived += trip.reached == path.destination
+        if trip.reached != path.destination and not first:
             via = "under one leaf" if path.spine is None else f"spine {path.spine}"
-            first = f"{path.source} to {path.destination}, plane {path.plane}, {via}: {ended(found, path.destination)}"
+            first = f"{path.source} to {path.destination}, plane {path.plane}, {via}: {ended(trip, path.destination)}"
     told = f"{arrived} of {len(chosen)} packets arrived"
     return judged("packets arrive by every path", told, (Gate("arrived", arrived, len(chosen)),), look(plan), first)
 
@@ -304,10 +304,10 @@ def surplus_rows(plan: Plan, rows: Rows) -> Iterator[tuple[Switch, TableRow]]:
 
 def nothing_more(work: StudentWork) -> TestOutcome:
     plan = own_plan(work.seed)
-    found = list(surplus_rows(plan, rows_of(work, plan)))
-    told = f"{len(found)} rows are not of the plan" if found else "every row is of the plan"
-    advice = f"{found[0][0]} has {found[0][1]}: a table is small, and holds neighbours only" if found else ""
-    gate = Gate("rows too many", len(found), 0, at_most=True)
+    surplus = list(surplus_rows(plan, rows_of(work, plan)))
+    told = f"{len(surplus)} rows are not of the plan" if surplus else "every row is of the plan"
+    advice = f"{surplus[0][0]} has {surplus[0][1]}: a table is small, and holds neighbours only" if surplus else ""
+    gate = Gate("rows too many", len(surplus), 0, at_most=True)
     return judged("no switch holds a row that it doesn't need", told, (gate,), look(plan), advice)
 
 
@@ -322,7 +322,7 @@ def another(work: StudentWork) -> TestOutcome:
         wrong = [(switch, row) for switch, own in rows.items() for row in set(own) ^ set(installed(plan, switch))]
         right += not wrong
         if wrong and not first:
-            switch, row = min(wrong, key=lambda one: (one[0].name, str(one[1])))
+            switch, row = min(wrong, key=lambda entry: (entry[0].name, str(entry[1])))
             kind = "lacks" if row in installed(plan, switch) else "has"
             words = f"{plan.planes} planes, {plan.leaves} leaves, {plan.spines} spines, {plan.hosts_per_leaf} hosts"
             first = f"{words} per leaf: {switch} {kind} {row}: nothing of one plan may be in the code"

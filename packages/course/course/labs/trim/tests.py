@@ -43,12 +43,12 @@ class SentFrames:
     lengths: list[int] = field(default_factory=list)
 
     @property
-    def whole(self) -> list[BenchFrame]:
-        return [one for one in self.frames if one.dscp == TRIMMABLE]
+    def untrimmed(self) -> list[BenchFrame]:
+        return [frame for frame in self.frames if frame.dscp == TRIMMABLE]
 
     @property
     def trimmed(self) -> list[BenchFrame]:
-        return [one for one in self.frames if one.dscp != TRIMMABLE]
+        return [frame for frame in self.frames if frame.dscp != TRIMMABLE]
 
 
 def frame(port: int, payload: int, dscp: int = TRIMMABLE, number: int = 0) -> BenchFrame:
@@ -58,13 +58,13 @@ def frame(port: int, payload: int, dscp: int = TRIMMABLE, number: int = 0) -> Be
 
 def send(bench: Bench, frames: Sequence[BenchFrame]) -> dict[int, SentFrames]:
     """A burst at one instant; the frames that left by each port until nothing waits."""
-    for one in frames:
-        bench.send(1, one.packed())
+    for frame in frames:
+        bench.send(1, frame.packed())
     seen = {UP: SentFrames(), DOWN: SentFrames()}
     for sent in bench.out():
-        found = read(sent.frame)
-        if found is not None and sent.port in seen:
-            seen[sent.port].frames.append(found)
+        received = read(sent.frame)
+        if received is not None and sent.port in seen:
+            seen[sent.port].frames.append(received)
             seen[sent.port].lengths.append(len(sent.frame))
     return seen
 
@@ -91,9 +91,9 @@ def idle(work: StudentWork) -> TestOutcome:
     return told_of(work, "an idle port trims nothing", told + cause, Gate("whole", whole, sent), UP)
 
 
-def same(found: list[BenchFrame], sent: BenchFrame) -> bool:
+def same(frames: list[BenchFrame], sent: BenchFrame) -> bool:
     """Whether exactly this frame came out, unchanged."""
-    return len(found) == 1 and found[0] == read(sent.packed())
+    return len(frames) == 1 and frames[0] == read(sent.packed())
 
 
 def told_of(work: StudentWork, expected: str, happened: str, gate: Gate, port: int) -> TestOutcome:
@@ -108,7 +108,7 @@ def burst(port: int, more: int) -> Callable[[StudentWork], TestOutcome]:
         most = limit(work) + (2 if port == DOWN else 0)
         count = most + 1 + more
         seen = send(bench_of(work), [frame(port, 900, number=number) for number in range(count)])[port]
-        whole, want = len(seen.whole), most + 1
+        whole, want = len(seen.untrimmed), most + 1
         gate = Gate("packets too many or too few", abs(whole - want), 0, at_most=True)
         told = f"limit {most}: of {count} packets at once {whole} left whole and {len(seen.trimmed)} trimmed"
         cause = ""
@@ -124,16 +124,16 @@ def cut(work: StudentWork) -> TestOutcome:
     most = limit(work)
     seen = send(bench_of(work), [frame(UP, 900, number=number) for number in range(most + 6)])[UP]
     right, why = 0, "no packet was trimmed"
-    trimmed = [at for at, one in enumerate(seen.frames) if one.dscp != TRIMMABLE]
+    trimmed = [at for at, out in enumerate(seen.frames) if out.dscp != TRIMMABLE]
     for at in trimmed:
-        one = seen.frames[at]
+        cut = seen.frames[at]
         if seen.lengths[at] != TRIMMED_BYTES:
             why = f"a trimmed frame has {seen.lengths[at]} bytes; it must have {TRIMMED_BYTES}"
-        elif one.payload_length != PAYLOAD_BYTES:
+        elif cut.payload_length != PAYLOAD_BYTES:
             why = (
-                f"the header of a trimmed frame says payload length {one.payload_length}; {PAYLOAD_BYTES} bytes follow"
+                f"the header of a trimmed frame says payload length {cut.payload_length}; {PAYLOAD_BYTES} bytes follow"
             )
-        elif one.payload[4:] != frame(UP, 900).payload[4:PAYLOAD_BYTES]:
+        elif cut.payload[4:] != frame(UP, 900).payload[4:PAYLOAD_BYTES]:
             why = "bytes behind the header have changed"
         else:
             right += 1
@@ -145,10 +145,10 @@ def mark(port: int, dscp: int) -> Callable[[StudentWork], TestOutcome]:
     def run(work: StudentWork) -> TestOutcome:
         count = limit(work) + 8
         seen = send(bench_of(work), [frame(port, 900, number=number) for number in range(count)])[port]
-        found = [one.dscp for one in seen.trimmed]
-        right = sum(one == dscp for one in found)
-        gate = Gate("right DSCPs", right, max(1, len(found)))
-        told = f"trimmed packets have DSCP {sorted(set(found)) or 'none: nothing was trimmed'}"
+        dscps = [out.dscp for out in seen.trimmed]
+        right = sum(value == dscp for value in dscps)
+        gate = Gate("right DSCPs", right, max(1, len(dscps)))
+        told = f"trimmed packets have DSCP {sorted(set(dscps)) or 'none: nothing was trimmed'}"
         where = "to a host the last hop is marked" if port == DOWN else "inside the fabric"
         return told_of(work, f"trimmed {where}: DSCP {dscp}", f"{told}; the entry of the port says {dscp}", gate, port)
 
@@ -158,7 +158,7 @@ def mark(port: int, dscp: int) -> Callable[[StudentWork], TestOutcome]:
 def overtakes(work: StudentWork) -> TestOutcome:
     count = limit(work) + 6
     seen = send(bench_of(work), [frame(UP, 900, number=number) for number in range(count)])[UP]
-    places = [at for at, one in enumerate(seen.frames) if one.dscp != TRIMMABLE]
+    places = [at for at, out in enumerate(seen.frames) if out.dscp != TRIMMABLE]
     behind = sum(at > len(places) for at in places)
     gate = Gate("trimmed packets behind whole ones", behind, 0, at_most=True)
     told = f"trimmed packets left at places {places} of {count}"
@@ -173,7 +173,7 @@ def again(work: StudentWork) -> TestOutcome:
     counts = []
     for _ in range(3):
         seen = send(bench, [frame(UP, 900, number=number) for number in range(most + 8)])
-        counts.append(len(seen[UP].whole))
+        counts.append(len(seen[UP].untrimmed))
         bench.now_ns += 50_000_000
     right = sum(count == most + 1 for count in counts)
     told = f"three bursts, with the queue empty between them: {counts} packets left whole, {most + 1} each have room"
@@ -186,9 +186,9 @@ def spared(work: StudentWork) -> TestOutcome:
     count = limit(work) + 6
     control = [frame(UP, 300, CONTROL, number) for number in range(count)]
     seen = send(bench_of(work), control)[UP]
-    kept = sum(one in seen.frames for one in (read(sent.packed()) for sent in control))
+    kept = sum(expected in seen.frames for expected in (read(sent.packed()) for sent in control))
     short = [frame(UP, 40, number=number) for number in range(count)]
-    lengths = [one.payload_length for one in send(bench_of(work), short)[UP].frames]
+    lengths = [out.payload_length for out in send(bench_of(work), short)[UP].frames]
     right = kept + sum(length == 40 for length in lengths)
     gate = Gate("packets right", right, 2 * count)
     told = (
@@ -202,7 +202,7 @@ def apart(work: StudentWork) -> TestOutcome:
     most = limit(work)
     frames = [frame((UP, DOWN)[number % 2], 900, number=number) for number in range(2 * (most + 6))]
     seen = send(bench_of(work), frames)
-    up, down = len(seen[UP].whole), len(seen[DOWN].whole)
+    up, down = len(seen[UP].untrimmed), len(seen[DOWN].untrimmed)
     right = (up == most + 1) + (down == most + 3)
     told = f"bursts to two ports at once: {up} and {down} packets left whole, with room for {most + 1} and {most + 3}"
     cause = "" if right == 2 else ": each port has its own account, and its own limit in the table"

@@ -63,7 +63,7 @@ class Asker:
                 low = 0xFFFF if via is None else 0xC000 + via
                 return path_of_ev(plan, source, destination, rng.randrange(1, plan.planes) << 16 | low)
 
-    def words(self, path: Path) -> str:
+    def path_text(self, path: Path) -> str:
         via = "under one leaf" if path.spine is None else f"spine {path.spine}"
         return f"{path.source} to {path.destination}, plane {path.plane}, {via}"
 
@@ -71,7 +71,7 @@ class Asker:
         usids = tuple(usid_list(self.plan, path))
         answer = str(path_da(self.plan, path))
         return Question(
-            f"{self.words(path)}: the address that {path.source} writes", answer, path.source, path.plane, usids
+            f"{self.path_text(path)}: the address that {path.source} writes", answer, path.source, path.plane, usids
         )
 
     def way(self) -> Question:
@@ -85,7 +85,7 @@ class Asker:
         at = self.rng.randrange(2)
         hop = hops(self.plan, path)[at]
         usids = tuple(usid_list(self.plan, path)[at + 1 :])
-        asked = f"{self.words(path)}: the address with which the packet leaves {hop.switch}"
+        asked = f"{self.path_text(path)}: the address with which the packet leaves {hop.switch}"
         return Question(asked, str(hop.da_out), usids=usids)
 
     def arrival(self) -> Question:
@@ -113,13 +113,13 @@ class Asker:
 
     def entropy(self) -> Question:
         path = self.path()
-        return Question(f"{self.words(path)}: its EV", f"{path.ev:#010x}")
+        return Question(f"{self.path_text(path)}: its EV", f"{path.ev:#010x}")
 
     def hop_limit(self) -> Question:
         path = self.path(local=self.rng.random() < 0.5)
         crossed = len(hops(self.plan, path))
         sent = self.rng.randrange(32, 200)
-        asked = f"{self.words(path)}: the hop limit on arrival, sent with {sent}"
+        asked = f"{self.path_text(path)}: the hop limit on arrival, sent with {sent}"
         return Question(asked, str(sent - crossed))
 
 

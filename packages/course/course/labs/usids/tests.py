@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from common.quoting import command
 from course.box.box import BoxError
-from course.exercise import Exercise, StudentWork, Test, shown
+from course.exercise import Exercise, StudentWork, Test, typed
 from course.labs.usids.naming import named
 from course.labs.usids.questions import ASKED, Question, plan_text, questions
 from course.result import Gate, TestOutcome
@@ -20,10 +20,10 @@ def answers(work: StudentWork) -> dict[str, object]:
     """The student's dictionary. BoxError when there is none."""
     with work.box() as box:
         _, watched = box.tell([], of=0, watch=["ANSWERS"])
-    found = watched.get("ANSWERS")
-    if not isinstance(found, dict):
-        raise BoxError(f"{work.path.name}: ANSWERS must be a dictionary of texts (got {found!r})")
-    return found
+    given = watched.get("ANSWERS")
+    if not isinstance(given, dict):
+        raise BoxError(f"{work.path.name}: ANSWERS must be a dictionary of texts (got {given!r})")
+    return given
 
 
 def answered(name: str) -> Callable[[StudentWork], TestOutcome]:
@@ -32,14 +32,14 @@ def answered(name: str) -> Callable[[StudentWork], TestOutcome]:
     def run(work: StudentWork) -> TestOutcome:
         plan, asked = questions(work.seed)
         question = asked[name]
-        found = work.once("answers", lambda: answers(work))
-        given = str(found.get(name, "")).strip()
+        all_answers = work.once("answers", lambda: answers(work))
+        given = str(all_answers.get(name, "")).strip()
         right = same(given, question.answer)
         happened = f"{name} is {given!r}" if given else f"{name} is empty"
         if given and not right:
             happened += f": {cause(plan, question, given)}"
         plan_file = work.path.with_suffix(".toml")
-        drawn = shown(plan_file) if plan_file.exists() else "mylab/usids.toml"
+        drawn = typed(plan_file) if plan_file.exists() else "mylab/usids.toml"
         look = (command("topo", "draw", drawn), "./lab course page 1")
         return TestOutcome(right, question.asked, happened, (Gate("right", right, 1),), () if right else look)
 
@@ -90,7 +90,7 @@ def misplaced(plan: Plan, question: Question, address: ipaddress.IPv6Address) ->
         return f"the list ends too early: it needs {len(wanted)} uSIDs, down to the NIC's"
     if question.source is None and usids[-len(wanted) :] == wanted:
         return "uSIDs of hops that are behind the packet have been shifted away"
-    place = next((at for at, (one, two) in enumerate(zip(usids, wanted, strict=False)) if one != two), len(wanted))
+    place = next((at for at, (usid, two) in enumerate(zip(usids, wanted, strict=False)) if usid != two), len(wanted))
     wrong = (
         f"uSID {place + 1} is {usids[place]:#06x}, {named(plan, usids[place])}" if place < len(usids) else "it is short"
     )
@@ -105,7 +105,7 @@ def misplaced(plan: Plan, question: Question, address: ipaddress.IPv6Address) ->
 def fill(text: str, seed: int) -> str:
     """The starter with the student's plan and questions."""
     plan, asked = questions(seed)
-    lines = [f'    # {one.asked}.\n    "{name}": "",  # GAP' for name, one in asked.items()]
+    lines = [f'    # {question.asked}.\n    "{name}": "",  # GAP' for name, question in asked.items()]
     words = (
         f"{plan.planes} planes, {plan.leaves} leaves and {plan.spines} spines per plane,"
         f" {plan.hosts_per_leaf} hosts per leaf; block {plan.usid_block}"
@@ -116,7 +116,7 @@ def fill(text: str, seed: int) -> str:
 def solve(text: str, seed: int) -> str:
     """The reference with the answers of a seed."""
     _, asked = questions(seed)
-    return text.replace("    # @ANSWERS@", "\n".join(f'    "{name}": "{one.answer}",' for name, one in asked.items()))
+    return text.replace("    # @ANSWERS@", "\n".join(f'    "{name}": "{q.answer}",' for name, q in asked.items()))
 
 
 LAB = Exercise(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.quoting import command
-from course.exercise import Exercise, StudentWork, Test, shown
+from course.exercise import Exercise, StudentWork, Test, typed
 from course.result import Gate, TestOutcome, judged
 from course.seams.held import carries, grown, part
 from course.seams.hunt import CourseHunt
@@ -51,7 +51,7 @@ def incast(work: StudentWork) -> Trial:
 
 
 def look(done: Trial) -> tuple[str, ...]:
-    return (*done.look, command("report", shown(done.folder))) if done.folder else ()
+    return (*done.look, command("report", typed(done.folder))) if done.folder else ()
 
 
 def full_alone(work: StudentWork) -> TestOutcome:
@@ -73,7 +73,7 @@ def full_incast(work: StudentWork) -> TestOutcome:
 
 def moving(done: Trial) -> Gate:
     """A window that never moves controls nothing, and gets no points for an incast that happens to fit."""
-    moved = sum(len({size for _, size in one}) > 1 for one in done.windows)
+    moved = sum(len({size for _, size in history}) > 1 for history in done.windows)
     return Gate("windows that moved", moved, 1, cause="it must shrink and grow by what it hears")
 
 
@@ -90,7 +90,7 @@ def few_trims(work: StudentWork) -> TestOutcome:
 
 def last(done: Trial) -> str:
     """The last windows of the senders, which have heard anything."""
-    return ", ".join(str(one[-1][1]) for one in done.windows if len(one) > 1)
+    return ", ".join(str(history[-1][1]) for history in done.windows if len(history) > 1)
 
 
 def fair(work: StudentWork) -> TestOutcome:
@@ -130,7 +130,7 @@ def drawn(work: StudentWork, number: int) -> TrialCase:
         at_s = round(rng.uniform(0.0, 0.9), 2)
         length_s = round(rng.uniform(0.3, 0.95), 2)
         faults.append(TimedFault(at_s, "rate", f"p{plane}l1>{RECEIVER}", length_s, round(rng.uniform(1.5, 6.0), 1)))
-    return case(work, f"hunt {number}", rng.choice((1, 2, 3)), tuple(sorted(faults, key=lambda one: one.at_s)))
+    return case(work, f"hunt {number}", rng.choice((1, 2, 3)), tuple(sorted(faults, key=lambda fault: fault.at_s)))
 
 
 def findings(done: Trial) -> list[Finding]:
