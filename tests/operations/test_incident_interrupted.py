@@ -77,7 +77,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, session: Callable[..
     asked = {"seed": 5, "level": 1, "folder": str(tmp_path), "world": "simulated"}
     monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(asked) + "\n"))
     monkeypatch.setattr(server, "IncidentSession", session)
-    return keep(server.made)
+    return keep(server.make_server)
 
 
 def test_a_process_that_is_told_to_end_while_it_builds_is_interrupted_and_not_killed(

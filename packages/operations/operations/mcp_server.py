@@ -61,7 +61,7 @@ class Tools:
     def kinds(self) -> list[Answer]:
         """The kinds of faults that this incident may have, each with its sort of component."""
         level = int(self._ask("status")["level"])
-        return [{"kind": one.name, "component": one.component, "meaning": one.meaning} for one in kinds_of(level)]
+        return [{"kind": kind.name, "component": kind.component, "meaning": kind.meaning} for kind in kinds_of(level)]
 
     def inspect(self, node: str = "") -> Answer:
         return self._look("inspect", node=node)
@@ -92,7 +92,7 @@ class Tools:
 
     def answer(self, faults: list[Fault], because: str = "") -> Answer:
         """End the incident with an answer: every fault. An empty list says that nothing is wrong."""
-        named = [word for one in faults for word in (one.component, one.kind)]
+        named = [word for fault in faults for word in (fault.component, fault.kind)]
         return self._ask("answer", named=named or [NONE], because=because)
 
     def abstain(self) -> Answer:
@@ -110,7 +110,7 @@ class Tools:
         planned = parsed(change, Path("change"))
         runs = count(1)
 
-        def tell(one: RehearsedRun) -> None:
+        def tell(rehearsed_run: RehearsedRun) -> None:
             from_thread.run(context.report_progress, next(runs), seeds)
 
         memory = estimate(spec(planned, 1, planned.flaps)).memory_bytes

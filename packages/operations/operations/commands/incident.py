@@ -151,15 +151,17 @@ def _scores(arguments: argparse.Namespace) -> int:
 
     rows = []
     for folder in arguments.folders:
-        found = [plain_file.read_object(run / ANSWER) for run in by_age(folder) if (run / ANSWER).exists()]
+        answers = [plain_file.read_object(run / ANSWER) for run in by_age(folder) if (run / ANSWER).exists()]
         name = str(folder)
-        if not found:
+        if not answers:
             raise ValueError(f"{name} must hold an incident that was answered: ./lab incident --runs {quoted(name)}")
         try:
-            sums = {key: sum(float(one[key]) for one in found) for key in ("points", "net", "commands", "lab_s")}
+            sums = {
+                key: sum(float(answer[key]) for answer in answers) for key in ("points", "net", "commands", "lab_s")
+            }
         except (KeyError, TypeError) as error:
             raise ValueError(f"{name}: an answer must have numbers of points, net, commands and lab_s") from error
-        rows.append({"name": folder.name, "incidents": len(found), **sums})
+        rows.append({"name": folder.name, "incidents": len(answers), **sums})
     return _say(arguments, {"people": rows}, "scores")
 
 

@@ -74,12 +74,12 @@ def _rehearsed(arguments: argparse.Namespace, changes: Sequence[Planned], real: 
     needed = max(estimate(spec(change, 1, change.flaps)).memory_bytes for change in changes)
     with Inline(done) if real else Pool(workers_for(arguments.workers, needed, write_error), done) as engine:
 
-        def made(change: Planned, tries: int) -> RehearsalResult:
+        def rehearse_change(change: Planned, tries: int) -> RehearsalResult:
             return rehearsed(change, seeds, tries, teller(change.name, arguments), real, engine)
 
-        statements = [made(change, arguments.hunt) for change in changes]
+        statements = [rehearse_change(change, arguments.hunt) for change in changes]
         tried = orders(changes[0], arguments.orders) if arguments.orders else []
-        others = [made(change, 0) for change in tried]
+        others = [rehearse_change(change, 0) for change in tried]
     page = finished(statements, arguments.runs, others)
     told: dict[str, Any] = document(statements, page, others)
     _write([json.dumps(told, indent=1)] if arguments.json else text(statements, page, others))

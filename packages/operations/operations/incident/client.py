@@ -60,10 +60,10 @@ def namespace_of(node: str, answered: str) -> str:
 def ask(folder: Path, op: str, **arguments: Any) -> dict[str, Any]:
     """One request to the process of an incident. ControlError with its complaint; NoIncidentError if it has ended."""
     try:
-        found = kept.ask(folder, op, **arguments)
+        reply = kept.ask(folder, op, **arguments)
     except KeeperGoneError as error:
         raise NoIncidentError(
             f"the incident in {folder} is over, or its process was killed ({error}): ./lab incident starts another one"
         ) from None
-    assert isinstance(found, dict)
-    return found
+    assert isinstance(reply, dict)
+    return reply

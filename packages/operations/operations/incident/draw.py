@@ -236,11 +236,11 @@ def described(incident: Incident) -> list[dict[str, Any]]:
     """The truth as JSON, for the page of an incident that is over."""
     return [
         {
-            "kind": one.kind,
-            "component": one.component,
-            "onset_s": one.onset_s,
-            **{key: value for key, value in one.numbers.items() if key != "seed"},
-            **one.names,
+            "kind": fault.kind,
+            "component": fault.component,
+            "onset_s": fault.onset_s,
+            **{key: value for key, value in fault.numbers.items() if key != "seed"},
+            **fault.names,
         }
-        for one in incident.hidden
+        for fault in incident.hidden
     ]

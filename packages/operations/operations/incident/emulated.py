@@ -136,21 +136,21 @@ class EmulatedIncident(LiveIncident, RealLab):
             self._journal.write("sample", node=switch, device=switch, ports=numbered)
         self._at(self.now_s + SAMPLE_S, self._sample)
 
-    def _darken(self, one: Hidden) -> None:
-        self._inject("port-down", one.component)
+    def _darken(self, fault: Hidden) -> None:
+        self._inject("port-down", fault.component)
 
-    def _late(self, one: Hidden) -> None:
+    def _late(self, fault: Hidden) -> None:
         """The kernel does not run the host's agent for a while, again and again."""
 
         def stop() -> None:
-            self._signal(one.component, signal.SIGSTOP)
-            self._at(self.now_s + one.numbers["late_s"], go_on)
+            self._signal(fault.component, signal.SIGSTOP)
+            self._at(self.now_s + fault.numbers["late_s"], go_on)
 
         def go_on() -> None:
-            self._signal(one.component, signal.SIGCONT)
-            self._at(self.now_s + one.numbers["every_s"] - one.numbers["late_s"], stop)
+            self._signal(fault.component, signal.SIGCONT)
+            self._at(self.now_s + fault.numbers["every_s"] - fault.numbers["late_s"], stop)
 
-        self._at(one.onset_s, stop)
+        self._at(fault.onset_s, stop)
 
     def _signal(self, host: str, number: signal.Signals) -> None:
         served = f"--netns {self.lab.name.netns(self.plan.host(host))} "
@@ -160,9 +160,9 @@ class EmulatedIncident(LiveIncident, RealLab):
                     os.kill(pid, number)
 
     def _resume(self) -> None:
-        for one in self.incident.hidden:
-            if one.kind == "late-host":
-                self._signal(one.component, signal.SIGCONT)
+        for fault in self.incident.hidden:
+            if fault.kind == "late-host":
+                self._signal(fault.component, signal.SIGCONT)
 
     def _install(self, switch: Switch, entities: Collection[Entity]) -> None:
         (address,) = addresses(self.lab, [switch]).values()

@@ -96,9 +96,9 @@ def canonical(plan: Plan, text: str) -> str:
 
 def type_of(plan: Plan, component: str) -> ComponentType:
     """The sort of a component in canonical spelling."""
-    for mark, found in ((">", "direction"), ("-", "cable"), (".", "nic port")):
+    for mark, component_type in ((">", "direction"), ("-", "cable"), (".", "nic port")):
         if mark in component:
-            return found  # type: ignore[return-value]
+            return component_type  # type: ignore[return-value]
     return "host" if isinstance(plan.node(component), Host) else "switch"
 
 
@@ -115,12 +115,12 @@ def nodes_of(plan: Plan, component: str) -> frozenset[str]:
 
 def check_answer(plan: Plan, component: str, kind: str, level: int = LEVELS[-1]) -> tuple[str, str]:
     """An answer in canonical spelling. AnswerError names the rule and the choices of a level."""
-    if kind not in (valid := [one.name for one in kinds_of(level)]):
+    if kind not in (valid := [candidate.name for candidate in kinds_of(level)]):
         raise AnswerError(f"{no_such('kind', kind, valid)}; the answer `none` says that all is well")
-    found, wanted = canonical(plan, component), KINDS[kind].component
-    given = type_of(plan, found)
+    spelled, wanted = canonical(plan, component), KINDS[kind].component
+    given = type_of(plan, spelled)
     if given != wanted and {given, wanted} != {"cable", "direction"}:
         raise AnswerError(
             f"the component of {kind} must be a {wanted}, such as {EXAMPLES[wanted]} (got the {given} {component})"
         )
-    return found, kind
+    return spelled, kind

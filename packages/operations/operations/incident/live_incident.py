@@ -115,8 +115,8 @@ class LiveIncident(LabView):
             self._plan_oddity(odd)
         for cable in self.incident.noisy:
             self._at(0.5, partial(self._inject, LOSS, cable, NOISE_PERCENT, 1, told=False))
-        for one in self.incident.hidden:
-            self._plan_hidden(one)
+        for fault in self.incident.hidden:
+            self._plan_hidden(fault)
 
     # what a world does
 
@@ -125,11 +125,11 @@ class LiveIncident(LabView):
         """End the workloads and the world; the journals stay."""
 
     @abstractmethod
-    def _darken(self, one: Hidden) -> None:
+    def _darken(self, fault: Hidden) -> None:
         """Switch a NIC's port off."""
 
     @abstractmethod
-    def _late(self, one: Hidden) -> None:
+    def _late(self, fault: Hidden) -> None:
         """Have a host not run for moments, from the onset on."""
 
     @abstractmethod
@@ -234,50 +234,50 @@ class LiveIncident(LabView):
 
     # hidden faults
 
-    def _plan_hidden(self, one: Hidden) -> None:
-        begin = partial(self._at, one.onset_s)
-        match one.kind:
+    def _plan_hidden(self, fault: Hidden) -> None:
+        begin = partial(self._at, fault.onset_s)
+        match fault.kind:
             case "dead-cable":
-                begin(partial(self._inject, DOWN, one.component))
+                begin(partial(self._inject, DOWN, fault.component))
             case "flapping-cable":
-                begin(partial(self._again, one, DOWN))
+                begin(partial(self._again, fault, DOWN))
             case "rebooting-switch":
-                begin(partial(self._again, one, CRASH))
+                begin(partial(self._again, fault, CRASH))
             case "one-way-loss":
-                seed = int(one.numbers["seed"])
-                begin(partial(self._inject, LOSS, one.component, one.numbers["percent"], seed))
+                seed = int(fault.numbers["seed"])
+                begin(partial(self._inject, LOSS, fault.component, fault.numbers["percent"], seed))
             case "wrong-rate":
-                begin(partial(self._inject, RATE, one.component, one.numbers["mbps"]))
+                begin(partial(self._inject, RATE, fault.component, fault.numbers["mbps"]))
             case "slow-port":
-                first, second = (self.plan.node(name) for name in one.component.split(">"))
+                first, second = (self.plan.node(name) for name in fault.component.split(">"))
                 link = link_between(self.plan, first, second)
                 self.slow.add(link.a if link.a.node == first else link.b)
-                begin(partial(self._inject, RATE, one.component, one.numbers["mbps"]))
+                begin(partial(self._inject, RATE, fault.component, fault.numbers["mbps"]))
             case "nic-port-down":
-                begin(partial(self._darken, one))
+                begin(partial(self._darken, fault))
             case "denied-path":
-                begin(partial(self._deny, [one.component], one.names["via"]))
-                begin(partial(self._tell, one.kind, one.component))
+                begin(partial(self._deny, [fault.component], fault.names["via"]))
+                begin(partial(self._tell, fault.kind, fault.component))
             case "late-host":
-                self._late(one)
-                begin(partial(self._tell, one.kind, one.component))
+                self._late(fault)
+                begin(partial(self._tell, fault.kind, fault.component))
             case "swapped-cables":  # since the world was made
-                begin(partial(self._tell, one.kind, one.component))
+                begin(partial(self._tell, fault.kind, fault.component))
             case _:
-                begin(partial(self._retable, one))
+                begin(partial(self._retable, fault))
 
-    def _again(self, one: Hidden, verb: str) -> None:
+    def _again(self, fault: Hidden, verb: str) -> None:
         """Break it now, undo it after `down_s`, and once more after `up_s`."""
         now_s = self.now_s
-        self._inject(verb, one.component)
-        back_s = now_s + one.numbers["down_s"]
-        self._at(back_s, partial(self._undo, verb, one.component))
-        self._at(back_s + one.numbers["up_s"], partial(self._again, one, verb))
+        self._inject(verb, fault.component)
+        back_s = now_s + fault.numbers["down_s"]
+        self._at(back_s, partial(self._undo, verb, fault.component))
+        self._at(back_s + fault.numbers["up_s"], partial(self._again, fault, verb))
 
-    def _retable(self, one: Hidden) -> None:
-        switch = self.plan.switch_node(one.component)
-        self._install(switch, changed(self.plan, one, tables(self.plan, switch, virtual_time=self.virtual_time)))
-        self._tell(one.kind, one.component)
+    def _retable(self, fault: Hidden) -> None:
+        switch = self.plan.switch_node(fault.component)
+        self._install(switch, changed(self.plan, fault, tables(self.plan, switch, virtual_time=self.virtual_time)))
+        self._tell(fault.kind, fault.component)
 
 
 DOWN, LOSS, DELAY, RATE, CRASH = "link-down", "loss", "delay", "rate", "switch-crash"
@@ -285,9 +285,9 @@ DOWN, LOSS, DELAY, RATE, CRASH = "link-down", "loss", "delay", "rate", "switch-c
 
 def _swaps(incident: Incident) -> Iterator[tuple[PortRef, PortRef]]:
     """The far ends that are exchanged, each with the end that takes its place."""
-    for one in incident.hidden:
-        if one.kind == "swapped-cables":
-            first, second = (_far_end(incident.plan, name) for name in (one.component, one.names["other"]))
+    for fault in incident.hidden:
+        if fault.kind == "swapped-cables":
+            first, second = (_far_end(incident.plan, name) for name in (fault.component, fault.names["other"]))
             yield first, second
             yield second, first
 

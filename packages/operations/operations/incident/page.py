@@ -42,7 +42,7 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
     session.keep(document)  # before anything else: from here on the truth is not lost
     asked = list(session.asked)
     try:
-        document["evidence"] = [evidence(session, one) for one in session.incident.hidden]
+        document["evidence"] = [evidence(session, fault) for fault in session.incident.hidden]
     finally:
         session.asked[:] = asked  # the commands of the evidence are not the operator's
     document["not_written"] = session.close() + failures(
@@ -53,25 +53,25 @@ def finished(session: IncidentSession, named: Sequence[Named] | None, because: s
     return document
 
 
-def evidence(session: IncidentSession, one: Hidden) -> dict[str, Any]:
+def evidence(session: IncidentSession, fault: Hidden) -> dict[str, Any]:
     """The recorded commands that show a fault, and what they show here and now."""
     plan = session.incident.plan
-    lines = solving.commands(plan, one)
+    lines = solving.commands(plan, fault)
 
     def do(line: str) -> dict[str, Any]:
         return session.do(*parse(line), line)
 
     virtual = session.live.virtual_time
     try:
-        found = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
+        signs = solving.shown_by(plan, session.incident.tickets, do, lines, virtual_time=virtual)
     except Exception:  # the lab is gone, or a tool fails: the truth is told without it
-        found = []
-    shown = [each.sentence for each in found if each.kind == one.kind and each.component in components(one)]
+        signs = []
+    shown = [each.sentence for each in signs if each.kind == fault.kind and each.component in components(fault)]
     return {
-        "component": one.component,
-        "kind": one.kind,
+        "component": fault.component,
+        "kind": fault.kind,
         "commands": [f"./lab incident {line}" for line in lines],
-        "hint": solving.recorded()[one.kind]["hint"],
+        "hint": solving.recorded()[fault.kind]["hint"],
         "shows": shown[0] if shown else "",
     }
 
@@ -89,11 +89,11 @@ def html(document: Mapping[str, Any], asked: Sequence[AskedCommand]) -> str:
         page.paragraph(f"Because: {document['because']}") if document["because"] else "",
         page.paragraph(page.Raw(f'<a href="{REPLAY}">replay</a>')),
         page.section("What was wrong", truth(document)),
-        page.section("What would have shown it", *(_evidence(one) for one in document["evidence"])),
+        page.section("What would have shown it", *(_evidence(entry) for entry in document["evidence"])),
         page.section("What only looked odd", _oddities(document["oddities"])),
         page.section(
             "What was asked",
-            page.table(["at", "command"], [[f"{one.at_s:g} s", one.words] for one in asked]) if asked else None,
+            page.table(["at", "command"], [[f"{c.at_s:g} s", c.words] for c in asked]) if asked else None,
         ),
     ]
     return page.page("Incident", *parts)
@@ -103,30 +103,30 @@ def truth(document: Mapping[str, Any]) -> str:
     """The hidden faults beside what was answered."""
     if not document["truth"] and not document["extra"]:
         return page.paragraph("Nothing was wrong.")
-    answers = {(one["component"], one["kind"]): one["answer"] for one in document["matched"]}
+    answers = {(entry["component"], entry["kind"]): entry["answer"] for entry in document["matched"]}
     rows = [
         [
-            one["component"],
-            one["kind"],
-            KINDS[one["kind"]].meaning,
-            f"{document['called_s'] - one['onset_s']:.1f} s",
-            answers[one["component"], one["kind"]] or "none",
+            fault["component"],
+            fault["kind"],
+            KINDS[fault["kind"]].meaning,
+            f"{document['called_s'] - fault['onset_s']:.1f} s",
+            answers[fault["component"], fault["kind"]] or "none",
         ]
-        for one in document["truth"]
+        for fault in document["truth"]
     ]
     rows += [
-        [one["component"], "", "nothing is wrong there", "", f"{one['component']} {one['kind']}"]
-        for one in document["extra"]
+        [fault["component"], "", "nothing is wrong there", "", f"{fault['component']} {fault['kind']}"]
+        for fault in document["extra"]
     ]
     return page.table(["component", "kind", "meaning", "before the call", "your answer"], rows)
 
 
-def _evidence(one: Mapping[str, Any]) -> str:
-    commands = page.Raw("<pre>" + page.text("\n".join(one["commands"])) + "</pre>")
-    shows = f"{one['hint']} Here: {one['shows']}." if one["shows"] else one["hint"]
-    return page.paragraph(f"{one['component']}: {one['kind']}. {shows}") + commands
+def _evidence(entry: Mapping[str, Any]) -> str:
+    commands = page.Raw("<pre>" + page.text("\n".join(entry["commands"])) + "</pre>")
+    shows = f"{entry['hint']} Here: {entry['shows']}." if entry["shows"] else entry["hint"]
+    return page.paragraph(f"{entry['component']}: {entry['kind']}. {shows}") + commands
 
 
 def _oddities(oddities: Sequence[Mapping[str, str]]) -> str | None:
-    rows = [[one["component"], ODD[one["kind"]]] for one in oddities]
+    rows = [[oddity["component"], ODD[oddity["kind"]]] for oddity in oddities]
     return page.table(["component", "what it is"], rows) if rows else None

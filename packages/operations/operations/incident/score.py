@@ -40,31 +40,31 @@ class Score:
 def score(plan: Plan, hidden: Sequence[Hidden], named: Sequence[Named]) -> Score:
     """The score of an answer. Right: every fault with component and kind, and nothing else."""
     left, matched = list(named), []
-    for one in hidden:
-        best = max(left, key=lambda answer: points(plan, one, answer), default=None)
-        worth = 0.0 if best is None else points(plan, one, best)
+    for fault in hidden:
+        best = max(left, key=lambda answer: points(plan, fault, answer), default=None)
+        worth = 0.0 if best is None else points(plan, fault, best)
         if best is not None and worth:
             left.remove(best)
-        matched.append(((one.component, one.kind), worth, best if worth else None))
+        matched.append(((fault.component, fault.kind), worth, best if worth else None))
     total = sum(worth for _, worth, _ in matched)
     share = total / len(matched) if matched else float(not named)
     word: Word = "right" if share == 1 and not left else "partly right" if total else "wrong"
     return Score(word, share, tuple(matched), tuple(left))
 
 
-def points(plan: Plan, one: Hidden, answer: Named) -> float:
+def points(plan: Plan, fault: Hidden, answer: Named) -> float:
     """1 for component and kind; 0.5 where one of them is right and the other close; else 0."""
     component, kind = answer
-    same = component in components(one)
-    if same and kind == one.kind:
+    same = component in components(fault)
+    if same and kind == fault.kind:
         return 1.0
-    near = bool(nodes_of(plan, component) & nodes_of(plan, one.component))
-    return 0.5 if same or (kind == one.kind and near) or _same_cable(component, one.component) else 0.0
+    near = bool(nodes_of(plan, component) & nodes_of(plan, fault.component))
+    return 0.5 if same or (kind == fault.kind and near) or _same_cable(component, fault.component) else 0.0
 
 
-def components(one: Hidden) -> tuple[str, ...]:
+def components(fault: Hidden) -> tuple[str, ...]:
     """Every component that names the fault exactly."""
-    return (one.component, one.names["other"]) if one.kind == "swapped-cables" else (one.component,)
+    return (fault.component, fault.names["other"]) if fault.kind == "swapped-cables" else (fault.component,)
 
 
 def _same_cable(first: str, second: str) -> bool:

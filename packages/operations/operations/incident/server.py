@@ -54,7 +54,7 @@ class Server(Keeper):
                 self.over()
 
 
-def made(asked: Mapping[str, Any]) -> Server:
+def make_server(asked: Mapping[str, Any]) -> Server:
     """The lab of the incident that was asked for, up to the call. ValueError or RuntimeError when it cannot be."""
     directory = RunDirectory(Path(asked["folder"]))
     drawn = draw(int(asked["seed"]), int(asked["level"]))
@@ -62,4 +62,4 @@ def made(asked: Mapping[str, Any]) -> Server:
 
 
 if __name__ == "__main__":
-    sys.exit(keep(made))
+    sys.exit(keep(make_server))

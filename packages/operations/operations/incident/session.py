@@ -153,7 +153,7 @@ class IncidentSession:
             "called_s": round(self.called_s, 3),
             "lab_s": self.used_s,
             "commands": len(self.asked),
-            "asked": [asdict(one) for one in self.asked],
+            "asked": [asdict(command) for command in self.asked],
         }
         return result, document
 
@@ -184,8 +184,8 @@ class IncidentSession:
         journal.write("phase", t_ns=begin_ns, name="faults", state="start")
         for t_ns, line in self.live.told:
             journal.write("fault", t_ns=t_ns, **line)
-        for one in self.asked:
-            journal.write("asked", t_ns=begin_ns + round((self.called_s + one.at_s) * 1e9), words=one.words)
+        for command in self.asked:
+            journal.write("asked", t_ns=begin_ns + round((self.called_s + command.at_s) * 1e9), words=command.words)
         journal.write("phase", t_ns=end_ns, name="faults", state="stop")
         journal.close()
 

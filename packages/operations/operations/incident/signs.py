@@ -71,8 +71,8 @@ class CollectedAnswers:
 
     def looks_at(self, ref: PortRef) -> list[dict[str, Any]]:
         """The reports of a port's node about it, the oldest first."""
-        found = [look[ref.node.name] for look in self.looks if ref.node.name in look]
-        return [node["interfaces"][ref.port - 1] for node in found]
+        reports = [look[ref.node.name] for look in self.looks if ref.node.name in look]
+        return [node["interfaces"][ref.port - 1] for node in reports]
 
     def cables(self) -> Iterator[tuple[Link, list[dict[str, Any]], list[dict[str, Any]]]]:
         """Each cable that was looked at, with what its lower and its upper end reported."""
@@ -89,7 +89,7 @@ def name(link: Link) -> str:
 
 def dead_cables(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
-        dark = bool(lower and upper) and all(one["state"] == "down" for one in (*lower, *upper))
+        dark = bool(lower and upper) and all(report["state"] == "down" for report in (*lower, *upper))
         if dark and upper[-1]["carrier_changes"] == 1:
             yield Sign(name(link), "dead-cable", f"both ends of {link.name} report no carrier")
 
@@ -118,7 +118,7 @@ def flapping_cables(seen: CollectedAnswers) -> Iterator[Sign]:
 
 def wrong_rates(seen: CollectedAnswers) -> Iterator[Sign]:
     for link, lower, upper in seen.cables():
-        reported = [one["rate_bps"] for one in (*lower[-1:], *upper[-1:])]
+        reported = [report["rate_bps"] for report in (*lower[-1:], *upper[-1:])]
         if reported and all(rate_bps != link.rate_bps for rate_bps in reported):
             sentence = f"{link.name} runs at {reported[0] / 1e6:g} Mb/s, and the plan says {link.rate_bps / 1e6:g}"
             yield Sign(name(link), "wrong-rate", sentence)
@@ -140,8 +140,8 @@ def rebooting_switches(seen: CollectedAnswers) -> Iterator[Sign]:
 
 def losses(seen: CollectedAnswers) -> Iterator[Sign]:
     """Between two switches: packets that one end has sent and the other has not received."""
-    unsteady = {one.component for find in (flapping_cables, dead_cables) for one in find(seen)}
-    restarted = {one.component for one in rebooting_switches(seen)}
+    unsteady = {sign.component for find in (flapping_cables, dead_cables) for sign in find(seen)}
+    restarted = {sign.component for sign in rebooting_switches(seen)}
     for link in links(seen.plan):
         if isinstance(link.a.node, Host) or name(link) in unsteady or {link.a.node.name, link.b.node.name} & restarted:
             continue
@@ -164,7 +164,7 @@ def slow_ports(seen: CollectedAnswers) -> Iterator[Sign]:
 
     Those are the ports from one leaf's number to spines, or from spines to one leaf's number, in every plane.
     """
-    known = {one.component for one in wrong_rates(seen)}
+    known = {sign.component for sign in wrong_rates(seen)}
     alike: dict[tuple[str, int], list[tuple[PortRef, dict[str, Any]]]] = {}
     for link in links(seen.plan):
         if isinstance(link.a.node, Switch) and isinstance(link.b.node, Switch):
@@ -204,12 +204,12 @@ def wrong_tables(seen: CollectedAnswers) -> Iterator[Sign]:
     for node, entries in seen.entries.items():
         switch = seen.plan.switch_node(node)
         held = {row["table"] for row in entries}
-        found = [
+        differing = [
             row
             for row in tables.differing(seen.plan, switch, entries, virtual_time=seen.virtual_time)
             if row[0] in held
         ]
-        for table, match, want, have in found[:1]:
+        for table, match, want, have in differing[:1]:
             if table == tables.LIMITS:
                 kind = "no-trimming" if have.startswith(tables.DROPS) else "wrong-threshold"
             else:
@@ -227,13 +227,13 @@ def late_hosts(seen: CollectedAnswers) -> Iterator[Sign]:
 
 
 def denied_paths(seen: CollectedAnswers) -> Iterator[Sign]:
-    found: dict[str, str] = {}
+    hosts: dict[str, str] = {}
     for answer in seen.paths:
-        denied = [one["via"] for one in answer["paths"] if one["state"] == "denied" and one["via"]]
+        denied = [path["via"] for path in answer["paths"] if path["state"] == "denied" and path["via"]]
         without = [via for via in denied if not any(ticket.startswith(f"{via} ") for ticket in seen.tickets)]
         if without:
-            found.setdefault(answer["source"], f"{answer['source']} denies its paths by {without[0]} without a ticket")
-    for host, sentence in found.items():
+            hosts.setdefault(answer["source"], f"{answer['source']} denies its paths by {without[0]} without a ticket")
+    for host, sentence in hosts.items():
         yield Sign(host, "denied-path", sentence)
 
 
@@ -270,4 +270,4 @@ FINDERS: tuple[Callable[[CollectedAnswers], Iterable[Sign]], ...] = (
 
 def findings(seen: CollectedAnswers) -> list[Sign]:
     """Everything that the answers show."""
-    return [one for find in FINDERS for one in find(seen)]
+    return [sign for find in FINDERS for sign in find(seen)]

@@ -131,13 +131,13 @@ class IncidentWorld(SimulatedWorld):
 
     def residents(self, wrapped: Mapping[str, Callable[[Any, Any], Resident]]) -> None:
         """Replace some hosts by wrappers around them, made from the host and its NIC."""
-        found: dict[int, Resident] = {}
+        residents: dict[int, Resident] = {}
         for host, simulated in self._hosts.items():
             assert simulated.virtual is not None
             make = wrapped.get(host.name)
             resident = simulated.virtual if make is None else make(simulated.virtual, simulated.nic)
-            found[self.fabric.host_numbers[host]] = resident
-        self.time.settle(found, self._settle)
+            residents[self.fabric.host_numbers[host]] = resident
+        self.time.settle(residents, self._settle)
 
     def _journal_switch(self, switch: Switch, counters: list[dict[str, Any]]) -> None:
         super()._journal_switch(switch, [{**row, "drop_loss": 0} for row in counters])
@@ -156,14 +156,14 @@ class SimulatedIncident(LiveIncident, VirtualLab):
         self.clients = self.hands = self.world.clients
         self._active = ActiveFaults(self.plan, self.world)
         late = {
-            one.component: partial(
+            fault.component: partial(
                 LateHost,
-                begin_ns=round(one.onset_s * 1e9),
-                every_ns=round(one.numbers["every_s"] * 1e9),
-                late_ns=round(one.numbers["late_s"] * 1e9),
+                begin_ns=round(fault.onset_s * 1e9),
+                every_ns=round(fault.numbers["every_s"] * 1e9),
+                late_ns=round(fault.numbers["late_s"] * 1e9),
             )
-            for one in incident.hidden
-            if one.kind == "late-host"
+            for fault in incident.hidden
+            if fault.kind == "late-host"
         }
         if late:
             self.world.residents(late)
@@ -182,16 +182,16 @@ class SimulatedIncident(LiveIncident, VirtualLab):
             running.remove()
         self.world.close()
 
-    def _late(self, one: Hidden) -> None:
+    def _late(self, fault: Hidden) -> None:
         """Nothing: the host was wrapped when the world was made."""
 
-    def _darken(self, one: Hidden) -> None:
+    def _darken(self, fault: Hidden) -> None:
         """The leaf stays in the belief that its port is up."""
-        name, _, plane = one.component.partition(".p")
+        name, _, plane = fault.component.partition(".p")
         ref = PortRef(self.plan.host(name), int(plane) + 1)
         usual = healthy(self.plan, ref)
         self.world.carry_out(PortChange(ref, dark(usual), usual))
-        self._tell(one.kind, one.component)
+        self._tell(fault.kind, fault.component)
 
     def _install(self, switch: Switch, entities: Collection[Entity]) -> None:
         self.world.fabric.switches[switch].install(entities)

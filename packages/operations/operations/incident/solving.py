@@ -25,26 +25,26 @@ def recorded() -> Mapping[str, Mapping[str, Any]]:
     return tomllib.loads(PATHS.read_text(encoding="utf-8"))
 
 
-def commands(plan: Plan, one: Hidden) -> list[str]:
+def commands(plan: Plan, fault: Hidden) -> list[str]:
     """The recorded commands that show a hidden fault."""
-    return [text.format(**places(plan, one)) for text in recorded()[one.kind]["commands"]]
+    return [text.format(**places(plan, fault)) for text in recorded()[fault.kind]["commands"]]
 
 
-def places(plan: Plan, one: Hidden) -> dict[str, str]:
+def places(plan: Plan, fault: Hidden) -> dict[str, str]:
     """The nodes for the places in recorded commands."""
-    found = {"component": one.component, "other": "", "near": "", "far": "", "cable": "", "host": "", "leaf": ""}
-    if "-" in one.component or ">" in one.component:
-        first, second = one.component.replace(">", "-").split("-")
-        found |= {"near": first, "far": second, "cable": f"{first}-{second}"}
-    if "." in one.component:
-        host, _, plane = one.component.partition(".p")
-        found |= {"host": host, "leaf": leaf(int(plane), plan.leaf_of(plan.host(host))).name}
-    if one.kind == "wrong-entry":
-        found["other"] = one.names["instead"]
-    if one.kind == "denied-path":
-        found["peer"] = far_host(plan, plan.host(one.component))
-    if one.kind == "swapped-cables":
-        lower, upper = (plan.switch_node(name) for name in one.component.split("-"))
+    names = {"component": fault.component, "other": "", "near": "", "far": "", "cable": "", "host": "", "leaf": ""}
+    if "-" in fault.component or ">" in fault.component:
+        first, second = fault.component.replace(">", "-").split("-")
+        names |= {"near": first, "far": second, "cable": f"{first}-{second}"}
+    if "." in fault.component:
+        host, _, plane = fault.component.partition(".p")
+        names |= {"host": host, "leaf": leaf(int(plane), plan.leaf_of(plan.host(host))).name}
+    if fault.kind == "wrong-entry":
+        names["other"] = fault.names["instead"]
+    if fault.kind == "denied-path":
+        names["peer"] = far_host(plan, plan.host(fault.component))
+    if fault.kind == "swapped-cables":
+        lower, upper = (plan.switch_node(name) for name in fault.component.split("-"))
         source = plan.host_at(lower.index, 0)
         target = far_host(plan, source)
         way = next(
@@ -52,9 +52,9 @@ def places(plan: Plan, one: Hidden) -> dict[str, str]:
             for path in paths(plan, source, plan.host(target))
             if path.plane == upper.plane and path.spine == upper.index
         )
-        other = one.names["other"].split("-")[1]
-        found |= {"other": other, "host": source.name, "peer": target, "ev": f"{way.ev:#x}"}
-    return found
+        other = fault.names["other"].split("-")[1]
+        names |= {"other": other, "host": source.name, "peer": target, "ev": f"{way.ev:#x}"}
+    return names
 
 
 def far_host(plan: Plan, host: Host) -> str:

@@ -18,34 +18,34 @@ from topo.graph import port_towards
 TRIMS, DROPS, LIMITS, ROUTES = "trim_beyond", "drop_beyond", "queue_limit", "ipv6_route"
 
 
-def changed(plan: Plan, one: Hidden, entities: Collection[Entity]) -> list[Entity]:
+def changed(plan: Plan, fault: Hidden, entities: Collection[Entity]) -> list[Entity]:
     """The plan's entries of a switch with what a hidden fault makes of them."""
-    found: list[Entity] = []
+    entries: list[Entity] = []
     for entity in entities:
         if isinstance(entity, TableEntry):
-            made = _changed_entry(plan, one, entity)
-            found += [] if made is None else [made]
+            made = _changed_entry(plan, fault, entity)
+            entries += [] if made is None else [made]
         else:
-            found.append(entity)
-    assert found != list(entities), f"{one.kind} changed nothing in {one.component}"
-    return found
+            entries.append(entity)
+    assert entries != list(entities), f"{fault.kind} changed nothing in {fault.component}"
+    return entries
 
 
-def _changed_entry(plan: Plan, one: Hidden, entry: TableEntry) -> TableEntry | None:
-    if one.kind in ("missing-entry", "wrong-entry"):
-        target = usid_prefix(plan, switch_usid(plan.switch_node(one.names["towards"])))
+def _changed_entry(plan: Plan, fault: Hidden, entry: TableEntry) -> TableEntry | None:
+    if fault.kind in ("missing-entry", "wrong-entry"):
+        target = usid_prefix(plan, switch_usid(plan.switch_node(fault.names["towards"])))
         wanted = Lpm(int(target.network_address), target.prefixlen)
         if entry.table != ROUTES or entry.match[0][1] != wanted:
             return entry
-        if one.kind == "missing-entry":
+        if fault.kind == "missing-entry":
             return None
-        here, instead = plan.switch_node(one.component), plan.switch_node(one.names["instead"])
+        here, instead = plan.switch_node(fault.component), plan.switch_node(fault.names["instead"])
         return replace(entry, args=(port_towards(plan, here, instead),))
     if entry.table != LIMITS or entry.action != TRIMS:
         return entry
-    if one.kind == "no-trimming":
+    if fault.kind == "no-trimming":
         return replace(entry, action=DROPS)
-    return replace(entry, args=(int(one.numbers["packets"]), *entry.args[1:]))
+    return replace(entry, args=(int(fault.numbers["packets"]), *entry.args[1:]))
 
 
 def planned(plan: Plan, switch: Switch, *, virtual_time: bool = True) -> tuple[tuple[str, str, str], ...]:

@@ -19,18 +19,18 @@ def inspect(answer: Answer) -> list[str]:
     if len(nodes) > 1:
         rows = [["NODE", "KIND", "STATE", "UP", "PORTS DOWN", "CARRIER CHANGES"]]
         for node in nodes:
-            down = [one["interface"] for one in node["interfaces"] if one["state"] != "up"]
-            changes = sum(one["carrier_changes"] for one in node["interfaces"])
+            down = [port["interface"] for port in node["interfaces"] if port["state"] != "up"]
+            changes = sum(port["carrier_changes"] for port in node["interfaces"])
             row = [node["node"], node["kind"], node["state"], f"{node['up_s']:g} s", " ".join(down), str(changes or "")]
             rows.append(row)
         return aligned(rows)
     (node,) = nodes
     head = f"{node['node']}  {node['kind']}, {node['state']}, {node['address']}, up for {node['up_s']:g} s"
     rows = [["INTERFACE", "PORT", "STATE", "PEER", "RATE", "CARRIER CHANGES", "LAST CHANGE"]]
-    for one in node["interfaces"]:
-        changed = "" if one["changed_s"] is None else f"at {one['changed_s']:g} s"
-        cells = [one["interface"], str(one["port"]), one["state"], one["peer"], rate(one["rate_bps"])]
-        rows.append([*cells, str(one["carrier_changes"] or ""), changed])
+    for port in node["interfaces"]:
+        changed = "" if port["changed_s"] is None else f"at {port['changed_s']:g} s"
+        cells = [port["interface"], str(port["port"]), port["state"], port["peer"], rate(port["rate_bps"])]
+        rows.append([*cells, str(port["carrier_changes"] or ""), changed])
     return [head, *aligned(rows)]
 
 
@@ -39,7 +39,7 @@ def trace(answer: Answer) -> list[str]:
     lines = [f"{answer['source']} → {answer['destination']} by EV {answer['ev']:#010x}"]
     for hop in answer["hops"]:
         lines.append(f"{hop['switch']}  in by port {hop['port_in']}")
-        lines += [f"      {one['table']}: {one['action']}" for one in hop["tables"]]
+        lines += [f"      {lookup['table']}: {lookup['action']}" for lookup in hop["tables"]]
         lines.append(f"      DROPPED: {hop['drop']}" if hop["drop"] else f"      out by port {hop['port_out']}")
     return [*lines, f"{answer['reached']} receives it" if answer["reached"] else "no host receives it"]
 
@@ -47,42 +47,40 @@ def trace(answer: Answer) -> list[str]:
 def paths(answer: Answer) -> list[str]:
     """A row per path."""
     rows = [["EV", "PLANE", "VIA", "STATE", "PACKETS"]]
-    for one in answer["paths"]:
-        cells = [f"{one['ev']:#010x}", str(one["plane"]), one["via"] or "(same leaf)", one["state"]]
-        rows.append([*cells, f"{one['packets']:,}"])
+    for path in answer["paths"]:
+        cells = [f"{path['ev']:#010x}", str(path["plane"]), path["via"] or "(same leaf)", path["state"]]
+        rows.append([*cells, f"{path['packets']:,}"])
     return aligned(rows)
 
 
 def capture(answer: Answer) -> list[str]:
     """A line per packet."""
     lines = []
-    for one in answer["packets"]:
-        said = " ".join(f"{key}={one[key]}" for key in ("op", "psn", "ev", "marked", "trimmed") if one.get(key))
-        ends = f"{one.get('src', '?')} → {one.get('dst', '?')}"
-        lines.append(
-            f"{one['t_ns'] / 1e9:.6f}  {'out' if one['out'] else 'in ':3}  {one['bytes']:5} bytes  {ends}  {said}"
-        )
+    for p in answer["packets"]:
+        said = " ".join(f"{key}={p[key]}" for key in ("op", "psn", "ev", "marked", "trimmed") if p.get(key))
+        ends = f"{p.get('src', '?')} → {p.get('dst', '?')}"
+        lines.append(f"{p['t_ns'] / 1e9:.6f}  {'out' if p['out'] else 'in ':3}  {p['bytes']:5} bytes  {ends}  {said}")
     return [*lines, f"{len(lines)} packets at the end of {answer['link'].split('-')[0]}"]
 
 
 def prober(answer: Answer) -> list[str]:
     """A line per link that is not well."""
-    rows = [[f"{one['a']}–{one['b']}", one["state"], f"{one['loss']:.0%}", one["blame"]] for one in answer["links"]]
+    rows = [[f"{e['a']}–{e['b']}", e["state"], f"{e['loss']:.0%}", e["blame"]] for e in answer["links"]]
     return aligned([["LINK", "STATE", "LOSS", "BLAME"], *rows]) if rows else ["the probers find no fault"]
 
 
 def log(answer: Answer) -> list[str]:
     """A line per event."""
     lines = []
-    for one in answer["lines"]:
-        said = " ".join(f"{key}={value}" for key, value in one.items() if key not in ("t_ns", "node", "kind", "blame"))
-        lines.append(f"{one['t_ns'] / 1e9:9.3f}  {one['kind']:5}  {one.get('blame') or said}")
+    for line in answer["lines"]:
+        said = " ".join(f"{key}={value}" for key, value in line.items() if key not in ("t_ns", "node", "kind", "blame"))
+        lines.append(f"{line['t_ns'] / 1e9:9.3f}  {line['kind']:5}  {line.get('blame') or said}")
     return lines or [f"{answer['node']} has nothing to say"]
 
 
 def tables(answer: Answer) -> list[str]:
     """A line per entry."""
-    rows = [[one["table"], one["match"], one["action"]] for one in answer["entries"]]
+    rows = [[entry["table"], entry["match"], entry["action"]] for entry in answer["entries"]]
     return aligned([["TABLE", "MATCH", "ACTION"], *rows]) if rows else [f"{answer['node']} holds no entries"]
 
 
@@ -120,11 +118,11 @@ def result(document: Answer) -> list[str]:
     lines = [f"{document['verdict']}: {used(document)}; net score {document['net']:+g}"]
     if not document["truth"]:
         lines.append("nothing was wrong")
-    for one in document["evidence"]:
-        lines.append(f"  {one['component']}: {one['kind']} ({KINDS[one['kind']].meaning})")
-        lines += [f"      {command}" for command in one["commands"]]
-        lines.append(f"      {one['shows'] or one['hint']}")
-    lines += [f"  {one['component']}: {one['kind']} was named, and is not there" for one in document["extra"]]
+    for entry in document["evidence"]:
+        lines.append(f"  {entry['component']}: {entry['kind']} ({KINDS[entry['kind']].meaning})")
+        lines += [f"      {command}" for command in entry["commands"]]
+        lines.append(f"      {entry['shows'] or entry['hint']}")
+    lines += [f"  {entry['component']}: {entry['kind']} was named, and is not there" for entry in document["extra"]]
     lines += [f"seed {document['seed']}, level {document['level']}", path_line("page:", document["page"]).rstrip("\n")]
     return lines + [f"not written: {reason}" for reason in document["not_written"]]
 
@@ -132,13 +130,13 @@ def result(document: Answer) -> list[str]:
 def scores(document: dict[str, Any]) -> list[str]:
     """The answers of each person of a group, and of all together."""
     rows = document["people"]
-    sums = {key: sum(one[key] for one in rows) for key in ("incidents", "points", "net", "commands", "lab_s")}
+    sums = {key: sum(row[key] for row in rows) for key in ("incidents", "points", "net", "commands", "lab_s")}
     return [
         printable(
-            f"{one['name']}: {one['points']:g} of {one['incidents']} points,"
-            f" net score {one['net']:+g}, {one['commands']:g} commands, {one['lab_s']:g} s of lab time"
+            f"{row['name']}: {row['points']:g} of {row['incidents']} points,"
+            f" net score {row['net']:+g}, {row['commands']:g} commands, {row['lab_s']:g} s of lab time"
         )
-        for one in (*rows, {"name": "together", **sums})
+        for row in (*rows, {"name": "together", **sums})
     ]
 
 

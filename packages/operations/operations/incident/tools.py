@@ -31,12 +31,12 @@ def counters(live: LiveIncident, fields: Fields) -> Answer:
     chosen = chosen_ports(live.plan, fields.string("target", ""), live.plan.nodes())
     watch_s = fields.number("watch", 0.0, LONGEST_S, 0.0)
     live.pass_time(live.look_s)
-    found = rows_of(live, chosen)
+    rows = rows_of(live, chosen)
     if watch_s:
-        before = found
+        before = rows
         live.pass_time(watch_s)
-        found = added(before, rows_of(live, chosen))
-    return {"unit": "packets", "watched_s": watch_s, **found}
+        rows = added(before, rows_of(live, chosen))
+    return {"unit": "packets", "watched_s": watch_s, **rows}
 
 
 def inspect(live: LiveIncident, fields: Fields) -> Answer:
@@ -68,15 +68,15 @@ def show_paths(live: LiveIncident, fields: Fields) -> Answer:
         "destination": destination.name,
         "paths": [
             {
-                "ev": one.ev,
-                "plane": one.plane,
-                "via": one.via,
+                "ev": candidate.ev,
+                "plane": candidate.plane,
+                "via": candidate.via,
                 "state": "denied"
-                if (destination.name, one.ev) in denied
-                else states.get((destination.name, one.ev), "good"),
-                "packets": int(sent.get(one.ev, sent.get(str(one.ev), 0))),
+                if (destination.name, candidate.ev) in denied
+                else states.get((destination.name, candidate.ev), "good"),
+                "packets": int(sent.get(candidate.ev, sent.get(str(candidate.ev), 0))),
             }
-            for one in paths(live.plan, source, destination)
+            for candidate in paths(live.plan, source, destination)
         ],
     }
 
@@ -88,13 +88,13 @@ def ev_states(live: LiveIncident, host: str) -> dict[tuple[str, int], str]:
 
 def lines_of(live: LiveIncident, host: str, kinds: Iterable[str]) -> list[dict[str, Any]]:
     """The lines of these kinds that a host has journalled."""
-    wanted, found = set(kinds), []
+    wanted, lines = set(kinds), []
     path = live.journal(host)
     with plain_file.open_plain(path) as file:
         for text in plain_file.lines(file, path):
             if text.endswith(b"\n") and (line := json.loads(text))["kind"] in wanted:  # the last may be half written
-                found.append({**line, "t_ns": line["t_ns"] - live.begin_ns})
-    return found
+                lines.append({**line, "t_ns": line["t_ns"] - live.begin_ns})
+    return lines
 
 
 def log(live: LiveIncident, fields: Fields) -> Answer:
@@ -102,8 +102,8 @@ def log(live: LiveIncident, fields: Fields) -> Answer:
     host = live.plan.host(fields.string("node"))
     limit = fields.integer("count", 1, 1000, 20)
     live.pass_time(live.look_s)
-    found = lines_of(live, host.name, ("ev", "link", "port", "stall"))
-    return {"node": host.name, "lines": found[-limit:]}
+    events = lines_of(live, host.name, ("ev", "link", "port", "stall"))
+    return {"node": host.name, "lines": events[-limit:]}
 
 
 def show_tables(live: LiveIncident, fields: Fields) -> Answer:

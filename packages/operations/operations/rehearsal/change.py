@@ -106,8 +106,8 @@ class _Reader:
 
     def line(self, error: object) -> int:
         """The line of the key with which a complaint begins, or of the table that it is missing in; else the first."""
-        found = re.match(r"[\w.\[\]]+", str(error))
-        name = found[0] if found else ""
+        match = re.match(r"[\w.\[\]]+", str(error))
+        name = match[0] if match else ""
         while name not in self._lines and name:
             name = name.rpartition(".")[0]
         return self._lines.get(name, 1)
@@ -169,8 +169,8 @@ def _places(text: str) -> Iterator[tuple[str, int]]:
             steps += 1
             table = f"step[{steps}]"
             yield table, number
-        elif found := re.match(r"\s*\[\s*(\w+)\s*\]", line):
-            table = found[1]
+        elif match := re.match(r"\s*\[\s*(\w+)\s*\]", line):
+            table = match[1]
             yield table, number
-        elif found := re.match(r"\s*(\w+)\s*=", line):
-            yield f"{table}.{found[1]}" if table else found[1], number
+        elif match := re.match(r"\s*(\w+)\s*=", line):
+            yield f"{table}.{match[1]}" if table else match[1], number

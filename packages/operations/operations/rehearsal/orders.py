@@ -22,17 +22,17 @@ def orders(planned: Planned, count: int) -> list[Planned]:
     Steps on one target overlap in some sequences, and some end after the change.
     """
     rng, known = Random(derive(0, Purpose.BACKGROUND)), {key(planned.steps)}
-    found: list[Planned] = []
+    drawn: list[Planned] = []
     for _ in range(TRIES):
         instants = [step.at_s for step in planned.steps]
         rng.shuffle(instants)
         steps = tuple(replace(step, at_s=at_s) for step, at_s in zip(planned.steps, instants, strict=True))
-        if len(found) < count and key(steps) not in known:
+        if len(drawn) < count and key(steps) not in known:
             known.add(key(steps))
             candidate = replace(planned, name=f"{planned.name}, as {sequence(steps)}", steps=steps)
             if fits(candidate):
-                found.append(candidate)
-    return found
+                drawn.append(candidate)
+    return drawn
 
 
 def key(steps: Sequence[ChangeStep]) -> frozenset[tuple[object, ...]]:
@@ -58,5 +58,5 @@ def fits(planned: Planned) -> bool:
 
 def best(first: RehearsalResult, others: Sequence[RehearsalResult]) -> tuple[RehearsalResult, PairedDifference] | None:
     """The order with the shortest longest steps, and by how much those differ from the given order's, pair by pair."""
-    found = [(other, difference) for other in others if (difference := compared(first, other)) is not None]
-    return min(found, key=lambda pair: pair[1].mean, default=None)
+    comparable = [(other, difference) for other in others if (difference := compared(first, other)) is not None]
+    return min(comparable, key=lambda pair: pair[1].mean, default=None)

@@ -76,7 +76,7 @@ class RehearsalResult:
     @property
     def worst(self) -> RehearsedRun:
         """The run in which the job lost most, hunted ones included."""
-        return max((*self.outcomes, *self.hunted), key=lambda one: (one.noticed, one.slowdown, -one.goodput_kept))
+        return max((*self.outcomes, *self.hunted), key=lambda run: (run.noticed, run.slowdown, -run.goodput_kept))
 
     @property
     def verdict(self) -> str:
@@ -87,7 +87,7 @@ class RehearsalResult:
 
     def by_step(self) -> list[int]:
         """How many runs noticed at each step."""
-        return [sum(one.noticed and one.step == n for one in self.outcomes) for n in range(len(self.planned.steps))]
+        return [sum(run.noticed and run.step == n for run in self.outcomes) for n in range(len(self.planned.steps))]
 
 
 def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...]:
@@ -98,13 +98,13 @@ def background(planned: Planned, seed: int, flaps: int) -> tuple[TimedFault, ...
     touched = {  # in canonical spelling: a step may name a cable from its upper end
         make_fault(planned.plan, ACTIONS[step.action], step.target, step.value).target for step in planned.steps
     }
-    found = []
+    faults = []
     for cable in chosen:
         for_s = round(rng.uniform(*FLAP_S), 3)
         at_s = round(rng.uniform(0.0, max(0.0, planned.seconds - for_s)), 3)
         if cable not in touched:
-            found.append(TimedFault(at_s, "link-down", cable, for_s))
-    return tuple(found)
+            faults.append(TimedFault(at_s, "link-down", cable, for_s))
+    return tuple(faults)
 
 
 def spec(planned: Planned, seed: int, flaps: int, world: str = "simulated") -> RunSpec:
@@ -164,11 +164,11 @@ def rehearsed(
     runs: dict[int, RehearsedRun] = {}
     for seed in flaps:  # told in this order, whichever ends first
         while seed not in runs:
-            one = farm.next()
-            runs[one.seed] = outcome(planned, one, flaps[one.seed])
+            finished = farm.next()
+            runs[finished.seed] = outcome(planned, finished, flaps[finished.seed])
         tell(runs[seed])
     outcomes, hunted = [runs[seed] for seed in seeds], [runs[seed] for seed in flaps if seed >= HUNT_SEEDS]
-    noticed = share(sum(one.noticed for one in outcomes), len(outcomes))
+    noticed = share(sum(run.noticed for run in outcomes), len(outcomes))
     return RehearsalResult(planned, outcomes, hunted, noticed, outage_s(planned))
 
 
@@ -229,7 +229,7 @@ def seen(seed: int, folder: FilePath) -> Seen:
     usual = steps.times(steps.of_phase(every, reference))
     slowest, at_s = 1.0, None
     if usual is not None:
-        ends = [(one.total_ns, (one.end_ns - during.start_ns) / 1e9) for one in steps.of_phase(every, during)]
+        ends = [(step.total_ns, (step.end_ns - during.start_ns) / 1e9) for step in steps.of_phase(every, during)]
         for took_ns, end_s in [*ends, (steps.stalled_ns(every, during), inf)]:
             if took_ns / usual.median_ns > slowest:
                 slowest, at_s = took_ns / usual.median_ns, end_s
@@ -256,5 +256,5 @@ def _step_at(planned: Planned, at_s: float) -> int | None:
 
 def compared(first: RehearsalResult, second: RehearsalResult) -> PairedDifference | None:
     """How much longer the longest training step is in the second change, on the same seeds."""
-    before, after = ({one.seed: one.slowdown for one in side.outcomes} for side in (first, second))
+    before, after = ({run.seed: run.slowdown for run in side.outcomes} for side in (first, second))
     return difference(before, after)

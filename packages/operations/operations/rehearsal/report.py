@@ -30,9 +30,9 @@ def finished(statements: Sequence[RehearsalResult], root: Path, others: Sequence
     when they were made. `others` are other orders of the first change.
     """
     folders = []
-    for one in statements:
-        kept = one.worst.folder
-        folders.append(kept or make_run(spec(one.planned, one.worst.seed, one.worst.flaps), root))
+    for statement in statements:
+        kept = statement.worst.folder
+        folders.append(kept or make_run(spec(statement.planned, statement.worst.seed, statement.worst.flaps), root))
         export.beside_report(folders[-1])
     path = folders[0] / PAGE
     files.write(path, html(statements, folders, others))
@@ -54,21 +54,21 @@ def verdict(statement: RehearsalResult) -> str:
 
 def order(statements: Sequence[RehearsalResult]) -> str:
     """Which of two changes lengthens the longest step more, on the same seeds."""
-    found = compared(statements[0], statements[1])
-    if found is None or found.low is None or found.high is None:
+    gap = compared(statements[0], statements[1])
+    if gap is None or gap.low is None or gap.high is None:
         return "too few seeds to compare the two"
-    which = statements[0 if found.mean > 0 else 1].planned.name
-    clear = f"{which} is better" if found.clear else "no clear difference"
-    interval = f"{found.mean:+.2f} reference steps ({found.low:+.2f} to {found.high:+.2f})"
+    which = statements[0 if gap.mean > 0 else 1].planned.name
+    clear = f"{which} is better" if gap.clear else "no clear difference"
+    interval = f"{gap.mean:+.2f} reference steps ({gap.low:+.2f} to {gap.high:+.2f})"
     return f"the longest step of the second, less that of the first: {interval}: {clear}"
 
 
 def other_order(first: RehearsalResult, others: Sequence[RehearsalResult]) -> str:
     """Whether another order of the first change's steps is better, in a sentence."""
-    found = best(first, others)
-    if found is None:
+    best_order = best(first, others)
+    if best_order is None:
         return "no other order of the steps was tried (--orders N tries some)"
-    other, by = found
+    other, by = best_order
     tried = f"{len(others)} other order{'s' * (len(others) != 1)} of the steps tried"
     if by.low is None or by.high is None:
         return f"{tried}: too few seeds to compare"
@@ -81,29 +81,29 @@ def other_order(first: RehearsalResult, others: Sequence[RehearsalResult]) -> st
 
 def worst(statement: RehearsalResult) -> list[str]:
     """The worst run, and how it was looked for."""
-    one, lines = statement.worst, []
+    run, lines = statement.worst, []
     if statement.hunted:
         flaps = statement.hunted[0].flaps
         lines.append(f"hunted for a worse schedule: {len(statement.hunted)} runs with {flaps} flapping cables")
-    beside = ", ".join(spell(fault) for fault in one.background) or "no other fault"
-    step = f"the longest step took {one.slowdown:.2f} times as long as the reference"
-    return [*lines, f"worst run: seed {one.seed}; {step}; besides the change: {beside}"]
+    beside = ", ".join(spell(fault) for fault in run.background) or "no other fault"
+    step = f"the longest step took {run.slowdown:.2f} times as long as the reference"
+    return [*lines, f"worst run: seed {run.seed}; {step}; besides the change: {beside}"]
 
 
 def noticed(statement: RehearsalResult) -> str:
     """In how many runs the job noticed, and what that says of other runs."""
-    found = statement.noticed
-    return f"noticed in {found.count} of {found.of} runs ({found.interval()})"
+    share = statement.noticed
+    return f"noticed in {share.count} of {share.of} runs ({share.interval()})"
 
 
 def text(statements: Sequence[RehearsalResult], path: Path, others: Sequence[RehearsalResult] = ()) -> list[str]:
     """For a terminal."""
     lines = []
-    for one in statements:
-        lines += [one.planned.name, f"  {verdict(one)}", f"  {noticed(one)}"]
-        for step, count in zip(one.planned.steps, one.by_step(), strict=True):
+    for statement in statements:
+        lines += [statement.planned.name, f"  {verdict(statement)}", f"  {noticed(statement)}"]
+        for step, count in zip(statement.planned.steps, statement.by_step(), strict=True):
             lines += [f"    {step.describe()}: noticed in {count}"] if count else []
-        lines += [f"  {said}" for said in worst(one)]
+        lines += [f"  {said}" for said in worst(statement)]
     if len(statements) == 2:
         lines.append(order(statements))
     lines.append(other_order(statements[0], others))
@@ -116,29 +116,29 @@ def document(
     """For programs."""
     changes = [
         {
-            "name": one.planned.name,
-            "verdict": one.verdict,
-            "noticed": {**asdict(one.noticed), "share": one.noticed.value},
-            "outage_s": one.outage_s,
+            "name": statement.planned.name,
+            "verdict": statement.verdict,
+            "noticed": {**asdict(statement.noticed), "share": statement.noticed.value},
+            "outage_s": statement.outage_s,
             "steps": [
                 {"step": step.describe(), "noticed": count}
-                for step, count in zip(one.planned.steps, one.by_step(), strict=True)
+                for step, count in zip(statement.planned.steps, statement.by_step(), strict=True)
             ],
             "worst": {
-                "seed": one.worst.seed,
-                "slowdown": round(one.worst.slowdown, 4),
-                "goodput_kept": round(one.worst.goodput_kept, 4),
-                "beside": [spell(fault) for fault in one.worst.background],
-                "hunted": one.worst in one.hunted,
+                "seed": statement.worst.seed,
+                "slowdown": round(statement.worst.slowdown, 4),
+                "goodput_kept": round(statement.worst.goodput_kept, 4),
+                "beside": [spell(fault) for fault in statement.worst.background],
+                "hunted": statement.worst in statement.hunted,
             },
         }
-        for one in statements
+        for statement in statements
     ]
-    found = compared(*statements) if len(statements) == 2 else None
+    gap = compared(*statements) if len(statements) == 2 else None
     tried = best(statements[0], others)
     return {
         "changes": changes,
-        "order": None if found is None else asdict(found),
+        "order": None if gap is None else asdict(gap),
         "other_orders": {
             "tried": len(others),
             "best": None if tried is None else [step.describe() for step in tried[0].planned.steps],
@@ -155,18 +155,19 @@ def html(statements: Sequence[RehearsalResult], folders: Sequence[Path], others:
         f"<h1>Rehearsal: {page.text(statements[0].planned.name)}</h1>",
         page.paragraph(statements[0].answers_for, soft=True),
     ]
-    for one, folder in zip(statements, folders, strict=True):
+    for statement, folder in zip(statements, folders, strict=True):
         replay = quote(os.path.relpath(folder / REPLAY, folders[0]))
-        link = page.Raw(f'replay of the worst run, seed {one.worst.seed}: <a href="{page.text(replay)}">open</a>')
-        rows = [[step.describe(), count] for step, count in zip(one.planned.steps, one.by_step(), strict=True)]
+        link = page.Raw(f'replay of the worst run, seed {statement.worst.seed}: <a href="{page.text(replay)}">open</a>')
+        rows = [[s.describe(), count] for s, count in zip(statement.planned.steps, statement.by_step(), strict=True)]
+        word = statement.verdict
         parts.append(
             page.section(
-                one.planned.name,
-                page.paragraph(page.Raw(f'<span class="verdict {MARKS[one.verdict]}">{one.verdict}</span>')),
-                page.paragraph(verdict(one)),
-                page.paragraph(noticed(one)),
+                statement.planned.name,
+                page.paragraph(page.Raw(f'<span class="verdict {MARKS[word]}">{word}</span>')),
+                page.paragraph(verdict(statement)),
+                page.paragraph(noticed(statement)),
                 page.table(["step", "runs in which it was noticed"], rows),
-                *(page.paragraph(said) for said in worst(one)),
+                *(page.paragraph(said) for said in worst(statement)),
                 page.paragraph(link),
             )
         )
