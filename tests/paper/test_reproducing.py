@@ -264,14 +264,14 @@ def test_what_was_made_is_kept_and_what_broke_is_made_again(tmp_path: Path) -> N
     with RowStore(tmp_path) as store:
         first = Reproduction([figure], store, short=True)
         first.run(inline(work), roomy(first))
-        assert [one.whole for one in first.outcomes()] == [False]
+        assert [one.complete for one in first.outcomes()] == [False]
         again = Reproduction([figure], store, short=True)
-        assert again.found == len(figure.parts(True)) - 1
+        assert again.made_before == len(figure.parts(True)) - 1
         again.run(inline(work), roomy(again))
     assert asked.count("latency-cross") == 2
     assert len(asked) == len(figure.parts(True)) + 1
     (outcome,) = again.outcomes()
-    assert outcome.whole
+    assert outcome.complete
     assert [one.ours for one in outcome.comparisons] == [5.0, 5.0, 700.0, 700.0]
 
 
@@ -296,7 +296,7 @@ def test_roce_on_few_queue_pairs_is_an_interval_where_that_is_asked_for(figure: 
             reproduction = Reproduction([catalogue.find(figure)], store, intervals=asked)
             reproduction.run(inline(work), roomy(reproduction))
             (outcome,) = reproduction.outcomes()
-        assert outcome.whole
+        assert outcome.complete
         found[asked] = {one.quantity.name: one for one in outcome.comparisons}
     for quantity, hashed in HASHED[figure].items():
         alone, with_seeds = found[False][quantity], found[True][quantity]
@@ -304,7 +304,7 @@ def test_roce_on_few_queue_pairs_is_an_interval_where_that_is_asked_for(figure: 
         assert (with_seeds.ours, with_seeds.interval) == ((10.5, (1.0, 20.0)) if hashed else (1.0, None)), quantity
 
 
-@pytest.mark.parametrize("name", catalogue.known())
+@pytest.mark.parametrize("name", catalogue.figure_names())
 def test_a_figure_has_intervals_if_runs_with_other_seeds_decide_a_quantity(name: str) -> None:
     figure = catalogue.find(name)
     again = {part.name for part in figure.parts(False) if part.again}
@@ -479,7 +479,7 @@ def test_a_row_of_elsewhere_does_not_count() -> None:
     assert content["judged"] == content["without_power"] == 0
 
 
-@pytest.mark.parametrize("name", profile.known())
+@pytest.mark.parametrize("name", profile.names())
 def test_a_profile_names_rows_that_there_are(name: str) -> None:
     found = profile.load(name)
     for figure, rows in found.set_from.items():

@@ -71,7 +71,7 @@ def test_every_figure_has_a_short_form_that_runs(tmp_path: Path) -> None:
         outcomes = kept.outcomes()
     assert kept.missing == []
     for outcome in outcomes:
-        assert outcome.whole
+        assert outcome.complete
         assert NOT_RUN not in [one.verdict for one in outcome.comparisons]
         assert None not in [outcome.number(one.measured) for one in outcome.figure.experiments]
         for chart in outcome.figure.charts:

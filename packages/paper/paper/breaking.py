@@ -39,7 +39,7 @@ def kept(part: Part) -> Part:
     return _named(replace(part, faults=[replace(fault, for_s=None) for fault in part.faults]), KEPT)
 
 
-def whole(part: Part) -> Part:
+def without_faults(part: Part) -> Part:
     """No faults."""
     return _named(replace(part, faults=()), WHOLE)
 
@@ -54,8 +54,8 @@ def setting(part: Part, name: str, settings: Mapping[str, Any]) -> Part:
 def worded(part: Part) -> Part:
     """MRC as the OCP specification words it, wherever the part has the rules of the paper's NIC."""
     usual = part.transport
-    found = {rule.setting: rule.ocp for rule in RULES if usual.settings.get(rule.setting) == rule.cx8}
-    return replace(part, transport=replace(usual, settings={**usual.settings, **found}))
+    ocp = {rule.setting: rule.ocp for rule in RULES if usual.settings.get(rule.setting) == rule.cx8}
+    return replace(part, transport=replace(usual, settings={**usual.settings, **ocp}))
 
 
 def host_in_frames(plan: Plan) -> Plan:

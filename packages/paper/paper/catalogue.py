@@ -58,7 +58,7 @@ def _chart(known: readings.Readings, row: dict[str, Any]) -> Chart:
         return x, known[y].value if isinstance(y, str) else y
 
     curves = row.pop("paper", {})
-    return Chart(paper=[PaperCurve(label, [point(*one) for one in points]) for label, points in curves.items()], **row)
+    return Chart(paper=[PaperCurve(label, [point(*p) for p in points]) for label, points in curves.items()], **row)
 
 
 def _expanded(
@@ -118,12 +118,12 @@ class FigureError(ValueError):
 
 def find(name: str) -> Figure:
     """The figure of this name. FigureError with the valid names."""
-    if name not in known():
-        raise FigureError(f"a figure must be one of {', '.join(known())} (got {name!r})")
+    if name not in figure_names():
+        raise FigureError(f"a figure must be one of {', '.join(figure_names())} (got {name!r})")
     return read(name, importlib.import_module(f"paper.figures.{_module(name)}"))
 
 
-def known() -> list[str]:
+def figure_names() -> list[str]:
     """The names there are."""
     return [*MODULES, *ON_DEMAND]
 
@@ -131,7 +131,7 @@ def known() -> list[str]:
 def figures(names: Sequence[str] = ()) -> list[Figure]:
     """The figures of these names in the order of the page; without names all of the page."""
     wanted = [find(name).name for name in names] or list(MODULES)
-    return [find(name) for name in known() if name in wanted]
+    return [find(name) for name in figure_names() if name in wanted]
 
 
 def file_of(name: str) -> Path:

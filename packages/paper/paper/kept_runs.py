@@ -31,7 +31,7 @@ BYTES_MAX = 1 << 28
 
 def read(path: Path) -> dict[Place, Row]:
     """The runs of a file. FileNotFoundError. ValueError names the file and what is wrong with it."""
-    found: dict[Place, Row] = {}
+    rows: dict[Place, Row] = {}
     try:
         with plain_file.open_named(path) as file, gzip.open(file) as packed:
             text = packed.read(BYTES_MAX + 1)
@@ -40,14 +40,14 @@ def read(path: Path) -> dict[Place, Row]:
         for line in text.decode().splitlines():
             content = plain_file.parse_json(line)
             place = str(content["figure"]), str(content["part"])
-            found[place] = row_of(content)
+            rows[place] = row_of(content)
     except FileNotFoundError:
         raise
     except (OSError, EOFError, ValueError, TypeError, LookupError, RecursionError, zlib.error) as error:
         raise ValueError(
             f"{path} must be a file of runs ({type(error).__name__}: {plain_file.text_fault(error)})"
         ) from None
-    return found
+    return rows
 
 
 def outcomes(rows: Mapping[Place, Row], figures: Sequence[Figure]) -> list[Outcome]:
@@ -55,12 +55,12 @@ def outcomes(rows: Mapping[Place, Row], figures: Sequence[Figure]) -> list[Outco
     named: dict[str, dict[str, Row]] = {}
     for (figure, part), row in rows.items():
         named.setdefault(figure, {})[part] = row
-    return [Outcome(one, named.get(one.name, {}), list(named.get(one.name, {}))) for one in figures]
+    return [Outcome(figure, named.get(figure.name, {}), list(named.get(figure.name, {}))) for figure in figures]
 
 
 def hand_over(path: Path, rows: Mapping[Place, Row], store: RowStore) -> None:
     """Put the runs of a file into a store. ValueError names the file, and a number that a run of this code lacks."""
-    named = {figure for figure, _ in rows}.intersection(catalogue.known())
+    named = {figure for figure, _ in rows}.intersection(catalogue.figure_names())
     known = Reproduction([catalogue.find(name) for name in sorted(named)], store, intervals=True)
     try:
         known.take(rows.values())

@@ -15,10 +15,10 @@ class LargeCollective(LossyCollective):
     """A collective's large sizes. Each quantity must fail as the run of 2 MB does of which a thousandth is lost."""
 
     def quantities(self, reasons: Mapping[str, str]) -> list[Quantity]:
-        return [one for one in super().quantities(reasons) if _large(one.name)]
+        return [quantity for quantity in super().quantities(reasons) if _large(quantity.name)]
 
     def orders(self) -> list[Order]:
-        return [one for one in super().orders() if _large(one.first)]
+        return [order for order in super().orders() if _large(order.first)]
 
     def charts(self) -> list[Chart]:
         return []

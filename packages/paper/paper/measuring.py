@@ -66,14 +66,14 @@ def half_completion_us(run: Run, workload: str) -> float:
 
 def mean(values: Iterable[float]) -> float:
     """The mean; 0 of nothing."""
-    found = list(values)
-    return float(np.mean(found)) if found else 0.0
+    numbers = list(values)
+    return float(np.mean(numbers)) if numbers else 0.0
 
 
 def median(values: Iterable[float]) -> float:
     """The median; 0 of nothing."""
-    found = list(values)
-    return float(np.median(found)) if found else 0.0
+    numbers = list(values)
+    return float(np.median(numbers)) if numbers else 0.0
 
 
 def queue_curve(run: Run, clock: Clock, switch: str, port: int) -> Points:

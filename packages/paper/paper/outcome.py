@@ -166,7 +166,7 @@ class Outcome:
         return sum(taken) if all(taken) else None
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether all runs were made and none was broken off."""
         return all(part in self.rows and not self.rows[part].error for part in self.parts)
 
@@ -186,13 +186,13 @@ class Outcome:
         measured += [name for chart in figure.charts for points in chart.points.values() for _, name in points]
         drawn = [name for chart in figure.charts for name in chart.ours]
         wanted = [(name, False) for name in measured if name is not None] + [(name, True) for name in drawn]
-        found = []
+        absent = []
         for name, curve in wanted:
             part, _, own = name.partition(":")
             row = self.rows.get(part)
             if row is not None and not row.error and own not in (row.curves if curve else row.metrics):
-                found.append(name)
-        return list(dict.fromkeys(found))
+                absent.append(name)
+        return list(dict.fromkeys(absent))
 
     def number(self, name: str) -> float | None:
         """The number "PART:NAME"; None while its run is missing. KeyError for a number that its run does not have."""
@@ -202,7 +202,7 @@ class Outcome:
 
     def unchanged(self, experiment: Experiment) -> float | None:
         """The number of an experiment's quantity in the run without the change, which has the experiment's seed."""
-        (measured,) = (one.measured for one in self.figure.quantities if one.name == experiment.quantity)
+        (measured,) = (quantity.measured for quantity in self.figure.quantities if quantity.name == experiment.quantity)
         return None if measured is None else self.number(measured)
 
     def curve(self, name: str) -> Points:
@@ -219,16 +219,16 @@ class Outcome:
     @property
     def orders(self) -> list[Compared]:
         """All orders of the figure."""
-        known = {one.quantity.name: one for one in self.comparisons}
-        found = []
+        known = {comparison.quantity.name: comparison for comparison in self.comparisons}
+        compared = []
         for order in self.figure.orders:
             first, second = known[order.first], known[order.second]
             ours = first.ours / second.ours if first.ours and second.ours else None
             set_from = first.quantity.calibrates + second.quantity.calibrates
             unended = 0.0 in (first.ours, second.ours)
             ratio = first.quantity.paper / second.quantity.paper
-            found.append(Compared(order, ratio, ours, set_from == 2, unended, set_from == 1))
-        return found
+            compared.append(Compared(order, ratio, ours, set_from == 2, unended, set_from == 1))
+        return compared
 
     def _compared(self, quantity: Quantity) -> Comparison:
         ours = None if quantity.measured is None else self.number(quantity.measured)

@@ -37,7 +37,7 @@ TRIMMING = Trimming()
 ROCE_ECN_BYTES_PER_GBPS = 4_000, 16_000
 ROCE_XOFF_BYTES = 22_000_000 / 7
 ROCE_XOFF_MB = ROCE_XOFF_BYTES / 1e6
-ROCE_ECN_KB = [one / 1e3 for one in ROCE_ECN_BYTES_PER_GBPS]
+ROCE_ECN_KB = [per_gbps / 1e3 for per_gbps in ROCE_ECN_BYTES_PER_GBPS]
 ROCE_XON = 0.75  # of xoff
 ROCE_DEPTH_BYTES = 32_000_000
 PACKETS = Packets(pmtu_bytes=PMTU_BYTES)
@@ -93,5 +93,5 @@ REAL_TIME, REAL_TIME_16QP = (
 
 def table() -> list[list[str]]:
     """Every parameter of the model for the page: what it is called, its value in words, where it comes from."""
-    found: list[list[str]] = texts.load(Path(__file__).with_suffix(".toml"), {**globals(), **LOSSLESS})["parameters"]
-    return found
+    rows: list[list[str]] = texts.load(Path(__file__).with_suffix(".toml"), {**globals(), **LOSSLESS})["parameters"]
+    return rows

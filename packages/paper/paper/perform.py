@@ -63,18 +63,18 @@ def measuring(file: Path) -> tuple[str, ...]:
     They are paths as they are imported. The code that folds a run to numbers is in one of them, or in the figure's own.
     """
     data = [catalogue.FOLDER / f"{name}.py" for name in DATA]
-    found = user_code.imported(file, data, identity.import_roots())
-    own = [path for path in found if path.is_relative_to(catalogue.FOLDER) and path.name != "__init__.py"]
+    imports = user_code.imported(file, data, identity.import_roots())
+    own = [path for path in imports if path.is_relative_to(catalogue.FOLDER) and path.name != "__init__.py"]
     return tuple(sorted(str(identity.import_name(path)) for path in own))
 
 
 def task(figure: Figure, part: Part, short: bool) -> FigureTask:
     """The task of a run. Its key changes with the code, the parameters, the cluster and the figure's own file."""
     run = spec(figure.name, part, short)
-    found = hashes(run, figure.name)
-    key = identity.digest(json.dumps([figure.name, part.name, short, found]).encode())
+    digests = hashes(run, figure.name)
+    key = identity.digest(json.dumps([figure.name, part.name, short, digests]).encode())
     title = f"figure {figure.name}, {part.name}"
-    return FigureTask(key, written(run), title, found, figure.name, part.name, short)
+    return FigureTask(key, written(run), title, digests, figure.name, part.name, short)
 
 
 def perform(scratch: str, task: FigureTask) -> Row:
@@ -84,9 +84,9 @@ def perform(scratch: str, task: FigureTask) -> Row:
         run = spec_of(task.run)
         if hashes(run, task.figure) != task.hashes:
             raise VersionError(f"the code was changed while figure {task.figure} was made: begin again")
-        found = parts_of(task.figure, task.short)[task.part].measure(Run.open(make_run(run, root)))
-        curves = {name: [list(point) for point in points] for name, points in found.curves.items()}
-        row = Row(task.key, task.seed, MADE, metrics=dict(found.numbers), curves=curves)
+        measurement = parts_of(task.figure, task.short)[task.part].measure(Run.open(make_run(run, root)))
+        curves = {name: [list(point) for point in points] for name, points in measurement.curves.items()}
+        row = Row(task.key, task.seed, MADE, metrics=dict(measurement.numbers), curves=curves)
         return Row.from_text(row.to_text())  # as a store has it: comparisons of numpy's numbers are no bool
 
     return kept(task, scratch, measured)

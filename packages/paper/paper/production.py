@@ -33,11 +33,11 @@ def phases(clock: Clock, length: float) -> tuple[Phase, Phase]:
 
 def lost_packets(run: Run, start_ns: int, stop_ns: int) -> int:
     """Data packets sent between two instants that were lost, as their senders found and repaired them."""
-    found = 0
+    lost = 0
     for line in run.kind("repair"):
         if start_ns <= line["sent_ns"] < stop_ns:
-            found += int(line["packets"]) - int(line["late"])
-    return found
+            lost += int(line["packets"]) - int(line["late"])
+    return lost
 
 
 def hit(run: Run, start_ns: int, stop_ns: int) -> set[tuple[str, int]]:

@@ -63,10 +63,10 @@ def load(name: str) -> Profile:
     """The profile of this name. Raises ValueError with the names there are."""
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
-        raise ValueError(f"the profile must be one of {', '.join(known())} (got {name!r})")
+        raise ValueError(f"the profile must be one of {', '.join(names())} (got {name!r})")
     return Profile(name=name, **texts.read(path))
 
 
-def known() -> list[str]:
+def names() -> list[str]:
     """The names of all profiles."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))

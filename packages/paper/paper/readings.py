@@ -44,13 +44,13 @@ class Readings(dict[str, Reading]):
 @cache
 def of(figure: str) -> Readings:
     """The readings of this figure; KeyError for a figure without any."""
-    found = Readings()
+    readings = Readings()
     for name, entry in _file()[figure].items():
         if name == CURVES:
-            found.update(_points(entry))
+            readings.update(_points(entry))
         else:
-            found[name] = Reading(**entry)
-    return found
+            readings[name] = Reading(**entry)
+    return readings
 
 
 @cache
@@ -67,9 +67,9 @@ def _file() -> dict[str, Any]:
 
 
 def _points(table: Mapping[str, Any]) -> Readings:
-    found = Readings()
+    readings = Readings()
     for name, values in table["values"].items():
         for size, value in zip(table["sizes_mb"], values, strict=True):
             if not math.isnan(value):
-                found[f"{name}, {size} MB"] = Reading(value, table["unit"], table["source"], table["error"])
-    return found
+                readings[f"{name}, {size} MB"] = Reading(value, table["unit"], table["source"], table["error"])
+    return readings

@@ -50,7 +50,7 @@ class Reproduction:
         a number that one of them lacks, and then none is kept."""
         known, had = [row for row in rows if row.key in self._tasks], self._rows
         self._rows = {row.key: row for row in known} | had
-        if lacking := [f"figure {one.figure.name}, {name}" for one in self.outcomes() for name in one.lacking]:
+        if lacking := [f"figure {o.figure.name}, {name}" for o in self.outcomes() for name in o.lacking]:
             self._rows = had
             raise ValueError(f"each run must have its figure's numbers and curves (missing: {', '.join(lacking[:3])})")
         self._store.add(*known)
@@ -58,10 +58,10 @@ class Reproduction:
     @property
     def missing(self) -> list[FigureTask]:
         """The runs that nobody has made yet, in the order of the figures."""
-        return [one for key, one in self._tasks.items() if key not in self._rows]
+        return [task for key, task in self._tasks.items() if key not in self._rows]
 
     @property
-    def found(self) -> int:
+    def made_before(self) -> int:
         """The runs that were made before."""
         return len(self._rows) - self.made
 
@@ -74,8 +74,8 @@ class Reproduction:
     def rows(self) -> dict[Place, Row]:
         """The runs that there are, but for those that were broken off."""
         return {
-            (one.figure, one.part): self._rows[key]
-            for key, one in self._tasks.items()
+            (task.figure, task.part): self._rows[key]
+            for key, task in self._tasks.items()
             if key in self._rows and not self._rows[key].error
         }
 
@@ -87,8 +87,8 @@ class Reproduction:
     ) -> None:
         """Make the runs that wait for memory; `tell` is called after each."""
         while budget or engine.pending:
-            while engine.pending < engine.workers and (one := budget.take()):
-                engine.submit(one)
+            while engine.pending < engine.workers and (task := budget.take()):
+                engine.submit(task)
             row = engine.next()
             budget.ended(row.key)
             self.made += 1
@@ -99,11 +99,11 @@ class Reproduction:
 
     def outcomes(self) -> list[Outcome]:
         """The outcome of each figure so far."""
-        by_part = {(one.figure, one.part): key for key, one in self._tasks.items()}
-        found = []
+        by_part = {(task.figure, task.part): key for key, task in self._tasks.items()}
+        outcomes = []
         for figure in self.figures:
             parts = self._parts[figure.name]
             keys = {part: by_part[figure.name, part] for part in parts}
             rows = {part: self._rows[key] for part, key in keys.items() if key in self._rows}
-            found.append(Outcome(figure, rows, parts))
-        return found
+            outcomes.append(Outcome(figure, rows, parts))
+        return outcomes

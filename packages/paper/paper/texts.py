@@ -29,7 +29,7 @@ def filled(value: Any, fields: Mapping[str, Any]) -> Any:
     if isinstance(value, str):
         return " ".join(value.split()).format_map(fields)
     if isinstance(value, list):
-        return [filled(one, fields) for one in value]
+        return [filled(item, fields) for item in value]
     if isinstance(value, dict):
-        return {filled(key, fields): filled(one, fields) for key, one in value.items()}
+        return {filled(key, fields): filled(item, fields) for key, item in value.items()}
     return value

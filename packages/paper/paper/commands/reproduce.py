@@ -41,7 +41,7 @@ def listing() -> str:
     """A line a figure."""
     from paper import catalogue
 
-    every = catalogue.figures(catalogue.known())
+    every = catalogue.figures(catalogue.figure_names())
     lines = [f"{figure.name:10}{figure.title}" for figure in every]
     return "\n".join(lines) + "\n"
 
@@ -142,8 +142,8 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
     from paper import catalogue
 
     for name in names:
-        if name not in catalogue.known():
-            choices = ", ".join(catalogue.known())
+        if name not in catalogue.figure_names():
+            choices = ", ".join(catalogue.figure_names())
             reason = f". {catalogue.MISSING[name]}" if name in catalogue.MISSING else ""
             raise ValueError(f"FIGURE must be one of {choices} (got {name!r}){reason}")
     if intervals and names and not {*catalogue.WITH_INTERVALS} & {*names}:
@@ -154,12 +154,12 @@ def check_names(names: Sequence[str], intervals: bool) -> None:
 def check_options(arguments: argparse.Namespace) -> None:
     """ValueError for an option that would do nothing, and for a file that could not be written after hours of runs."""
     refused = ("short", "intervals", "keep", "workers", "ocp")
-    if arguments.recorded and (given := [one for one in refused if getattr(arguments, one)]):
+    if arguments.recorded and (given := [option for option in refused if getattr(arguments, option)]):
         raise ValueError(f"--recorded runs nothing: not with --{given[0]}")
     if arguments.keep is not None:
-        for one in ("short", "ocp"):
-            if getattr(arguments, one):
-                raise ValueError(f"--keep: not with --{one}")
+        for option in ("short", "ocp"):
+            if getattr(arguments, option):
+                raise ValueError(f"--keep: not with --{option}")
         check_file("--keep", arguments.keep)
 
 

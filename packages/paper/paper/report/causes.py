@@ -43,13 +43,13 @@ class Cause:
         pattern = self.quantities.get(figure)
         return pattern is not None and re.match(pattern, quantity) is not None
 
-    def shown(self, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
+    def evidence(self, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
         """The sentences whose numbers are on the page."""
-        known = [sentence(one, made, changed) for one in self.sentences]
+        known = [sentence(template, made, changed) for template in self.sentences]
         return " ".join(text for text in known if text is not None)
 
 
-CAUSES = tuple(Cause(**one) for one in FILE["causes"])
+CAUSES = tuple(Cause(**entry) for entry in FILE["causes"])
 
 
 def sentence(text: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> str | None:
@@ -57,15 +57,15 @@ def sentence(text: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> 
 
     def cell(field: re.Match[str]) -> str:
         figure, quantity, name = field.groups()
-        found = dict(zip(("same", "changed"), changed.get((figure, quantity), ()), strict=False))
+        numbers = dict(zip(("same", "changed"), changed.get((figure, quantity), ()), strict=False))
         for row in made:
             if (row["figure"], row["quantity"]) == (figure, quantity):
-                found["paper"] = number(row["paper"])
-                found["here"] = "" if row["ours"] is None else number(row["ours"])
-                found["interval"] = " to ".join(number(value) for value in row["interval"] or ())
-        if not found.get(name):
+                numbers["paper"] = number(row["paper"])
+                numbers["here"] = "" if row["ours"] is None else number(row["ours"])
+                numbers["interval"] = " to ".join(number(value) for value in row["interval"] or ())
+        if not numbers.get(name):
             raise LookupError(f"figure {figure}, {quantity}: there is no number {name!r}")
-        return found[name]
+        return numbers[name]
 
     try:
         return CELL.sub(cell, " ".join(text.split())).format_map(BESIDE)
@@ -75,21 +75,22 @@ def sentence(text: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> 
 
 def experiments(outcomes: Sequence[Outcome]) -> Changed:
     """The numbers of all experiments that were run."""
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    by_quantity: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for outcome in outcomes:
-        for one in outcome.figure.experiments:
-            same, changed = outcome.unchanged(one), outcome.number(one.measured)
+        for experiment in outcome.figure.experiments:
+            same, changed = outcome.unchanged(experiment), outcome.number(experiment.measured)
             if same is not None and changed is not None:
-                found.setdefault((outcome.figure.name, one.quantity), []).append((number(same), number(changed)))
-    return {key: pairs[0] for key, pairs in found.items() if len(pairs) == 1}
+                key = outcome.figure.name, experiment.quantity
+                by_quantity.setdefault(key, []).append((number(same), number(changed)))
+    return {key: pairs[0] for key, pairs in by_quantity.items() if len(pairs) == 1}
 
 
 def cause_of(figure: str, quantity: str) -> Cause | None:
     """The cause of a quantity's miss, None where there is none known. ValueError where two claim it."""
-    found = [cause for cause in CAUSES if cause.explains(figure, quantity)]
-    if len(found) > 1:
-        raise ValueError(f"{figure}, {quantity}: a miss has one cause (got {', '.join(one.name for one in found)})")
-    return found[0] if found else None
+    causes = [cause for cause in CAUSES if cause.explains(figure, quantity)]
+    if len(causes) > 1:
+        raise ValueError(f"{figure}, {quantity}: a miss has one cause (got {', '.join(c.name for c in causes)})")
+    return causes[0] if causes else None
 
 
 def row_cause(row: Mapping[str, Any]) -> str | None:
@@ -114,9 +115,9 @@ def table(made: Sequence[Mapping[str, Any]]) -> Rows:
     return body
 
 
-def shown(name: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
+def evidence_of(name: str, made: Sequence[Mapping[str, Any]], changed: Changed) -> str:
     """The experiments that show a cause, by its name, with the numbers of these rows and experiments."""
-    return next((cause.shown(made, changed) for cause in CAUSES if cause.name == name), "No experiment has shown it.")
+    return next((c.evidence(made, changed) for c in CAUSES if c.name == name), "No experiment has shown it.")
 
 
 def bar(made: Sequence[Mapping[str, Any]]) -> str:

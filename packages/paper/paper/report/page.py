@@ -47,7 +47,7 @@ def html(outcomes: Sequence[Outcome]) -> str:
             *(
                 (
                     page.paragraph(f"{causes.bar(made)} {causes.INTRODUCTION}"),
-                    page.table([*causes.HEAD, ""], [[*row, causes.shown(row[0], made, changed)] for row in body]),
+                    page.table([*causes.HEAD, ""], [[*row, causes.evidence_of(row[0], made, changed)] for row in body]),
                 )
                 if (body := causes.table(made))
                 else ()
@@ -68,12 +68,12 @@ def html(outcomes: Sequence[Outcome]) -> str:
 
 def apart(outcomes: Sequence[Outcome]) -> list[tuple[str, str, list[str], table.Rows]]:
     """The tables of rows that do not count: title, text, head and rows of each."""
-    found = [
+    tables = [
         ("Rows that calibrate", TEXTS["set_from"], table.CALIBRATION_HEAD, table.calibrating(outcomes)),
         ("Rows without power", TEXTS["power"], table.POWERLESS_HEAD, table.powerless(outcomes)),
         ("Rows out of reach", TEXTS["reach"], table.UNREACHABLE_HEAD, table.unreachable(outcomes)),
     ]
-    return [one for one in found if one[3]]
+    return [part for part in tables if part[3]]
 
 
 def section(outcome: Outcome) -> str:

@@ -14,7 +14,7 @@ SPREAD = 20.0  # values this much farther apart than the smallest are drawn on a
 def draw(outcome: Outcome, chart: Chart, number: int = 0) -> str | None:
     """The chart as SVG; None while none of its runs has been made."""
     curves: list[tuple[str, Points]] = [(label, outcome.curve(name)) for name, label in chart.ours.items()]
-    curves += [(label, list(known(outcome, points))) for label, points in chart.points.items()]
+    curves += [(label, list(made_points(outcome, points))) for label, points in chart.points.items()]
     curves = [(label, points) for label, points in curves if points]
     if not curves:
         return None
@@ -59,7 +59,7 @@ def ends(curves: Sequence[Points]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def known(outcome: Outcome, points: Sequence[tuple[float, str]]) -> Iterator[tuple[float, float]]:
+def made_points(outcome: Outcome, points: Sequence[tuple[float, str]]) -> Iterator[tuple[float, float]]:
     """The points whose runs have been made."""
     for x, name in points:
         value = outcome.number(name)

@@ -32,7 +32,7 @@ class ReproductionProgress(Progress):
 
     @property
     def _done(self) -> int:
-        return self._reproduction.found + self._reproduction.made
+        return self._reproduction.made_before + self._reproduction.made
 
     def ended(self, task: FigureTask, row: Row) -> None:
         """A run has ended."""

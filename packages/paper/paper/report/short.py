@@ -25,7 +25,7 @@ def quantities(outcomes: Sequence[Outcome]) -> str:
     """For a terminal: a line per quantity of figures that were asked for by name."""
     lines = [PLAIN]
     for outcome in outcomes:
-        body = [[name, paper, ours, unit] for name, unit, paper, ours in map(table.own, outcome.comparisons)]
+        body = [[name, paper, ours, unit] for name, unit, paper, ours in map(table.basic_cells, outcome.comparisons)]
         lines += [
             f"{outcome.figure.name}: {outcome.figure.title}",
             *(f"  {line}" for line in aligned([["", "paper", "here", ""], *body])),
@@ -70,7 +70,7 @@ def section(outcome: Outcome) -> str:
         *(draw(outcome, chart, index) for index, chart in enumerate(figure.charts)),
         page.paragraph(figure.caption),
         *(page.paragraph(f"Broken off: {error}") for error in outcome.errors),
-        page.table(QUANTITY_HEAD, [table.own(one) for one in outcome.comparisons]),
+        page.table(QUANTITY_HEAD, [table.basic_cells(comparison) for comparison in outcome.comparisons]),
     )
 
 

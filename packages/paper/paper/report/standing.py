@@ -45,18 +45,18 @@ class Standing:
     @classmethod
     def of(cls, outcomes: Sequence[Outcome]) -> Standing:
         """The counts of these figures together."""
-        found = count(outcomes)
-        orders = [one.agrees for outcome in outcomes for one in outcome.orders if one.agrees is not None]
+        counts = count(outcomes)
+        orders = [order.agrees for outcome in outcomes for order in outcome.orders if order.agrees is not None]
         return cls(
-            within_5=found[WITHIN_NEAR],
-            within_15=found[WITHIN_FAR],
-            inside=found[INSIDE],
-            within_reading=found[WITHIN_READING],
-            beyond=found[BEYOND],
-            calibrating=found[CALIBRATION],
-            without_power=found[POWERLESS],
-            out_of_reach=found[UNREACHABLE],
-            not_run=found[NOT_RUN],
+            within_5=counts[WITHIN_NEAR],
+            within_15=counts[WITHIN_FAR],
+            inside=counts[INSIDE],
+            within_reading=counts[WITHIN_READING],
+            beyond=counts[BEYOND],
+            calibrating=counts[CALIBRATION],
+            without_power=counts[POWERLESS],
+            out_of_reach=counts[UNREACHABLE],
+            not_run=counts[NOT_RUN],
             order_compared=len(orders),
             order_agree=sum(orders),
         )
@@ -90,14 +90,14 @@ def document(outcomes: Sequence[Outcome]) -> str:
         "orders": [
             {
                 "figure": outcome.figure.name,
-                "first": one.order.first,
-                "second": one.order.second,
-                "paper": shortened(one.paper),
-                "ours": shortened(one.ours),
-                "agrees": one.agrees,
+                "first": order.order.first,
+                "second": order.order.second,
+                "paper": shortened(order.paper),
+                "ours": shortened(order.ours),
+                "agrees": order.agrees,
             }
             for outcome in outcomes
-            for one in outcome.orders
+            for order in outcome.orders
         ],
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -105,28 +105,28 @@ def document(outcomes: Sequence[Outcome]) -> str:
 
 def all_rows(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Every quantity of these figures, as `reproduction.json` has it."""
-    return [row(outcome, one) for outcome in outcomes for one in outcome.comparisons]
+    return [row(outcome, comparison) for outcome in outcomes for comparison in outcome.comparisons]
 
 
-def row(outcome: Outcome, one: Comparison) -> dict[str, Any]:
+def row(outcome: Outcome, comparison: Comparison) -> dict[str, Any]:
     """A quantity as `reproduction.json` has it; numbers that there are not are null."""
-    quantity = one.quantity
-    found = {
+    quantity = comparison.quantity
+    entries = {
         "figure": outcome.figure.name,
         "quantity": quantity.name,
         "unit": quantity.unit,
         "paper": shortened(quantity.paper),
         "reading_error": quantity.error,
         "source": quantity.source or outcome.figure.source,
-        "ours": shortened(one.ours),
-        "interval": None if one.interval is None else [shortened(value) for value in one.interval],
-        "difference": shortened(one.difference),
-        "verdict": one.verdict,
-        "counts": one.of_paper and one.verdict in JUDGED,
+        "ours": shortened(comparison.ours),
+        "interval": None if comparison.interval is None else [shortened(value) for value in comparison.interval],
+        "difference": shortened(comparison.difference),
+        "verdict": comparison.verdict,
+        "counts": comparison.of_paper and comparison.verdict in JUDGED,
         "fails_with": None if quantity.fails is None else quantity.fails.knob,
-        "fails_at": shortened(one.failing),
+        "fails_at": shortened(comparison.failing),
     }
-    return {**found, "cause": causes.row_cause(found)}
+    return {**entries, "cause": causes.row_cause(entries)}
 
 
 def shortened(value: float | None) -> float | None:

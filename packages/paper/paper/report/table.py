@@ -39,44 +39,44 @@ AGREES = {True: "agrees", False: "**opposite**", None: "not run"}
 
 def quantities(outcome: Outcome) -> Rows:
     """A row per quantity that is judged or was not run; where the figure is not of the paper, all of them."""
-    kept = [one for one in outcome.comparisons if one.verdict in (*JUDGED, NOT_RUN) or not one.of_paper]
-    return [[*own(one), one.difference_shown, one.verdict, one.power if one.quantity.fails else ""] for one in kept]
+    kept = [c for c in outcome.comparisons if c.verdict in (*JUDGED, NOT_RUN) or not c.of_paper]
+    return [[*basic_cells(c), c.difference_shown, c.verdict, c.power if c.quantity.fails else ""] for c in kept]
 
 
-def own(one: Comparison) -> list[str]:
+def basic_cells(comparison: Comparison) -> list[str]:
     """The name, the unit, the paper's number and ours, an interval with its median."""
-    ours = number(one.ours)
-    if one.interval is not None:
-        ours += f" ({number(one.interval[0])} to {number(one.interval[1])})"
-    return [one.quantity.name, one.quantity.unit, number(one.quantity.paper), ours]
+    ours = number(comparison.ours)
+    if comparison.interval is not None:
+        ours += f" ({number(comparison.interval[0])} to {number(comparison.interval[1])})"
+    return [comparison.quantity.name, comparison.quantity.unit, number(comparison.quantity.paper), ours]
 
 
 def powerless(outcomes: Sequence[Outcome]) -> Rows:
     """A row per quantity that agrees whatever the transport does."""
-    return [[figure, *own(one), one.power] for figure, one in having(outcomes, POWERLESS)]
+    return [[figure, *basic_cells(comparison), comparison.power] for figure, comparison in having(outcomes, POWERLESS)]
 
 
 def unreachable(outcomes: Sequence[Outcome]) -> Rows:
     """A row per quantity that no setting could bring near the paper's."""
-    found = having(outcomes, UNREACHABLE)
-    return [[figure, *own(one), one.quantity.unreachable or one.quantity.why] for figure, one in found]
+    comparisons = having(outcomes, UNREACHABLE)
+    return [[figure, *basic_cells(c), c.quantity.unreachable or c.quantity.why] for figure, c in comparisons]
 
 
 def calibrating(outcomes: Sequence[Outcome]) -> Rows:
     """A row per quantity to which the model or a device profile was set; the last cell is of those that miss it."""
     return [
-        [figure, *own(one), one.quantity.why or "unknown" if abs(one.difference or 0.0) > FAR else ""]
-        for figure, one in having(outcomes, CALIBRATION)
+        [figure, *basic_cells(c), c.quantity.why or "unknown" if abs(c.difference or 0.0) > FAR else ""]
+        for figure, c in having(outcomes, CALIBRATION)
     ]
 
 
 def having(outcomes: Sequence[Outcome], verdict: str) -> list[tuple[str, Comparison]]:
     """The quantities with a verdict, each with the name of its figure."""
     return [
-        (outcome.figure.name, one)
+        (outcome.figure.name, comparison)
         for outcome in outcomes
-        for one in outcome.comparisons
-        if one.verdict == verdict and one.of_paper
+        for comparison in outcome.comparisons
+        if comparison.verdict == verdict and comparison.of_paper
     ]
 
 
@@ -85,40 +85,41 @@ def orders(outcomes: Sequence[Outcome]) -> Rows:
     return [
         [
             outcome.figure.name,
-            one.order.first,
-            one.order.second,
-            number(one.paper),
-            number(one.ours),
-            CALIBRATION if one.calibrated else UNENDED if one.unended else AGREES[one.agrees],
+            order.order.first,
+            order.order.second,
+            number(order.paper),
+            number(order.ours),
+            CALIBRATION if order.calibrated else UNENDED if order.unended else AGREES[order.agrees],
         ]
         for outcome in outcomes
-        for one in outcome.orders
+        for order in outcome.orders
     ]
 
 
 def sources(outcome: Outcome) -> Rows:
-    """A row per quantity: where the paper has it, how exactly it was read, and how ours is measured."""
+    """A row per q: where the paper has it, how exactly it was read, and how ours is measured."""
     return [
-        [one.name, one.source or outcome.figure.source, number(one.error) if one.error else "", one.how]
-        for one in outcome.figure.quantities
+        [q.name, q.source or outcome.figure.source, number(q.error) if q.error else "", q.how]
+        for q in outcome.figure.quantities
     ]
 
 
 def experiments(outcome: Outcome) -> Rows:
     """A row an experiment: the quantity in the run whose seed the experiment has, and as it became with one knob
     changed. Where the figure has an interval over seeds, that is not the interval's median."""
-    known = {one.name: one for one in outcome.figure.quantities}
+    known = {q.name: q for q in outcome.figure.quantities}
     rows = []
-    for one in outcome.figure.experiments:
-        row = [one.knob, one.quantity, known[one.quantity].unit, number(known[one.quantity].paper)]
-        rows.append([*row, number(outcome.unchanged(one)), number(outcome.number(one.measured))])
+    for experiment in outcome.figure.experiments:
+        quantity = known[experiment.quantity]
+        row = [experiment.knob, quantity.name, quantity.unit, number(quantity.paper)]
+        rows.append([*row, number(outcome.unchanged(experiment)), number(outcome.number(experiment.measured))])
     return rows
 
 
 def order_notes(outcomes: Sequence[Outcome]) -> str:
     """Which of the orders that agree say less than the others."""
-    agreeing = [one for outcome in outcomes for one in outcome.orders if one.agrees]
-    ties, half = sum(one.tie_in_one for one in agreeing), sum(one.half_calibrated for one in agreeing)
+    agreeing = [order for outcome in outcomes for order in outcome.orders if order.agrees]
+    ties, half = sum(order.tie_in_one for order in agreeing), sum(order.half_calibrated for order in agreeing)
     return (
         f"Of the {len(agreeing)} that agree, {ties} are a tie in one of the two only, the paper or here, and {half}"
         " have a number from which the model was set."
@@ -131,7 +132,7 @@ def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], Rows]:
     rows = []
     for outcome in outcomes:
         figure = outcome.figure
-        ended = took(outcome.seconds) if outcome.whole else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
+        ended = took(outcome.seconds) if outcome.complete else f"{len(outcome.rows)} of {len(outcome.parts)} runs"
         ended = ended if outcome.rows else "not run"
         cells = counted(Standing.of([outcome])) if figure.of_paper else ["not of the paper", *[""] * 9]
         rows.append([figure.name, figure.title, *cells, "broken off" if outcome.errors else ended])
@@ -182,10 +183,10 @@ def reasons(outcomes: Sequence[Outcome]) -> Rows:
     """Quantities that are farther off, those of one reason together; "unknown" without one."""
     named: dict[tuple[str, str], list[str]] = {}
     for outcome in outcomes:
-        for one in outcome.comparisons:
-            if one.verdict == BEYOND:
-                off = "" if one.difference is None else f" ({one.difference_shown})"
-                named.setdefault((outcome.figure.name, one.quantity.why or "unknown"), []).append(
-                    one.quantity.name + off
+        for comparison in outcome.comparisons:
+            if comparison.verdict == BEYOND:
+                off = "" if comparison.difference is None else f" ({comparison.difference_shown})"
+                named.setdefault((outcome.figure.name, comparison.quantity.why or "unknown"), []).append(
+                    comparison.quantity.name + off
                 )
     return [[figure, "; ".join(names), why] for (figure, why), names in named.items()]

@@ -14,9 +14,9 @@ def quantities(outcomes: Sequence[Outcome]) -> str:
     lines = []
     for outcome in outcomes:
         rows = [
-            [name, paper, ours, unit, one.difference_shown, one.verdict]
-            for one in outcome.comparisons
-            for name, unit, paper, ours in [table.own(one)]
+            [name, paper, ours, unit, comparison.difference_shown, comparison.verdict]
+            for comparison in outcome.comparisons
+            for name, unit, paper, ours in [table.basic_cells(comparison)]
         ]
         lines += [
             f"{outcome.figure.name}: {outcome.figure.title}",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from judging import Run
 from paper import measuring
-from paper.breaking import kept, whole
+from paper.breaking import kept, without_faults
 from paper.figure import Measured, Part
 from paper.job import clock, failed_qps, job
 
@@ -28,4 +28,4 @@ def parts(short: bool) -> Sequence[Part]:
 
     faults = [time.fault(DOWN, "link-down", f"h{host}-p0l0", until=UP) for host in range(2)]
     run = job(time, LENGTH, faults, measure)
-    return [run, kept(run), whole(run)]
+    return [run, kept(run), without_faults(run)]
